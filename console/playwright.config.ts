@@ -39,7 +39,12 @@ export default defineConfig({
     { name: "first", testMatch: "first.spec.ts", use: desktop },
     { name: "desktop", testIgnore: "first.spec.ts", dependencies: ["first"], use: desktop },
     // Every page is walked on a phone, too; beyond that, what is drawn or laid out in another way there.
-    { name: "phone", testMatch: /(alert|branch|change|compare|detection|home|job|notice|palette|perf|report|threshold|walk)\.spec\.ts/, dependencies: ["first"], use: phone },
+    {
+      name: "phone",
+      testMatch: /(alert|branch|change|compare|detection|home|job|notice|palette|perf|report|threshold|walk)\.spec\.ts/,
+      dependencies: ["first"],
+      use: phone,
+    },
     // For the manual, on a server of its own.
     { name: "pictures", testMatch: "pictures.ts", use: desktop },
   ],

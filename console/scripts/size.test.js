@@ -12,7 +12,8 @@ function closure(path, found = new Set()) {
   if (found.has(path)) return found;
   found.add(path);
   const text = readFileSync(join(root, "build", path), "utf8");
-  for (const [, name] of text.matchAll(/(?:from|import)\s*["']\.\/([\w.-]+\.js)["']/g)) closure(`assets/${name}`, found);
+  for (const [, name] of text.matchAll(/(?:from|import)\s*["']\.\/([\w.-]+\.js)["']/g))
+    closure(`assets/${name}`, found);
   return found;
 }
 

@@ -20,12 +20,22 @@ function series(name, { branch, testbed, measure }, benchmark) {
     const value = level * (1 + 0.05 * (noise() + noise() - 1));
     const time = new Date(START + place * HOUR).toISOString();
     return {
-      report: uuid(9, place), iteration: 0, start_time: time, end_time: time, version: { number: place, hash: null },
+      report: uuid(9, place),
+      iteration: 0,
+      start_time: time,
+      end_time: time,
+      version: { number: place, hash: null },
       metric: { uuid: uuid(8, place), value, lower_value: value * 0.98, upper_value: value * 1.02 },
       boundary: { baseline: level, lower_limit: null, upper_limit: level * 1.1 },
     };
   });
-  return { branch, testbed, benchmark: { ...benchmark, uuid: name, name: `bench::${name.slice(-3)}`, slug: name }, measure, metrics };
+  return {
+    branch,
+    testbed,
+    benchmark: { ...benchmark, uuid: name, name: `bench::${name.slice(-3)}`, slug: name },
+    measure,
+    metrics,
+  };
 }
 
 /** Numbers from 0 to 1, the same in every run. */
@@ -36,11 +46,15 @@ function random(seed) {
 
 const get = async (path) => (await fetch(new URL(path, SERVER))).json();
 const [[branch], [testbed], [benchmark], [measure]] = await Promise.all(
-  ["branches?name=main", "testbeds", "benchmarks", "measures?name=Latency"].map((path) => get(`/v0/projects/demo/${path}`)),
+  ["branches?name=main", "testbeds", "benchmarks", "measures?name=Latency"].map((path) =>
+    get(`/v0/projects/demo/${path}`),
+  ),
 );
 
 const names = Array.from({ length: SERIES }, (_, place) => uuid(7, place));
-const answers = new Map(names.map((name) => [name, JSON.stringify(series(name, { branch, testbed, measure }, benchmark))]));
+const answers = new Map(
+  names.map((name) => [name, JSON.stringify(series(name, { branch, testbed, measure }, benchmark))]),
+);
 
 /** The server, but for what it says about the made-up benchmarks. */
 const proxy = createServer((request, response) => {
@@ -66,8 +80,27 @@ async function measured(page, step) {
     async ({ step, frames }) => {
       const over = document.querySelector(".u-over");
       const box = over.getBoundingClientRect();
-      const mouse = (type, x, target = over) => target.dispatchEvent(new MouseEvent(type, { bubbles: true, button: 0, shiftKey: true, clientX: box.left + x, clientY: box.top + box.height / 2 }));
-      const wheel = (deltaY) => over.dispatchEvent(new WheelEvent("wheel", { bubbles: true, cancelable: true, ctrlKey: true, deltaY, clientX: box.left + box.width / 2, clientY: box.top + 50 }));
+      const mouse = (type, x, target = over) =>
+        target.dispatchEvent(
+          new MouseEvent(type, {
+            bubbles: true,
+            button: 0,
+            shiftKey: true,
+            clientX: box.left + x,
+            clientY: box.top + box.height / 2,
+          }),
+        );
+      const wheel = (deltaY) =>
+        over.dispatchEvent(
+          new WheelEvent("wheel", {
+            bubbles: true,
+            cancelable: true,
+            ctrlKey: true,
+            deltaY,
+            clientX: box.left + box.width / 2,
+            clientY: box.top + 50,
+          }),
+        );
       const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
       const [times, busy] = [[], []];
       if (step === "pan") mouse("mousedown", box.width / 2);
@@ -91,20 +124,37 @@ async function measured(page, step) {
   );
 }
 
-const at = (numbers, part) => [...numbers].sort((a, b) => a - b)[Math.min(Math.floor(numbers.length * part), numbers.length - 1)];
-const say = (what, numbers) => console.log(`${what.padEnd(34)} median ${at(numbers, 0.5).toFixed(1)} ms   p95 ${at(numbers, 0.95).toFixed(1)} ms`);
+const at = (numbers, part) =>
+  [...numbers].sort((a, b) => a - b)[Math.min(Math.floor(numbers.length * part), numbers.length - 1)];
+const say = (what, numbers) =>
+  console.log(`${what.padEnd(34)} median ${at(numbers, 0.5).toFixed(1)} ms   p95 ${at(numbers, 0.95).toFixed(1)} ms`);
 
-const browser = await chromium.launch({ executablePath: process.env.TIDEMARK_TEST_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+const browser = await chromium.launch({
+  executablePath: process.env.TIDEMARK_TEST_CHROMIUM ?? "/usr/bin/chromium",
+  args: ["--no-sandbox"],
+});
 try {
   const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
-  const query = new URLSearchParams({ branches: branch.uuid, testbeds: testbed.uuid, benchmarks: names.join(","), measures: measure.uuid, x_axis: "date_time", clear: "true" });
+  const query = new URLSearchParams({
+    branches: branch.uuid,
+    testbeds: testbed.uuid,
+    benchmarks: names.join(","),
+    measures: measure.uuid,
+    x_axis: "date_time",
+    clear: "true",
+  });
   const begun = performance.now();
   await page.goto(`http://127.0.0.1:${proxy.address().port}/perf/demo?${query}`);
   await page.getByRole("group", { name: /[1-9]\d* lines? with/ }).waitFor();
-  console.log(`${SERIES} series of ${POINTS} points: the first lines after ${Math.round(performance.now() - begun)} ms`);
+  console.log(
+    `${SERIES} series of ${POINTS} points: the first lines after ${Math.round(performance.now() - begun)} ms`,
+  );
   await page.getByRole("group", { name: `${SERIES} lines with` }).waitFor({ timeout: 120_000 });
   console.log(`all of them after ${Math.round(performance.now() - begun)} ms`);
-  for (const [zoom, what] of [[1, "half of it"], [3, "an eighth of it"]]) {
+  for (const [zoom, what] of [
+    [1, "half of it"],
+    [3, "an eighth of it"],
+  ]) {
     await page.locator(".plot").focus();
     for (let step = 0; step < zoom; step++) await page.keyboard.press("+");
     await page.getByRole("button", { name: "Reset zoom" }).waitFor();

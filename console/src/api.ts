@@ -76,7 +76,10 @@ export async function list<P extends PathOf<"get">>(path: P, request: Request<P,
 }
 
 /** Begins a sign-in at an identity provider; answers the page where it goes on. */
-export async function begin(path: string, query: { invite: string | undefined; claim: string | undefined }): Promise<string> {
+export async function begin(
+  path: string,
+  query: { invite: string | undefined; claim: string | undefined },
+): Promise<string> {
   return ((await send("get", path, { query })).body as JsonOAuthUrl).url;
 }
 
@@ -116,7 +119,8 @@ async function send(method: Method, path: string, request: Loose): Promise<{ bod
       continue;
     }
     setOffline(!response);
-    if (!response) throw new ApiError("The server cannot be reached; check the connection and try again.", 0, "offline", undefined);
+    if (!response)
+      throw new ApiError("The server cannot be reached; check the connection and try again.", 0, "offline", undefined);
     return await read(response);
   }
 }
@@ -135,9 +139,13 @@ async function read(response: Response): Promise<{ body: unknown; total: number 
 
 function address(path: string, { path: segments, query }: Loose): string {
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(segments?.[name] ?? ""));
-  const pairs = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  const pairs = Object.entries(query ?? {}).filter(
+    ([, value]) => value !== undefined && value !== null && value !== "",
+  );
   // The contract's lists are joined by commas.
-  const search = new URLSearchParams(pairs.map(([name, value]) => [name, Array.isArray(value) ? value.join(",") : String(value)]));
+  const search = new URLSearchParams(
+    pairs.map(([name, value]) => [name, Array.isArray(value) ? value.join(",") : String(value)]),
+  );
   return search.size ? `${filled}?${search}` : filled;
 }
 

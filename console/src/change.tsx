@@ -21,7 +21,11 @@ const CAUSES: Readonly<Record<ChangeCause, { word: string; about: string } | und
 
 /** By which share something differs, colored by whether that is for the worse. */
 export function Share(props: { of: number | null | undefined; direction: ChangeDirection }): JSX.Element {
-  return <span class={`delta number nowrap ${DIRECTIONS[props.direction].delta}`}>{typeof props.of === "number" ? ratio(props.of) : "–"}</span>;
+  return (
+    <span class={`delta number nowrap ${DIRECTIONS[props.direction].delta}`}>
+      {typeof props.of === "number" ? ratio(props.of) : "–"}
+    </span>
+  );
 }
 
 export function Effect(props: { change: JsonChange }): JSX.Element {
@@ -31,7 +35,16 @@ export function Effect(props: { change: JsonChange }): JSX.Element {
       <Share of={props.change.effect} direction={props.change.direction} />
       <span class="below">
         <Badge tone={direction().tone}>{direction().word}</Badge>
-        <Show when={CAUSES[props.change.cause]}>{(cause) => <> <span title={cause().about}><Badge>{cause().word}</Badge></span></>}</Show>
+        <Show when={CAUSES[props.change.cause]}>
+          {(cause) => (
+            <>
+              {" "}
+              <span title={cause().about}>
+                <Badge>{cause().word}</Badge>
+              </span>
+            </>
+          )}
+        </Show>
       </span>
     </>
   );
@@ -43,7 +56,8 @@ export function Levels(props: { before: number | null | undefined; after: number
   const scale = () => scaleOf(Math.max(Math.abs(props.before ?? 0), Math.abs(props.after)), props.units);
   return (
     <span class="number">
-      {typeof props.before === "number" ? scaled(props.before, props.units, scale())[0] : "–"} → <Value value={props.after} units={props.units} scale={scale()} />
+      {typeof props.before === "number" ? scaled(props.before, props.units, scale())[0] : "–"} →{" "}
+      <Value value={props.after} units={props.units} scale={scale()} />
     </span>
   );
 }

@@ -22,17 +22,25 @@ type Gets = Readonly<Record<Kind, (project: string, id: string, signal: AbortSig
 const OFFERED = 50;
 
 const LISTS: Lists = {
-  branch: (project, search, signal) => list("/v0/projects/{project}/branches", { path: { project }, query: { search, per_page: OFFERED }, signal }),
-  testbed: (project, search, signal) => list("/v0/projects/{project}/testbeds", { path: { project }, query: { search, per_page: OFFERED }, signal }),
-  benchmark: (project, search, signal) => list("/v0/projects/{project}/benchmarks", { path: { project }, query: { search, per_page: OFFERED }, signal }),
-  measure: (project, search, signal) => list("/v0/projects/{project}/measures", { path: { project }, query: { search, per_page: OFFERED }, signal }),
+  branch: (project, search, signal) =>
+    list("/v0/projects/{project}/branches", { path: { project }, query: { search, per_page: OFFERED }, signal }),
+  testbed: (project, search, signal) =>
+    list("/v0/projects/{project}/testbeds", { path: { project }, query: { search, per_page: OFFERED }, signal }),
+  benchmark: (project, search, signal) =>
+    list("/v0/projects/{project}/benchmarks", { path: { project }, query: { search, per_page: OFFERED }, signal }),
+  measure: (project, search, signal) =>
+    list("/v0/projects/{project}/measures", { path: { project }, query: { search, per_page: OFFERED }, signal }),
 };
 
 const GETS: Gets = {
-  branch: (project, branch, signal) => call("get", "/v0/projects/{project}/branches/{branch}", { path: { project, branch }, signal }),
-  testbed: (project, testbed, signal) => call("get", "/v0/projects/{project}/testbeds/{testbed}", { path: { project, testbed }, signal }),
-  benchmark: (project, benchmark, signal) => call("get", "/v0/projects/{project}/benchmarks/{benchmark}", { path: { project, benchmark }, signal }),
-  measure: (project, measure, signal) => call("get", "/v0/projects/{project}/measures/{measure}", { path: { project, measure }, signal }),
+  branch: (project, branch, signal) =>
+    call("get", "/v0/projects/{project}/branches/{branch}", { path: { project, branch }, signal }),
+  testbed: (project, testbed, signal) =>
+    call("get", "/v0/projects/{project}/testbeds/{testbed}", { path: { project, testbed }, signal }),
+  benchmark: (project, benchmark, signal) =>
+    call("get", "/v0/projects/{project}/benchmarks/{benchmark}", { path: { project, benchmark }, signal }),
+  measure: (project, measure, signal) =>
+    call("get", "/v0/projects/{project}/measures/{measure}", { path: { project, measure }, signal }),
 };
 
 /** What a picker of one kind searches with. */
@@ -85,13 +93,30 @@ export function DateRange(props: { of?: string }): JSX.Element {
   const set = (end: "start_time" | "end_time", text: string) => {
     // In the reader's zone; the last day counts to its end.
     const time = text ? new Date(`${text}T${end === "end_time" ? "23:59:59.999" : "00:00"}`).getTime() : NaN;
-    setParams({ [name("page")]: undefined, [name(end)]: Number.isFinite(time) ? String(time) : undefined }, { replace: true, scroll: false });
+    setParams(
+      { [name("page")]: undefined, [name(end)]: Number.isFinite(time) ? String(time) : undefined },
+      { replace: true, scroll: false },
+    );
   };
   return (
     <div class="dates" role="group" aria-label="Between two days">
-      <input type="date" aria-label="From" value={day("start_time")} max={day("end_time") || undefined} onChange={(event) => set("start_time", event.currentTarget.value)} />
-      <span class="muted" aria-hidden="true">–</span>
-      <input type="date" aria-label="To" value={day("end_time")} min={day("start_time") || undefined} onChange={(event) => set("end_time", event.currentTarget.value)} />
+      <input
+        type="date"
+        aria-label="From"
+        value={day("start_time")}
+        max={day("end_time") || undefined}
+        onChange={(event) => set("start_time", event.currentTarget.value)}
+      />
+      <span class="muted" aria-hidden="true">
+        –
+      </span>
+      <input
+        type="date"
+        aria-label="To"
+        value={day("end_time")}
+        min={day("start_time") || undefined}
+        onChange={(event) => set("end_time", event.currentTarget.value)}
+      />
     </div>
   );
 }

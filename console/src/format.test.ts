@@ -1,6 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { change, duration, exactMoment, moment, plural, ratio, relative, scaled, scaleOf, share, significant, value } from "./format";
+import {
+  change,
+  duration,
+  exactMoment,
+  moment,
+  plural,
+  ratio,
+  relative,
+  scaled,
+  scaleOf,
+  share,
+  significant,
+  value,
+} from "./format";
 
 test("a time is said in the unit that people would choose", () => {
   const ns = "nanoseconds (ns)";

@@ -41,15 +41,39 @@ interface Ladder {
 }
 
 const NAMES: Readonly<Record<string, readonly [readonly Step[], number]>> = {
-  nanoseconds: [TIMES, 1], nanosecond: [TIMES, 1], ns: [TIMES, 1],
-  microseconds: [TIMES, 1e3], microsecond: [TIMES, 1e3], us: [TIMES, 1e3], "µs": [TIMES, 1e3], "μs": [TIMES, 1e3],
-  milliseconds: [TIMES, 1e6], millisecond: [TIMES, 1e6], ms: [TIMES, 1e6],
-  seconds: [TIMES, 1e9], second: [TIMES, 1e9], s: [TIMES, 1e9], sec: [TIMES, 1e9],
-  minutes: [TIMES, 60e9], minute: [TIMES, 60e9], min: [TIMES, 60e9],
-  hours: [TIMES, 3600e9], hour: [TIMES, 3600e9], h: [TIMES, 3600e9],
-  bytes: [BYTES, 1], byte: [BYTES, 1], b: [BYTES, 1],
-  kilobytes: [BYTES, 1e3], kb: [BYTES, 1e3], megabytes: [BYTES, 1e6], mb: [BYTES, 1e6], gigabytes: [BYTES, 1e9], gb: [BYTES, 1e9],
-  kib: [BYTES, 1024], mib: [BYTES, 1048576], gib: [BYTES, 1073741824],
+  nanoseconds: [TIMES, 1],
+  nanosecond: [TIMES, 1],
+  ns: [TIMES, 1],
+  microseconds: [TIMES, 1e3],
+  microsecond: [TIMES, 1e3],
+  us: [TIMES, 1e3],
+  µs: [TIMES, 1e3],
+  μs: [TIMES, 1e3],
+  milliseconds: [TIMES, 1e6],
+  millisecond: [TIMES, 1e6],
+  ms: [TIMES, 1e6],
+  seconds: [TIMES, 1e9],
+  second: [TIMES, 1e9],
+  s: [TIMES, 1e9],
+  sec: [TIMES, 1e9],
+  minutes: [TIMES, 60e9],
+  minute: [TIMES, 60e9],
+  min: [TIMES, 60e9],
+  hours: [TIMES, 3600e9],
+  hour: [TIMES, 3600e9],
+  h: [TIMES, 3600e9],
+  bytes: [BYTES, 1],
+  byte: [BYTES, 1],
+  b: [BYTES, 1],
+  kilobytes: [BYTES, 1e3],
+  kb: [BYTES, 1e3],
+  megabytes: [BYTES, 1e6],
+  mb: [BYTES, 1e6],
+  gigabytes: [BYTES, 1e9],
+  gb: [BYTES, 1e9],
+  kib: [BYTES, 1024],
+  mib: [BYTES, 1048576],
+  gib: [BYTES, 1073741824],
 };
 
 function ladder(units: string): Ladder {
@@ -66,7 +90,15 @@ function ladder(units: string): Ladder {
 }
 
 function short(period: string): string {
-  const names: Readonly<Record<string, string>> = { second: "s", seconds: "s", sec: "s", minute: "min", minutes: "min", hour: "h", hours: "h" };
+  const names: Readonly<Record<string, string>> = {
+    second: "s",
+    seconds: "s",
+    sec: "s",
+    minute: "min",
+    minutes: "min",
+    hour: "h",
+    hours: "h",
+  };
   return names[period] ?? period;
 }
 
@@ -115,7 +147,11 @@ export function count(number: number): string {
 
 /** A number of things: `1 benchmark`, `12 benchmarks`, `2 branches`. */
 export function plural(number: number, noun: string): string {
-  const many = /(s|x|ch|sh)$/.test(noun) ? `${noun}es` : /[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}s`;
+  const many = /(s|x|ch|sh)$/.test(noun)
+    ? `${noun}es`
+    : /[^aeiou]y$/.test(noun)
+      ? `${noun.slice(0, -1)}ies`
+      : `${noun}s`;
   return `${count(number)} ${number === 1 ? noun : many}`;
 }
 
@@ -162,12 +198,16 @@ export function relative(time: string | number | Date, now: number, zone?: strin
 
 /** A moment in the reader's zone: `31 Jan 2026, 13:05`. */
 export function moment(time: string | number | Date, zone?: string): string {
-  return new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short", timeZone: zone }).format(new Date(time));
+  return new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short", timeZone: zone }).format(
+    new Date(time),
+  );
 }
 
 /** The same to the second and with the zone, for a title: `31 Jan 2026, 13:05:09 CET`. */
 export function exactMoment(time: string | number | Date, zone?: string): string {
-  return new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long", timeZone: zone }).format(new Date(time));
+  return new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long", timeZone: zone }).format(
+    new Date(time),
+  );
 }
 
 /** A day in the reader's zone: `31 Jan 2026`. */
@@ -195,7 +235,11 @@ function minus(text: string): string {
 /** How long something took, given in seconds: `45 s`, `10 min 10 s`, `2 h 5 min`. */
 export function elapsed(seconds: number): string {
   if (seconds < 60) return `${significant(seconds, 3)} s`;
-  const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60), Math.round(seconds % 60)];
+  const [hours, minutes, rest] = [
+    Math.floor(seconds / 3600),
+    Math.floor((seconds % 3600) / 60),
+    Math.round(seconds % 60),
+  ];
   if (hours) return minutes ? `${hours} h ${minutes} min` : `${hours} h`;
   return rest ? `${minutes} min ${rest} s` : `${minutes} min`;
 }

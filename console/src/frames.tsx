@@ -13,7 +13,14 @@ import { Shell, type SectionGroup } from "./ui/Shell";
 export function Guard(props: RouteSectionProps): JSX.Element {
   const location = useLocation();
   return (
-    <Show when={user() !== undefined} fallback={<Shell><Skeleton lines={6} /></Shell>}>
+    <Show
+      when={user() !== undefined}
+      fallback={
+        <Shell>
+          <Skeleton lines={6} />
+        </Shell>
+      }
+    >
       <Show when={user()} fallback={<Navigate href={signInPath(location.pathname + location.search)} />}>
         {props.children}
       </Show>
@@ -60,7 +67,11 @@ export function OrganizationFrame(props: RouteSectionProps): JSX.Element {
     <Organization.Provider value={organization}>
       <Shell groups={groups()}>
         <Show when={organization.error()} fallback={props.children}>
-          {(error) => <Page title="Organization"><Failure error={error()} retry={organization.refresh} /></Page>}
+          {(error) => (
+            <Page title="Organization">
+              <Failure error={error()} retry={organization.refresh} />
+            </Page>
+          )}
         </Show>
       </Shell>
     </Organization.Provider>

@@ -5,11 +5,19 @@ import type { Line, Mark } from "./plot/Plot";
 
 /** The parameters that a benchmark ran with: `size: 10`. */
 export function parametersOf(variant: JsonPerfMetrics["variant"]): string {
-  return Object.entries(variant?.parameters ?? {}).map(([name, value]) => `${name}: ${String(value)}`).join(", ");
+  return Object.entries(variant?.parameters ?? {})
+    .map(([name, value]) => `${name}: ${String(value)}`)
+    .join(", ");
 }
 
 /** A benchmark with its parameters, if it has any: `sort (size: 10)`. */
-export function nameOf({ benchmark, variant }: { benchmark: { name: string }; variant?: JsonPerfMetrics["variant"] }): string {
+export function nameOf({
+  benchmark,
+  variant,
+}: {
+  benchmark: { name: string };
+  variant?: JsonPerfMetrics["variant"];
+}): string {
   const parameters = parametersOf(variant);
   return parameters ? `${benchmark.name} (${parameters})` : benchmark.name;
 }
@@ -28,7 +36,8 @@ export function historyLine(
   metrics: readonly JsonPerfMetric[],
   isActive: (metric: JsonPerfMetric) => boolean = ({ alert }) => alert?.status === "active",
 ): Line {
-  const numbers = (read: (metric: JsonPerfMetric) => number | null | undefined) => Float64Array.from(metrics, (metric) => read(metric) ?? NaN);
+  const numbers = (read: (metric: JsonPerfMetric) => number | null | undefined) =>
+    Float64Array.from(metrics, (metric) => read(metric) ?? NaN);
   return {
     ...of,
     x: Float64Array.from(metrics, ({ start_time }) => new Date(start_time).getTime()),
@@ -37,6 +46,8 @@ export function historyLine(
     upper: numbers(({ metric }) => metric.upper_value),
     lowerLimit: numbers(({ boundary }) => boundary?.lower_limit),
     upperLimit: numbers(({ boundary }) => boundary?.upper_limit),
-    marks: metrics.flatMap((metric, at): Mark[] => (metric.alert ? [{ at, limit: metric.alert.limit, active: isActive(metric) }] : [])),
+    marks: metrics.flatMap((metric, at): Mark[] =>
+      metric.alert ? [{ at, limit: metric.alert.limit, active: isActive(metric) }] : [],
+    ),
   };
 }

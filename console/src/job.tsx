@@ -18,11 +18,21 @@ export const STATUSES: Readonly<Record<JobStatus, Words>> = {
   pending: { word: "in the queue", tone: "neutral", about: "It waits until a runner for its spec is free.", step: 0 },
   claimed: { word: "being prepared", tone: "brand", about: "A runner has taken it, and fetches the image.", step: 1 },
   running: { word: "running", tone: "brand", about: "The benchmarks run.", step: 2 },
-  completed: { word: "being read", tone: "brand", about: "The benchmarks have run, and their results are being read.", step: 3 },
+  completed: {
+    word: "being read",
+    tone: "brand",
+    about: "The benchmarks have run, and their results are being read.",
+    step: 3,
+  },
   processed: { word: "done", tone: "good", about: "Its results are in the report.", step: 4 },
   failed: { word: "failed", tone: "alert", about: "It failed, and is not tried again by itself.", step: 4 },
   canceled: { word: "canceled", tone: "warn", about: "It was canceled.", step: 4 },
-  unknown: { word: "lost", tone: "warn", about: "Nothing is heard of its runner. Should it come back, the job goes on.", step: 2 },
+  unknown: {
+    word: "lost",
+    tone: "warn",
+    about: "Nothing is heard of its runner. Should it come back, the job goes on.",
+    step: 2,
+  },
 };
 
 /** Whether nothing will change any more. */
@@ -37,7 +47,11 @@ export function Status(props: { of: JobStatus }): JSX.Element {
 /** How restless the machine was around a run, or around the worst of several. */
 export function Noise(props: { of: JsonJobNoise }): JSX.Element {
   const percent = (part: number) => ratio(part).replace(/^[+±]/, "");
-  return <span title="The spread of a fixed piece of work that the runner timed again and again, before and after.">{percent(props.of.before)} before, {percent(props.of.after)} after</span>;
+  return (
+    <span title="The spread of a fixed piece of work that the runner timed again and again, before and after.">
+      {percent(props.of.before)} before, {percent(props.of.after)} after
+    </span>
+  );
 }
 
 /** How far a job is in a sentence, and why it did not end well. Nothing for one that did. */
@@ -49,8 +63,16 @@ export function Standing(props: { of: JsonJob; children?: JSX.Element }): JSX.El
     <Show when={props.of.status !== "processed"}>
       <Notice tone={words().tone === "brand" ? "neutral" : words().tone}>
         <p role="status">
-          <Show when={isWaiting() && props.of.position}>{(place) => <><strong class="number">Place {place()} in the queue.</strong> </>}</Show>
-          <Show when={hasEnded(props.of) && reason()} fallback={words().about}>{(reason) => <span class="break">{reason()}</span>}</Show>
+          <Show when={isWaiting() && props.of.position}>
+            {(place) => (
+              <>
+                <strong class="number">Place {place()} in the queue.</strong>{" "}
+              </>
+            )}
+          </Show>
+          <Show when={hasEnded(props.of) && reason()} fallback={words().about}>
+            {(reason) => <span class="break">{reason()}</span>}
+          </Show>
         </p>
         {props.children}
       </Notice>

@@ -25,7 +25,12 @@ let first: { key: string; at: number } | undefined;
 
 function onKey(event: KeyboardEvent): void {
   // The one key that also works while one types: Ctrl-K, or Command-K.
-  if ((event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k" && !document.querySelector("dialog[open]")) {
+  if (
+    (event.ctrlKey || event.metaKey) &&
+    !event.altKey &&
+    event.key.toLowerCase() === "k" &&
+    !document.querySelector("dialog[open]")
+  ) {
     const find = bindings().findLast((binding) => binding.keys === "Ctrl-k");
     if (find) event.preventDefault();
     find?.run();
@@ -47,7 +52,9 @@ function onKey(event: KeyboardEvent): void {
 }
 
 function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+  return (
+    target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+  );
 }
 
 export function startKeys(): void {

@@ -40,20 +40,46 @@ const DAY = 86_400_000;
 const AROUND = { least: 30 * DAY, most: 180 * DAY };
 
 /** The plot of a series, with as much before a moment as after it. */
-export function perfAround(project: ProjectHere, { branch, testbed, benchmark, measure }: Measured, time: string): string {
+export function perfAround(
+  project: ProjectHere,
+  { branch, testbed, benchmark, measure }: Measured,
+  time: string,
+): string {
   const began = Date.parse(time);
   const around = Math.min(Math.max(Date.now() - began, AROUND.least), AROUND.most);
   // A plot that goes up to now needs no end.
   const end: Record<string, string> = began + around < Date.now() ? { end_time: String(began + around) } : {};
-  return perfPath(project, { branch: branch.uuid, head: branch.head.uuid, testbed: testbed.uuid, benchmark: benchmark.uuid, measure: measure.uuid }, { start_time: String(began - around), ...end });
+  return perfPath(
+    project,
+    {
+      branch: branch.uuid,
+      head: branch.head.uuid,
+      testbed: testbed.uuid,
+      benchmark: benchmark.uuid,
+      measure: measure.uuid,
+    },
+    { start_time: String(began - around), ...end },
+  );
 }
 
 /** The plot of a series of a report, up to it. */
-export function perfUpTo(project: ProjectHere, { branch, testbed, end_time }: JsonReport, benchmark: { uuid: string }, measure: { uuid: string }): string {
+export function perfUpTo(
+  project: ProjectHere,
+  { branch, testbed, end_time }: JsonReport,
+  benchmark: { uuid: string },
+  measure: { uuid: string },
+): string {
   const end = Date.parse(end_time);
   return perfPath(
     project,
-    { branch: branch.uuid, head: branch.head.uuid, testbed: testbed.uuid, spec: testbed.spec?.uuid, benchmark: benchmark.uuid, measure: measure.uuid },
+    {
+      branch: branch.uuid,
+      head: branch.head.uuid,
+      testbed: testbed.uuid,
+      spec: testbed.spec?.uuid,
+      benchmark: benchmark.uuid,
+      measure: measure.uuid,
+    },
     { start_time: String(end - 90 * DAY), end_time: String(end), lower_boundary: "true", upper_boundary: "true" },
   );
 }

@@ -91,7 +91,10 @@ export function refreshWhile(isChanging: Accessor<boolean>, refresh: () => Promi
     if (!wanted()) return;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const next = () => {
-      timer = setTimeout(() => void (document.hidden ? Promise.resolve() : refresh()).then(() => timer !== undefined && next()), pause);
+      timer = setTimeout(
+        () => void (document.hidden ? Promise.resolve() : refresh()).then(() => timer !== undefined && next()),
+        pause,
+      );
     };
     next();
     onCleanup(() => {

@@ -57,7 +57,14 @@ export function boundaryText(test: ModelTest, boundary: number): string {
 
 /** A model in a few words: `t-test, upper 0.99, newest 64`. */
 export function describe(model: Model): string {
-  const { test, lower_boundary: lower, upper_boundary: upper, min_sample_size: least, max_sample_size: most, window } = model;
+  const {
+    test,
+    lower_boundary: lower,
+    upper_boundary: upper,
+    min_sample_size: least,
+    max_sample_size: most,
+    window,
+  } = model;
   return [
     TESTS[test].name,
     typeof lower === "number" && `lower ${boundaryText(test, lower)}`,

@@ -32,7 +32,10 @@ test("a body's example has what is required, and the whole one everything", () =
 test("types are said in words", () => {
   const { schemas } = spec.components;
   assert.equal(typeText(spec, { $ref: "#/components/schemas/BranchUuid" }), "string (uuid)");
-  assert.equal(typeText(spec, { type: "array", items: { $ref: "#/components/schemas/JsonBranch" } }), "list of JsonBranch");
+  assert.equal(
+    typeText(spec, { type: "array", items: { $ref: "#/components/schemas/JsonBranch" } }),
+    "list of JsonBranch",
+  );
   assert.equal(typeText(spec, schemas.JsonBranch?.properties?.archived ?? {}), "string (date-time) or null");
   assert.equal(bare({ type: ["integer", "null"] }).nullable, true);
   assert.ok(resolve(spec, { $ref: "#/components/schemas/Adapter" }).enum?.includes("magic"));

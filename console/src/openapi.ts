@@ -61,15 +61,29 @@ export function operations(spec: Spec): Operation[] {
   return Object.entries(spec.paths).flatMap(([path, item]) =>
     METHODS.flatMap((method) => {
       const raw = item[method];
-      return raw ? [{ ...raw, id: raw.operationId ?? `${method} ${path}`, method, path, tag: raw.tags?.[0] ?? "other" }] : [];
+      return raw
+        ? [{ ...raw, id: raw.operationId ?? `${method} ${path}`, method, path, tag: raw.tags?.[0] ?? "other" }]
+        : [];
     }),
   );
 }
 
 /** Whether an operation has all of some words. */
 export function matches(operation: Operation, words: string): boolean {
-  const text = [operation.method, operation.path, operation.summary, operation.description, operation.tag, ...(operation.parameters ?? []).map(({ name }) => name)].join(" ").toLowerCase();
-  return words.toLowerCase().split(/\s+/).every((word) => text.includes(word));
+  const text = [
+    operation.method,
+    operation.path,
+    operation.summary,
+    operation.description,
+    operation.tag,
+    ...(operation.parameters ?? []).map(({ name }) => name),
+  ]
+    .join(" ")
+    .toLowerCase();
+  return words
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
 }
 
 /** The name of the schema that is referred to. */
@@ -91,7 +105,11 @@ export function bare(schema: Schema): { schema: Schema; nullable: boolean } {
     const only = rest[0];
     if (rest.length === 1 && only) return { schema: only, nullable: rest.length < options.length };
   }
-  if (schema.allOf?.length === 1 && schema.allOf[0]) return { schema: { ...schema.allOf[0], ...(schema.description ? { description: schema.description } : {}) }, nullable: false };
+  if (schema.allOf?.length === 1 && schema.allOf[0])
+    return {
+      schema: { ...schema.allOf[0], ...(schema.description ? { description: schema.description } : {}) },
+      nullable: false,
+    };
   if (Array.isArray(schema.type) && schema.type.includes("null")) {
     const types = schema.type.filter((type) => type !== "null");
     return { schema: { ...schema, type: types.length === 1 ? (types[0] as string) : types }, nullable: true };
@@ -108,7 +126,8 @@ export function typeText(spec: Spec, of: Schema): string {
     if (name && (found.properties || found.additionalProperties)) return name;
     if (found.enum) return name ?? "one of a few";
     if (found.type === "array") return `list of ${found.items ? typeText(spec, found.items) : "anything"}`;
-    if (found.additionalProperties) return `map of ${typeof found.additionalProperties === "object" ? typeText(spec, found.additionalProperties) : "anything"}`;
+    if (found.additionalProperties)
+      return `map of ${typeof found.additionalProperties === "object" ? typeText(spec, found.additionalProperties) : "anything"}`;
     const type = [found.type ?? "anything"].flat().join(" or ");
     const format = found.format && !/^u?int|double|float/.test(found.format) ? ` (${found.format})` : "";
     return type + format;
@@ -122,7 +141,8 @@ export function limits(schema: Schema): string | undefined {
   if (schema.default !== undefined && schema.default !== null) parts.push(`default ${JSON.stringify(schema.default)}`);
   if (schema.maxLength !== undefined) parts.push(`at most ${schema.maxLength} characters`);
   // The ends of the machine's own integers are no news.
-  if (schema.maximum !== undefined && schema.maximum < 4294967295) parts.push(`${schema.minimum ?? 0} to ${schema.maximum}`);
+  if (schema.maximum !== undefined && schema.maximum < 4294967295)
+    parts.push(`${schema.minimum ?? 0} to ${schema.maximum}`);
   return parts.length ? parts.join(", ") : undefined;
 }
 
@@ -144,26 +164,52 @@ export function example(spec: Spec, of: Schema, whole: boolean, key = "", depth 
   if (found.properties) {
     if (depth > 4) return {};
     const names = Object.keys(found.properties).filter((name) => whole || found.required?.includes(name));
-    return Object.fromEntries(names.map((name) => [name, example(spec, found.properties?.[name] ?? {}, whole && depth < 3, name, depth + 1)]));
+    return Object.fromEntries(
+      names.map((name) => [name, example(spec, found.properties?.[name] ?? {}, whole && depth < 3, name, depth + 1)]),
+    );
   }
-  if (type === "array") return depth > 4 || !found.items ? [] : [example(spec, found.items, whole, key.replace(/s$/, ""), depth + 1)];
-  if (type === "object") return typeof found.additionalProperties === "object" && whole ? { name: example(spec, found.additionalProperties, whole, "", depth + 1) } : {};
+  if (type === "array")
+    return depth > 4 || !found.items ? [] : [example(spec, found.items, whole, key.replace(/s$/, ""), depth + 1)];
+  if (type === "object")
+    return typeof found.additionalProperties === "object" && whole
+      ? { name: example(spec, found.additionalProperties, whole, "", depth + 1) }
+      : {};
   if (type === "integer") return Math.max(found.minimum ?? 1, 1);
   if (type === "number") return 1.5;
   if (type === "boolean") return key === "i_agree";
-  if (found.oneOf?.[0] ?? found.anyOf?.[0]) return example(spec, (found.oneOf?.[0] ?? found.anyOf?.[0]) as Schema, whole, key, depth + 1);
-  if (type === "string") return STRINGS[found.format ?? ""] ?? STRING_BY_NAME[key] ?? STRING_BY_NAME[nameOf(schema) ?? ""] ?? "text";
+  if (found.oneOf?.[0] ?? found.anyOf?.[0])
+    return example(spec, (found.oneOf?.[0] ?? found.anyOf?.[0]) as Schema, whole, key, depth + 1);
+  if (type === "string")
+    return STRINGS[found.format ?? ""] ?? STRING_BY_NAME[key] ?? STRING_BY_NAME[nameOf(schema) ?? ""] ?? "text";
   return null;
 }
 
 const STRING_BY_NAME: Readonly<Record<string, string>> = {
-  name: "An example", slug: "an-example", branch: "main", testbed: "ci-linux-x64", measure: "latency", project: "my-project", units: "nanoseconds (ns)",
-  hash: "377b6c671115888950d058a86777ef033a91a291", GitHash: "377b6c671115888950d058a86777ef033a91a291",
-  result: '{"parser::json":{"latency":{"value":1234.5}}}', token: "eyJ…", invite: "eyJ…",
+  name: "An example",
+  slug: "an-example",
+  branch: "main",
+  testbed: "ci-linux-x64",
+  measure: "latency",
+  project: "my-project",
+  units: "nanoseconds (ns)",
+  hash: "377b6c671115888950d058a86777ef033a91a291",
+  GitHash: "377b6c671115888950d058a86777ef033a91a291",
+  result: '{"parser::json":{"latency":{"value":1234.5}}}',
+  token: "eyJ…",
+  invite: "eyJ…",
 };
 
 const RIGHTS: Readonly<Record<string, string>> = {
-  public: "Everybody", provider: "Everybody, if the server knows the provider", credential: "Whoever has a credential", user: "Any user", runner: "The runner in the path, with its key", registry: "Every token of the registry", session: "Everybody, but not with a key", self: "The user in the path, and administrators", admin: "Administrators of the server", never: "Nobody: kept for existing clients",
+  public: "Everybody",
+  provider: "Everybody, if the server knows the provider",
+  credential: "Whoever has a credential",
+  user: "Any user",
+  runner: "The runner in the path, with its key",
+  registry: "Every token of the registry",
+  session: "Everybody, but not with a key",
+  self: "The user in the path, and administrators",
+  admin: "Administrators of the server",
+  never: "Nobody: kept for existing clients",
 };
 
 /** Who may call an operation, from its `x-right`. */
@@ -171,8 +217,15 @@ export function right(code: string | undefined): string {
   if (!code) return "Not said";
   const [what = "", permission, ...more] = code.split(":");
   const words = RIGHTS[what] ?? `Whoever has the permission “${permission ?? ""}” in the ${what}`;
-  const open = code.startsWith("project:view") && !more.length && permission === "view" ? "; everybody in a public project" : "";
+  const open =
+    code.startsWith("project:view") && !more.length && permission === "view" ? "; everybody in a public project" : "";
   const bills = more.includes("billed") ? "; if the server bills" : "";
-  const only = bills + ([permission, ...more].includes("by_user") ? "; not with a project's key" : [permission, ...more].includes("by_session") ? "; only when signed in, not with a key" : "");
+  const only =
+    bills +
+    ([permission, ...more].includes("by_user")
+      ? "; not with a project's key"
+      : [permission, ...more].includes("by_session")
+        ? "; only when signed in, not with a key"
+        : "");
   return words + open + only;
 }

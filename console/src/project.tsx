@@ -12,7 +12,16 @@ import { Empty, Failure, LinkButton, Skeleton } from "./ui/parts";
 import { Shell, type Section, type SectionGroup } from "./ui/Shell";
 
 /** What one may be allowed to do in a project. */
-export type Permission = "view" | "create" | "edit" | "delete" | "manage" | "view_role" | "create_role" | "edit_role" | "delete_role";
+export type Permission =
+  | "view"
+  | "create"
+  | "edit"
+  | "delete"
+  | "manage"
+  | "view_role"
+  | "create_role"
+  | "edit_role"
+  | "delete_role";
 
 export interface ProjectHere {
   /** The project; there once a page of it is drawn. */
@@ -60,7 +69,8 @@ function ProjectFrame(props: RouteSectionProps & { base: "/console/projects" | "
   );
   const alerts = load(
     () => project() && { project: params.project },
-    async (path, signal) => (await list("/v0/projects/{project}/alerts", { path, query: { status: "active", per_page: 0 }, signal })).total,
+    async (path, signal) =>
+      (await list("/v0/projects/{project}/alerts", { path, query: { status: "active", per_page: 0 }, signal })).total,
   );
   createEffect(() => {
     const known = project();
@@ -70,7 +80,8 @@ function ProjectFrame(props: RouteSectionProps & { base: "/console/projects" | "
   const asked = new Set<string>();
   const here = (() => project()) as ProjectHere;
   here.slug = () => params.project;
-  here.path = (...segments) => [props.base, params.project, ...segments].map((part, place) => (place ? encodeURIComponent(part) : part)).join("/");
+  here.path = (...segments) =>
+    [props.base, params.project, ...segments].map((part, place) => (place ? encodeURIComponent(part) : part)).join("/");
   here.isPublic = isPublic;
   here.may = (permission) => {
     const key = `${params.project} ${permission}`;
@@ -119,13 +130,23 @@ function Missing(props: { error: unknown; retry: () => unknown }): JSX.Element {
 function sections(here: ProjectHere): SectionGroup[] {
   const plots: Section[] = [
     { href: here.path("plots"), label: "Overview", icon: "home", keys: "g v" },
-    { href: here.isPublic ? here.path() : here.path("perf"), label: "Perf", icon: "chart", keys: "g p", end: here.isPublic },
+    {
+      href: here.isPublic ? here.path() : here.path("perf"),
+      label: "Perf",
+      icon: "chart",
+      keys: "g p",
+      end: here.isPublic,
+    },
   ];
   const changes: Section = { href: here.path("changes"), label: "Changes", icon: "step", keys: "g g" };
   const detection: Section = { href: here.path("detection"), label: "Detection", icon: "search", keys: "g d" };
   if (here.isPublic) {
     const group: SectionGroup = { sections: [...plots, changes, detection] };
-    const own = { href: `/console/projects/${encodeURIComponent(here.slug())}/plots`, label: "Open in the console", icon: "right" } as const;
+    const own = {
+      href: `/console/projects/${encodeURIComponent(here.slug())}/plots`,
+      label: "Open in the console",
+      icon: "right",
+    } as const;
     return user() ? [group, { sections: [own] }] : [group];
   }
   return [

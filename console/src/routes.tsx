@@ -179,15 +179,27 @@ export const routes: RouteDefinition[] = [
           { path: "/audit", component: page(server, "Audit") },
         ],
       },
-      { path: "/api", component: BareFrame, children: [{ path: "/*operation", component: page(() => import("./pages/reference"), "Reference") }] },
+      {
+        path: "/api",
+        component: BareFrame,
+        children: [{ path: "/*operation", component: page(() => import("./pages/reference"), "Reference") }],
+      },
     ],
   },
-  { path: "/perf", component: BareFrame, children: [{ path: "/", component: page(() => import("./pages/directory"), "Directory") }] },
+  {
+    path: "/perf",
+    component: BareFrame,
+    children: [{ path: "/", component: page(() => import("./pages/directory"), "Directory") }],
+  },
   { path: "/perf/:project/embed", component: page(() => import("./pages/embed"), "Embed") },
   {
     path: "/perf/:project",
     component: PublicProject,
     children: [{ path: "/", component: page(perf, "Perf") }, ...READABLE],
   },
-  { path: "*", component: BareFrame, children: [{ path: "*", component: page(() => import("./pages/missing"), "Missing") }] },
+  {
+    path: "*",
+    component: BareFrame,
+    children: [{ path: "*", component: page(() => import("./pages/missing"), "Missing") }],
+  },
 ];

@@ -5,7 +5,14 @@ import { plural, value } from "./format";
 
 /** `linux on x86_64, 8 CPUs, 16 GB of memory, 100 GB of disk, no network`. */
 export function machineText({ os, architecture, cpu, memory, disk, network, sandbox }: Omit<JsonSpec, "name">): string {
-  const parts = [`${os} on ${architecture}`, plural(cpu, "CPU"), `${value(memory, "bytes")} of memory`, `${value(disk, "bytes")} of disk`, network ? "with network" : "no network", sandbox && `in ${sandbox}`];
+  const parts = [
+    `${os} on ${architecture}`,
+    plural(cpu, "CPU"),
+    `${value(memory, "bytes")} of memory`,
+    `${value(disk, "bytes")} of disk`,
+    network ? "with network" : "no network",
+    sandbox && `in ${sandbox}`,
+  ];
   return parts.filter(Boolean).join(", ");
 }
 

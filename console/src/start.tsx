@@ -17,7 +17,10 @@ export function rememberProject(slug: string): void {
 
 /** `/`: the console; for strangers the public projects, or the first account of a new server. */
 export function Root(): JSX.Element {
-  const setup = load(() => user() === null && {}, (_, signal) => call("get", "/v0/server/setup", { signal }));
+  const setup = load(
+    () => user() === null && {},
+    (_, signal) => call("get", "/v0/server/setup", { signal }),
+  );
   return (
     <Show when={!user()} fallback={<Navigate href="/console" />}>
       <Show when={setup()} fallback={<Waiting error={setup.error()} retry={setup.refresh} />}>
@@ -36,7 +39,9 @@ export function Start(): JSX.Element {
         list("/v0/organizations/{organization}/projects", { path: { organization }, query: { per_page: 2 }, signal });
       const last = localStorage.getItem(LAST);
       if (last) {
-        const known = await call("get", "/v0/projects/{project}", { path: { project: last }, signal }).catch(() => undefined);
+        const known = await call("get", "/v0/projects/{project}", { path: { project: last }, signal }).catch(
+          () => undefined,
+        );
         if (known) return `/console/projects/${known.slug}/plots`;
         localStorage.removeItem(LAST);
       }
@@ -47,7 +52,9 @@ export function Start(): JSX.Element {
       const [only] = organizations;
       if (organizations.length !== 1 || !only) return "/console/organizations";
       const { rows } = await projects(only.slug);
-      return rows.length === 1 ? `/console/projects/${rows[0]?.slug ?? ""}/plots` : `/console/organizations/${only.slug}/projects`;
+      return rows.length === 1
+        ? `/console/projects/${rows[0]?.slug ?? ""}/plots`
+        : `/console/organizations/${only.slug}/projects`;
     },
   );
   return (
@@ -60,7 +67,9 @@ export function Start(): JSX.Element {
 function Waiting(props: { error: unknown; retry: () => unknown }): JSX.Element {
   return (
     <Shell>
-      <Show when={props.error} fallback={<Skeleton lines={6} />}>{(error) => <Failure error={error()} retry={props.retry} />}</Show>
+      <Show when={props.error} fallback={<Skeleton lines={6} />}>
+        {(error) => <Failure error={error()} retry={props.retry} />}
+      </Show>
     </Shell>
   );
 }

@@ -7,7 +7,13 @@ import { describe } from "./model";
 import { judged, reach } from "./verdict";
 import { worseOf } from "./stats/worse";
 
-function measured(slug: string, units: string, value: number, boundary: JsonBoundary | null, watched = true): JsonReportMeasure {
+function measured(
+  slug: string,
+  units: string,
+  value: number,
+  boundary: JsonBoundary | null,
+  watched = true,
+): JsonReportMeasure {
   return { measure: { slug, units }, metric: { value }, boundary, threshold: watched ? {} : null } as JsonReportMeasure;
 }
 
@@ -21,13 +27,18 @@ test("how far a value has gone is told in widths of its limits", () => {
 });
 
 test("the direction decides what is a regression", () => {
-  const verdict = (slug: string, value: number, crossed?: BoundaryLimit) => judged(measured(slug, "nanoseconds (ns)", value, { baseline: 100, lower_limit: 90, upper_limit: 110 }), crossed).verdict;
+  const verdict = (slug: string, value: number, crossed?: BoundaryLimit) =>
+    judged(measured(slug, "nanoseconds (ns)", value, { baseline: 100, lower_limit: 90, upper_limit: 110 }), crossed)
+      .verdict;
   assert.equal(verdict("latency", 120, "upper"), "regression");
   assert.equal(verdict("latency", 80, "lower"), "improvement");
   assert.equal(verdict("throughput", 80, "lower"), "regression");
   assert.equal(verdict("throughput", 120, "upper"), "improvement");
   assert.equal(verdict("latency", 105), "pass");
-  assert.equal(judged(measured("latency", "ns", 70, { baseline: 100, upper_limit: 110 }), undefined).verdict, "improvement");
+  assert.equal(
+    judged(measured("latency", "ns", 70, { baseline: 100, upper_limit: 110 }), undefined).verdict,
+    "improvement",
+  );
   assert.equal(judged(measured("latency", "ns", 70, {}), undefined).verdict, "no_baseline");
   assert.equal(judged(measured("latency", "ns", 70, null, false), undefined).verdict, "no_threshold");
   assert.equal(judged(measured("latency", "ns", 5, { upper_limit: 4 }), "upper").badness, 1);
@@ -43,18 +54,31 @@ test("units tell what is worse where nobody has said", () => {
 
 test("commits are found at the forges", () => {
   assert.equal(commitUrl("https://github.com/a/b.git", "1f"), "https://github.com/a/b/commit/1f");
-  assert.equal(commitUrl("https://gitlab.example.org/group/team/b/", "1f"), "https://gitlab.example.org/group/team/b/-/commit/1f");
+  assert.equal(
+    commitUrl("https://gitlab.example.org/group/team/b/", "1f"),
+    "https://gitlab.example.org/group/team/b/-/commit/1f",
+  );
   assert.equal(commitUrl("https://example.org/a/b", "1f"), undefined);
   assert.equal(commitUrl("javascript:alert(1)", "1f"), undefined);
   assert.equal(commitUrl(null, "1f"), undefined);
   assert.equal(webAddress("https://example.org/a"), "https://example.org/a");
-  for (const website of ["javascript:alert(1)", "data:text/html,x", "ssh://git@example.org/a.git", "example.org", "", null]) {
+  for (const website of [
+    "javascript:alert(1)",
+    "data:text/html,x",
+    "ssh://git@example.org/a.git",
+    "example.org",
+    "",
+    null,
+  ]) {
     assert.equal(webAddress(website), undefined);
   }
 });
 
 test("models and times are told in words", () => {
-  assert.equal(describe({ test: "percentage", upper_boundary: 0.1, max_sample_size: 20, window: 1209600 }), "Percentage, upper 10 %, newest 20, within 2 weeks");
+  assert.equal(
+    describe({ test: "percentage", upper_boundary: 0.1, max_sample_size: 20, window: 1209600 }),
+    "Percentage, upper 10 %, newest 20, within 2 weeks",
+  );
   assert.equal(describe({ test: "t_test", lower_boundary: 0.9995 }), "t-test, lower 0.9995");
   assert.equal(describe({ test: "iqr", upper_boundary: 3 }), "Interquartile range, upper 3 ×");
   assert.deepEqual([0.5, 45, 600, 610, 7500].map(elapsed), ["0.5 s", "45 s", "10 min", "10 min 10 s", "2 h 5 min"]);

@@ -15,7 +15,10 @@ export interface Judged {
 }
 
 /** How far a value has gone from the baseline, in widths of the limit on either side; below zero toward the lower. */
-export function reach(value: number, { baseline, lower_limit: lower, upper_limit: upper }: JsonBoundary): number | undefined {
+export function reach(
+  value: number,
+  { baseline, lower_limit: lower, upper_limit: upper }: JsonBoundary,
+): number | undefined {
   if (typeof baseline !== "number") return undefined;
   const distance = value - baseline;
   if (distance === 0) return 0;
@@ -28,14 +31,23 @@ export function reach(value: number, { baseline, lower_limit: lower, upper_limit
 }
 
 /** Judges one measured value. `crossed` is the limit that its alert tells of. */
-export function judged({ measure, metric, boundary, threshold }: JsonReportMeasure, crossed: BoundaryLimit | undefined): Judged {
+export function judged(
+  { measure, metric, boundary, threshold }: JsonReportMeasure,
+  crossed: BoundaryLimit | undefined,
+): Judged {
   const direction = worseOf(measure);
   const hasLimits = typeof boundary?.lower_limit === "number" || typeof boundary?.upper_limit === "number";
   const far = boundary ? reach(metric.value, boundary) : undefined;
   const toward = far === undefined ? 0 : direction === "down" ? -far : direction === "up" ? far : Math.abs(far);
-  const change = typeof boundary?.baseline === "number" && boundary.baseline !== 0 ? (metric.value - boundary.baseline) / Math.abs(boundary.baseline) : undefined;
+  const change =
+    typeof boundary?.baseline === "number" && boundary.baseline !== 0
+      ? (metric.value - boundary.baseline) / Math.abs(boundary.baseline)
+      : undefined;
   const verdict = (): Verdict => {
-    if (crossed) return (crossed === "upper" && direction === "down") || (crossed === "lower" && direction === "up") ? "improvement" : "regression";
+    if (crossed)
+      return (crossed === "upper" && direction === "down") || (crossed === "lower" && direction === "up")
+        ? "improvement"
+        : "regression";
     if (!hasLimits) return threshold ? "no_baseline" : "no_threshold";
     // Only one side is guarded as a rule: as far on the other one is as much of a change.
     return direction && toward < -1 ? "improvement" : "pass";

@@ -44,7 +44,9 @@ test("an alert shows the history around it", async ({ page }, { project }) => {
   const { alerts } = await history(page.context().request, slug);
   await page.goto(`/console/projects/${slug}/alerts/${alerts[0]?.uuid}`);
   await expect(page.getByRole("heading", { name: "text::parse" })).toBeVisible();
-  await expect(page.getByText(/Latency on main was 2 µs, \+\d+ % against the baseline of .* and above the limit of/)).toBeVisible();
+  await expect(
+    page.getByText(/Latency on main was 2 µs, \+\d+ % against the baseline of .* and above the limit of/),
+  ).toBeVisible();
   await expect(page.getByText("It is the newest value of this series.")).toBeVisible();
   const plot = page.getByRole("group", { name: "Latency of text::parse around the alert" });
   await expect(plot.locator("canvas")).toBeVisible();

@@ -33,13 +33,17 @@ test("a link signs in, even if the answer that nobody is there comes late", asyn
   const nobody = (await (await request.get("/v0/auth/session")).json()) as object;
   expect((await request.post("/v0/auth/login", { data: { email } })).status()).toBe(202);
   const token = await mailedToken(email, spent);
-  const opened = page.waitForResponse((answer) => answer.request().method() === "POST" && answer.url().endsWith("/v0/auth/session"));
+  const opened = page.waitForResponse(
+    (answer) => answer.request().method() === "POST" && answer.url().endsWith("/v0/auth/session"),
+  );
   await page.route("**/v0/auth/session", async (route) => {
     if (route.request().method() !== "GET") return route.continue();
     await opened;
     await route.fulfill({ json: nobody });
   });
-  const late = page.waitForResponse((answer) => answer.request().method() === "GET" && answer.url().endsWith("/v0/auth/session"));
+  const late = page.waitForResponse(
+    (answer) => answer.request().method() === "GET" && answer.url().endsWith("/v0/auth/session"),
+  );
   await page.goto(`/auth/confirm?token=${token}`);
   await late;
   await expect(page).toHaveURL(/^[^?]*\/console\//);

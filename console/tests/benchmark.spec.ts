@@ -21,7 +21,8 @@ test("a project without benchmarks says how to get some", async ({ page }, { pro
 test("benchmarks are searched, sorted and paged, and the address knows", async ({ page }, { project }) => {
   const slug = await lab(page, `Many-${project.name}`);
   const { request } = page.context();
-  for (let number = 10; number < 40; number++) await make(request, `/v0/projects/${slug}/benchmarks`, { name: `parser::case ${number}` });
+  for (let number = 10; number < 40; number++)
+    await make(request, `/v0/projects/${slug}/benchmarks`, { name: `parser::case ${number}` });
   await page.goto(`/console/projects/${slug}/benchmarks`);
   const rows = page.getByRole("row");
   await expect(rows).toHaveCount(26);
@@ -85,7 +86,8 @@ test("the keys are listed and lead to their pages", async ({ page }, { project }
   await expect(page.getByRole("dialog")).toBeHidden();
   // At once, since the second key counts for 1.2 s, and a busy machine may take longer between two keys.
   await page.evaluate(() => {
-    for (const key of ["g", "p"]) document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+    for (const key of ["g", "p"])
+      document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
   });
   await expect(page).toHaveURL(`/console/projects/${slug}/perf`);
 });

@@ -33,11 +33,17 @@ test("a branch is made from another, gets a new head, and shows both", async ({ 
 
 test("testbeds and measures are made, renamed, archived and deleted", async ({ page }, { project }) => {
   const { project: slug } = await lab(page, `Dimensions-${project.name}`);
-  for (const [segment, noun, title] of [["testbeds", "testbed", "No testbeds yet"], ["measures", "measure", "No measures yet"]] as const) {
+  for (const [segment, noun, title] of [
+    ["testbeds", "testbed", "No testbeds yet"],
+    ["measures", "measure", "No measures yet"],
+  ] as const) {
     await page.goto(`/console/projects/${slug}/${segment}`);
     await expect(page.getByRole("heading", { name: title })).toBeVisible();
     await accessible(page);
-    await page.getByRole("link", { name: `Add a ${noun}` }).first().click();
+    await page
+      .getByRole("link", { name: `Add a ${noun}` })
+      .first()
+      .click();
     await page.getByLabel("Name").fill("First");
     if (noun === "measure") await page.getByLabel("Units").fill("bytes (B)");
     await accessible(page);

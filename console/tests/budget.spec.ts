@@ -13,17 +13,23 @@ test("the first plot needs few requests and few bytes", async ({ page }) => {
   const requests: Request[] = [];
   page.on("requestfinished", (request) => requests.push(request));
   await page.goto("/perf/demo");
-  await expect(page.getByRole("group", { name: /[1-9]\d* lines? with [1-9][\d,]* points/ }).locator("canvas")).toBeVisible();
+  await expect(
+    page.getByRole("group", { name: /[1-9]\d* lines? with [1-9][\d,]* points/ }).locator("canvas"),
+  ).toBeVisible();
   await settled(page);
-  const all = await Promise.all(requests.map(async (request) => {
-    const { responseBodySize, responseHeadersSize } = await request.sizes();
-    return { url: request.url(), size: responseBodySize + responseHeadersSize };
-  }));
+  const all = await Promise.all(
+    requests.map(async (request) => {
+      const { responseBodySize, responseHeadersSize } = await request.sizes();
+      return { url: request.url(), size: responseBodySize + responseHeadersSize };
+    }),
+  );
   // A browser asks for the icon as often as it likes.
   const files = all.filter(({ url }) => !/^\/(v0\/|icon)/.test(new URL(url).pathname));
   const sum = (of: typeof all) => of.reduce((total, { size }) => total + size, 0);
   const data = all.filter(({ url }) => new URL(url).pathname.startsWith("/v0/"));
-  console.log(`The first plot takes ${files.length} files of ${sum(files)} bytes, and ${data.length} answers of ${sum(data)} bytes.`);
+  console.log(
+    `The first plot takes ${files.length} files of ${sum(files)} bytes, and ${data.length} answers of ${sum(data)} bytes.`,
+  );
   // Those of the worker are among them.
   expect(data.some(({ url }) => url.includes("/perf?"))).toBe(true);
   expect(files.length).toBeLessThanOrEqual(FILE_REQUESTS);

@@ -10,7 +10,8 @@ let service: Server | undefined;
 let isHuman = false;
 
 /** What the script of the service does; the proof is the action. */
-const SCRIPT = "window.grecaptcha = { ready: (then) => then(), execute: async (site, { action }) => `${site} ${action}` };";
+const SCRIPT =
+  "window.grecaptcha = { ready: (then) => then(), execute: async (site, { action }) => `${site} ${action}` };";
 
 test.beforeAll(async () => {
   service = createServer((request, response) => {
@@ -22,11 +23,15 @@ test.beforeAll(async () => {
     request.on("data", (part: Buffer) => (body += part.toString()));
     request.on("end", () => {
       const [site, action] = (new URLSearchParams(body).get("response") ?? "").split(" ");
-      response.setHeader("content-type", "application/json").end(JSON.stringify({ success: isHuman && site === "site", action }));
+      response
+        .setHeader("content-type", "application/json")
+        .end(JSON.stringify({ success: isHuman && site === "site", action }));
     });
   });
   const url = `http://127.0.0.1:${await listen(service)}`;
-  server = await own(`[plus.captcha]\nurl = "${url}/siteverify"\nscript = "${url}/api.js"\nsite_key = "site"\nsecret = "s3cret"\n`);
+  server = await own(
+    `[plus.captcha]\nurl = "${url}/siteverify"\nscript = "${url}/api.js"\nsite_key = "site"\nsecret = "s3cret"\n`,
+  );
 });
 
 test.afterAll(() => {

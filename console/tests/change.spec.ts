@@ -14,7 +14,10 @@ test("a step is found without a threshold, and what is said of it stays", async 
   const { project: slug } = await lab(page, `Step-${project.name}`);
   const { request } = page.context();
   await step(request, slug);
-  const found = async () => ((await (await request.get(`/v0/projects/${slug}/changes`)).json()) as { effect: number }[]).map(({ effect }) => Math.round(effect * 10));
+  const found = async () =>
+    ((await (await request.get(`/v0/projects/${slug}/changes`)).json()) as { effect: number }[]).map(({ effect }) =>
+      Math.round(effect * 10),
+    );
   await expect.poll(found).toEqual([2]);
 
   await page.goto(`/console/projects/${slug}/changes`);
@@ -62,17 +65,24 @@ test("a step is found without a threshold, and what is said of it stays", async 
   await expect(page.getByRole("button", { name: "Review" })).toHaveCount(0);
 });
 
-test("a change says that the machine seems to be behind it, and when people were told", async ({ page }, { project }) => {
+test("a change says that the machine seems to be behind it, and when people were told", async ({ page }, {
+  project,
+}) => {
   const { project: slug } = await lab(page, `Machine-${project.name}`);
   const { request } = page.context();
   await step(request, slug);
-  await expect.poll(async () => ((await (await request.get(`/v0/projects/${slug}/changes`)).json()) as object[]).length).toBe(1);
+  await expect
+    .poll(async () => ((await (await request.get(`/v0/projects/${slug}/changes`)).json()) as object[]).length)
+    .toBe(1);
   // What it takes to get there by measuring is for the server's tests.
   let cause = "host";
   await page.route("**/changes?*", async (route) => {
     const answer = await route.fetch({ timeout: 0 });
     const changes = (await answer.json()) as object[];
-    await route.fulfill({ response: answer, json: changes.map((change) => ({ ...change, cause, raised: new Date(Date.now() - 7_300_000).toISOString() })) });
+    await route.fulfill({
+      response: answer,
+      json: changes.map((change) => ({ ...change, cause, raised: new Date(Date.now() - 7_300_000).toISOString() })),
+    });
   });
   await page.goto(`/console/projects/${slug}/changes`);
   const row = page.getByRole("row").nth(1);

@@ -4,7 +4,11 @@ import { accessible, expect, fits, settled, test } from "./support";
 
 /** A row of the backtest's figures, the chosen sensitivity first. */
 function figures(page: Page, name: string) {
-  return page.getByRole("region", { name: "Figures of the backtest" }).getByRole("row").filter({ hasText: name }).getByRole("cell");
+  return page
+    .getByRole("region", { name: "Figures of the backtest" })
+    .getByRole("row")
+    .filter({ hasText: name })
+    .getByRole("cell");
 }
 
 test("how a project is watched is seen by everybody, and set by those who may", async ({ page }, { project }) => {
@@ -32,7 +36,10 @@ test("how a project is watched is seen by everybody, and set by those who may", 
   await page.reload();
   await expect(page.getByRole("radio", { name: /^Alerts/ })).toBeChecked();
   await expect(page.getByLabel("False alarms a month")).toHaveValue("5");
-  expect(await (await request.get(`/v0/projects/${slug}/detection`)).json()).toMatchObject({ notifies: "alerts", false_alarms_per_month: 5 });
+  expect(await (await request.get(`/v0/projects/${slug}/detection`)).json()).toMatchObject({
+    notifies: "alerts",
+    false_alarms_per_month: 5,
+  });
 });
 
 test("the slider asks what another sensitivity would have told", async ({ page }) => {
@@ -69,7 +76,10 @@ test("only the last of several moves is asked for", async ({ page }) => {
   await page.goto("/perf/demo/detection");
   await settled(page);
   const asked: number[] = [];
-  page.on("request", (request) => { if (request.url().endsWith("/backtest")) asked.push((request.postDataJSON() as { sensitivity: number }).sensitivity); });
+  page.on("request", (request) => {
+    if (request.url().endsWith("/backtest"))
+      asked.push((request.postDataJSON() as { sensitivity: number }).sensitivity);
+  });
   const slider = page.getByRole("slider", { name: "Sensitivity" });
   // At once, since a busy machine may take as long between two keys as the slider rests.
   await slider.evaluate((input: HTMLInputElement) => {
@@ -91,7 +101,10 @@ test("an alarm that people call real counts as found", async ({ page }, { projec
   const changes = async () => (await (await request.get(`/v0/projects/${slug}/changes`)).json()) as { uuid: string }[];
   await expect.poll(async () => (await changes()).length).toBe(1);
   const [change] = await changes();
-  const patch = await request.patch(`/v0/projects/${slug}/changes/${change?.uuid}`, { data: { status: "acknowledged" }, headers: { "x-tidemark-console": "1" } });
+  const patch = await request.patch(`/v0/projects/${slug}/changes/${change?.uuid}`, {
+    data: { status: "acknowledged" },
+    headers: { "x-tidemark-console": "1" },
+  });
   expect(patch.ok()).toBe(true);
   await page.goto(`/console/projects/${slug}/detection`);
   await expect(figures(page, "Found").nth(1)).toHaveText("1");

@@ -19,7 +19,9 @@ test("the home says what changed, what is alerting and how sharp each series see
   await expect(changes.getByRole("link", { name: /parse::large/ })).toBeVisible();
   await expect(changes.getByText(/^\+2[456]/)).toBeVisible();
   await expect(changes.getByRole("link", { name: /parse::small/ })).toBeHidden();
-  await expect(page.getByRole("region", { name: "Active alerts" }).getByRole("link", { name: /parse::large/ })).toBeVisible();
+  await expect(
+    page.getByRole("region", { name: "Active alerts" }).getByRole("link", { name: /parse::large/ }),
+  ).toBeVisible();
   const health = page.getByRole("region", { name: "Health of each series" });
   await expect(health.getByRole("row")).toHaveCount(3);
   await expect(page.getByRole("region", { name: "List of latest reports" }).getByRole("row").nth(1)).toBeVisible();
@@ -39,9 +41,25 @@ test("pinned plots are drawn, renamed, moved and unpinned", async ({ page }, inf
   const { project } = await lab(page, `Pins-${info.project.name}`);
   const { request } = page.context();
   await reports(request, project, "main", 8);
-  const ids = async (kind: string) => ((await (await request.get(`/v0/projects/${project}/${kind}`)).json()) as { uuid: string }[]).map(({ uuid }) => uuid);
-  const [branches, testbeds, benchmarks, measures] = await Promise.all(["branches", "testbeds", "benchmarks", "measures"].map(ids));
-  const plot = { branches, testbeds, benchmarks, measures, window: 2_419_200, lower_value: false, upper_value: false, lower_boundary: false, upper_boundary: true, x_axis: "date_time" };
+  const ids = async (kind: string) =>
+    ((await (await request.get(`/v0/projects/${project}/${kind}`)).json()) as { uuid: string }[]).map(
+      ({ uuid }) => uuid,
+    );
+  const [branches, testbeds, benchmarks, measures] = await Promise.all(
+    ["branches", "testbeds", "benchmarks", "measures"].map(ids),
+  );
+  const plot = {
+    branches,
+    testbeds,
+    benchmarks,
+    measures,
+    window: 2_419_200,
+    lower_value: false,
+    upper_value: false,
+    lower_boundary: false,
+    upper_boundary: true,
+    x_axis: "date_time",
+  };
   await make(request, `/v0/projects/${project}/plots`, { ...plot, title: "First", index: 0 });
   await make(request, `/v0/projects/${project}/plots`, { ...plot, title: "Second", index: 1 });
   await page.goto(`/console/projects/${project}/plots`);

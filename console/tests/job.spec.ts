@@ -41,7 +41,10 @@ test("a job is watched from the queue to its report", async ({ page }, { project
   await expect(live).toContainText("2 of 2");
   await accessible(page);
   await fits(page);
-  const results = [{ exit_code: 0, stdout: RESULTS, stderr: "warming up", noise: { before: 0.004, after: 0.011 } }, { exit_code: 0, stdout: RESULTS }];
+  const results = [
+    { exit_code: 0, stdout: RESULTS, stderr: "warming up", noise: { before: 0.004, after: 0.011 } },
+    { exit_code: 0, stdout: RESULTS },
+  ];
   expect(await runner.say("completed", { job, results })).toBe("ack");
   await expect(page.getByText("done", { exact: true })).toBeVisible();
   await expect(live).toHaveCount(0);
@@ -71,7 +74,9 @@ test("a report says why its job failed, and a job that waits is canceled", async
   await page.goto(`/console/projects/${slug}/reports/${failing.report}`);
   await expect(page.getByRole("link", { name: "Watch the job" })).toBeVisible();
   const error = "The command ended with exit code 3; see what it printed.";
-  expect(await runner.say("failed", { job: failing.job, error, results: [{ exit_code: 3, stderr: "no such file" }] })).toBe("ack");
+  expect(
+    await runner.say("failed", { job: failing.job, error, results: [{ exit_code: 3, stderr: "no such file" }] }),
+  ).toBe("ack");
   runner.socket.close();
   await expect(page.getByText(error)).toBeVisible();
   await accessible(page);

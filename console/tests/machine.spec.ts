@@ -16,7 +16,9 @@ test("a spec is added, made the fallback, renamed, archived and deleted", async 
   await page.getByRole("button", { name: "Add the spec" }).click();
   await expect(page.getByText("linux on x86_64, 8 CPUs, 16 GB of memory, 10 GB of disk, no network")).toBeVisible();
   await page.getByRole("button", { name: "Make the fallback" }).click();
-  await expect(page.getByText(/for jobs that name no spec, since (just now|.* minutes? ago|in .* minutes?)/)).toBeVisible();
+  await expect(
+    page.getByText(/for jobs that name no spec, since (just now|.* minutes? ago|in .* minutes?)/),
+  ).toBeVisible();
   await accessible(page);
   await fits(page);
   await undo(page, "It serves the jobs that name no spec.");
@@ -39,7 +41,12 @@ test("a spec is added, made the fallback, renamed, archived and deleted", async 
 test("a runner is added, connects, serves a spec, gets another key and is archived", async ({ page }) => {
   const name = fresh("Box");
   await asAdmin(page);
-  const made = await page.context().request.post("/v0/specs", { headers: { "x-tidemark-console": "1" }, data: { name: `For ${name}`, os: "linux", architecture: "aarch64", cpu: 4, memory: 8e9, disk: 2e10 } });
+  const made = await page
+    .context()
+    .request.post("/v0/specs", {
+      headers: { "x-tidemark-console": "1" },
+      data: { name: `For ${name}`, os: "linux", architecture: "aarch64", cpu: 4, memory: 8e9, disk: 2e10 },
+    });
   expect(made.status()).toBe(201);
   await page.goto("/console/server/runners");
   await page.getByRole("link", { name: "Add a runner" }).first().click();
@@ -70,7 +77,9 @@ test("a runner is added, connects, serves a spec, gets another key and is archiv
 
   const slug = new URL(page.url()).pathname.split("/").at(-1) ?? "";
   const runner = await Runner.connect(slug, first);
-  expect(await runner.say("ready", { poll_timeout: 1, runner: { os: "linux", arch: "x86_64", version: "1.2.3" } })).toBe("no_job");
+  expect(
+    await runner.say("ready", { poll_timeout: 1, runner: { os: "linux", arch: "x86_64", version: "1.2.3" } }),
+  ).toBe("no_job");
   await expect(page.getByText("waits for jobs", { exact: true })).toBeVisible();
   await expect(page.getByText("1.2.3", { exact: true })).toBeVisible();
 

@@ -25,10 +25,19 @@ async function receive(): Promise<Receiver> {
 /** Sends a report that raises an alert, in a project that is told of alerts. */
 async function raise(page: Page, project: string): Promise<void> {
   const time = new Date().toISOString();
-  const chosen = await page.context().request.patch(`/v0/projects/${project}/detection`, { data: { notifies: "alerts" }, headers: { "x-tidemark-console": "1" } });
+  const chosen = await page
+    .context()
+    .request.patch(`/v0/projects/${project}/detection`, {
+      data: { notifies: "alerts" },
+      headers: { "x-tidemark-console": "1" },
+    });
   expect(chosen.ok()).toBe(true);
   await make(page.context().request, `/v0/projects/${project}/reports`, {
-    branch: "main", testbed: "ci", start_time: time, end_time: time, results: [JSON.stringify({ parse: { latency: { value: 1 } } })],
+    branch: "main",
+    testbed: "ci",
+    start_time: time,
+    end_time: time,
+    results: [JSON.stringify({ parse: { latency: { value: 1 } } })],
     thresholds: { models: { latency: { test: "static", upper_boundary: 0 } } },
   });
 }

@@ -48,7 +48,12 @@ test.beforeAll(async () => {
     // Whatever is typed as the name is the account.
     findAccount: (_, id) => ({
       accountId: id,
-      claims: () => ({ sub: id, email: `${id.replace(/-.*/, "")}@example.org`, email_verified: !id.endsWith("-unproven"), name: id }),
+      claims: () => ({
+        sub: id,
+        email: `${id.replace(/-.*/, "")}@example.org`,
+        email_verified: !id.endsWith("-unproven"),
+        name: id,
+      }),
     }),
   });
   openHost.on("request", provider.callback());
@@ -125,5 +130,7 @@ test("a code host signs in, and a changed address is refused", async ({ page }) 
   host.email = "hopper@example.org";
   await page.goto(`${base}/auth/login`);
   await page.getByRole("button", { name: "Continue with GitHub" }).click();
-  await expect(page.getByRole("alert")).toContainText("Your address at GitHub is not the one of your account here any more");
+  await expect(page.getByRole("alert")).toContainText(
+    "Your address at GitHub is not the one of your account here any more",
+  );
 });

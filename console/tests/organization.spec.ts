@@ -70,7 +70,9 @@ test("somebody is invited, and the invitation is revoked", async ({ page }, info
 
 test("a domain is given to an organization, and taken away", async ({ page }) => {
   await asAdmin(page);
-  const { slug } = await make<{ slug: string }>(page.context().request, "/v0/organizations", { name: fresh("Domains") });
+  const { slug } = await make<{ slug: string }>(page.context().request, "/v0/organizations", {
+    name: fresh("Domains"),
+  });
   await page.goto(`/console/organizations/${slug}/settings`);
   const domains = page.getByRole("region", { name: "Domains" });
   await domains.getByLabel("Domain").fill("not a domain");

@@ -35,8 +35,15 @@ export async function own(settings: string): Promise<Own> {
   const folder = mkdtempSync(join(tmpdir(), "tidemark-own-"));
   const [config, data] = [join(folder, "tidemark.toml"), join(folder, "data")];
   const attempts = "[plus.rate_limiting.public]\nattempts = {}\n[plus.rate_limiting.user]\nattempts = {}\n";
-  writeFileSync(config, `[console]\nurl = "${base}"\n[server]\nbind_address = "127.0.0.1:0"\n[logging]\nformat = "json"\n${attempts}${settings}`);
-  const server = spawn(process.env.TIDEMARK_TEST_BINARY ?? "tidemark", ["serve", "--config", config, "--data-dir", data], { stdio: ["ignore", "ignore", "pipe"] });
+  writeFileSync(
+    config,
+    `[console]\nurl = "${base}"\n[server]\nbind_address = "127.0.0.1:0"\n[logging]\nformat = "json"\n${attempts}${settings}`,
+  );
+  const server = spawn(
+    process.env.TIDEMARK_TEST_BINARY ?? "tidemark",
+    ["serve", "--config", config, "--data-dir", data],
+    { stdio: ["ignore", "ignore", "pipe"] },
+  );
   const stop = () => {
     server.kill("SIGKILL");
     proxy.close();

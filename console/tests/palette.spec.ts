@@ -35,7 +35,10 @@ test("a press counts although results replace the entry", async ({ page }, info)
   }
   const field = page.getByRole("combobox", { name: "Find a page or a project" });
   await field.fill("pressed");
-  const entry = page.getByRole("option").filter({ has: page.getByText(name, { exact: true }) }).filter({ has: page.getByText("Project", { exact: true }) });
+  const entry = page
+    .getByRole("option")
+    .filter({ has: page.getByText(name, { exact: true }) })
+    .filter({ has: page.getByText("Project", { exact: true }) });
   await expect(entry).toBeVisible();
   await pressReplaced(page, field, "pressed-", entry);
   await expect(page).toHaveURL(new RegExp(`/console/projects/${project}/plots`));

@@ -14,10 +14,15 @@ async function measured(page: Page, name: string, reports: number): Promise<stri
     const time = Date.now() - (reports - number) * DAY;
     const isLate = number >= reports - 2;
     const value = (place: number) => 1e6 * (place + 1) * (isLate ? 1.5 : 1 + (number % 3) / 100);
-    const results = Object.fromEntries(NAMES.map((name, place) => [name, {
-      latency: { value: value(place), lower_value: value(place) * 0.98, upper_value: value(place) * 1.02 },
-      throughput: { value: 4096 + number },
-    }]));
+    const results = Object.fromEntries(
+      NAMES.map((name, place) => [
+        name,
+        {
+          latency: { value: value(place), lower_value: value(place) * 0.98, upper_value: value(place) * 1.02 },
+          throughput: { value: 4096 + number },
+        },
+      ]),
+    );
     await make(request, `/v0/projects/${slug}/reports`, {
       branch: number % 4 === 1 ? "feature/fast" : "main",
       testbed: "lab-1",
@@ -179,12 +184,31 @@ test("the axes, the limits and the zoom are in the address", async ({ page }, { 
 test("an old link shows the same, down to its tabs", async ({ page }, { project }) => {
   const slug = await measured(page, `Links-${project.name}`, 8);
   const { request } = page.context();
-  const reports = (await (await request.get(`/v0/projects/${slug}/reports?per_page=8`)).json()) as { uuid: string; branch: { uuid: string }; testbed: { uuid: string } }[];
+  const reports = (await (await request.get(`/v0/projects/${slug}/reports?per_page=8`)).json()) as {
+    uuid: string;
+    branch: { uuid: string };
+    testbed: { uuid: string };
+  }[];
   const [newest] = reports;
-  const ids = async (kind: string) => ((await (await request.get(`/v0/projects/${slug}/${kind}`)).json()) as { uuid: string }[]).map(({ uuid }) => uuid).join(",");
+  const ids = async (kind: string) =>
+    ((await (await request.get(`/v0/projects/${slug}/${kind}`)).json()) as { uuid: string }[])
+      .map(({ uuid }) => uuid)
+      .join(",");
   const link = new URLSearchParams({
-    branches: newest?.branch.uuid ?? "", heads: "", testbeds: newest?.testbed.uuid ?? "", specs: "", benchmarks: await ids("benchmarks"), measures: (await ids("measures")).split(",")[0] ?? "",
-    range: "version", key: "false", tab: "reports", report: reports[1]?.uuid ?? "", reports_per_page: "4", reports_page: "2", benchmarks_search: "json", benchmarks_page: "1",
+    branches: newest?.branch.uuid ?? "",
+    heads: "",
+    testbeds: newest?.testbed.uuid ?? "",
+    specs: "",
+    benchmarks: await ids("benchmarks"),
+    measures: (await ids("measures")).split(",")[0] ?? "",
+    range: "version",
+    key: "false",
+    tab: "reports",
+    report: reports[1]?.uuid ?? "",
+    reports_per_page: "4",
+    reports_page: "2",
+    benchmarks_search: "json",
+    benchmarks_page: "1",
   });
   await page.goto(`/console/projects/${slug}/perf?${link}`);
   await expect(plot(page)).toHaveAccessibleName(/4 lines/);
@@ -220,7 +244,10 @@ test("a plot is pinned, changed, shared and downloaded", async ({ page }, { proj
   await page.getByLabel("Title").fill("The lab");
   await page.getByRole("button", { name: "Update the plot" }).click();
   await expect(page.getByRole("heading", { name: "The lab", exact: true })).toBeVisible();
-  const [pinned] = (await (await page.context().request.get(`/v0/projects/${slug}/plots`)).json()) as { uuid: string; y_axis: string }[];
+  const [pinned] = (await (await page.context().request.get(`/v0/projects/${slug}/plots`)).json()) as {
+    uuid: string;
+    y_axis: string;
+  }[];
   expect(pinned?.y_axis).toBe("log");
   await page.goto(`/console/projects/${slug}/perf?plot=${pinned?.uuid}`);
   await expect(legend(page).getByRole("button", { name: "4 lines" })).toBeVisible();
@@ -228,12 +255,18 @@ test("a plot is pinned, changed, shared and downloaded", async ({ page }, { proj
 
   await page.getByRole("button", { name: "Share" }).click();
   await expect(page.getByRole("dialog")).toContainText("iframe");
-  await expect.poll(() => page.getByAltText(/^Preview/).evaluate((image: HTMLImageElement) => image.naturalWidth)).toBeGreaterThan(0);
+  await expect
+    .poll(() => page.getByAltText(/^Preview/).evaluate((image: HTMLImageElement) => image.naturalWidth))
+    .toBeGreaterThan(0);
   await accessible(page);
   await fits(page);
   await page.getByRole("button", { name: "Close" }).click();
 
-  for (const [name, ending] of [["Picture (PNG)", "png"], ["Drawing (SVG)", "svg"], ["Values (CSV)", "csv"]] as const) {
+  for (const [name, ending] of [
+    ["Picture (PNG)", "png"],
+    ["Drawing (SVG)", "svg"],
+    ["Values (CSV)", "csv"],
+  ] as const) {
     await page.getByRole("button", { name: "Download" }).click();
     const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("menuitem", { name }).click()]);
     expect(download.suggestedFilename()).toBe(`${slug}-perf.${ending}`);

@@ -16,20 +16,27 @@ async function keep(page: Page, name: string): Promise<void> {
   const png = await page.screenshot({ animations: "disabled", caret: "hide" });
   // The browser packs it: a fifth of the size, and no tool to install.
   const packer = await page.context().newPage();
-  const webp = await packer.evaluate(async (source) => {
-    const image = await createImageBitmap(await (await fetch(source)).blob());
-    const canvas = new OffscreenCanvas(image.width, image.height);
-    canvas.getContext("2d")?.drawImage(image, 0, 0);
-    const packed = await canvas.convertToBlob({ type: "image/webp", quality: 0.82 });
-    return Array.from(new Uint8Array(await packed.arrayBuffer()));
-  }, `data:image/png;base64,${png.toString("base64")}`);
+  const webp = await packer.evaluate(
+    async (source) => {
+      const image = await createImageBitmap(await (await fetch(source)).blob());
+      const canvas = new OffscreenCanvas(image.width, image.height);
+      canvas.getContext("2d")?.drawImage(image, 0, 0);
+      const packed = await canvas.convertToBlob({ type: "image/webp", quality: 0.82 });
+      return Array.from(new Uint8Array(await packed.arrayBuffer()));
+    },
+    `data:image/png;base64,${png.toString("base64")}`,
+  );
   await packer.close();
   writeFileSync(join(FOLDER, `${name}.webp`), Uint8Array.from(webp));
 }
 
 /** The three pictures of a page; `ready` waits until it is what a person would call there. */
 async function pictures(page: Page, name: string, ready: () => Promise<void>): Promise<void> {
-  const sights = [["light", DESK, name], ["dark", DESK, `${name}-dark`], ["light", PHONE, `${name}-phone`]] as const;
+  const sights = [
+    ["light", DESK, name],
+    ["dark", DESK, `${name}-dark`],
+    ["light", PHONE, `${name}-phone`],
+  ] as const;
   for (const [colorScheme, size, file] of sights) {
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize(size);
@@ -75,7 +82,9 @@ test("the pictures of the manual", async ({ page }) => {
   await page.goto(`${DEMO}/alerts/${alert.uuid}`);
   await pictures(page, "alert", canvas);
 
-  const threshold = await first<{ uuid: string }>("/v0/projects/demo/thresholds?branch=main&testbed=ci-linux-x64&measure=latency");
+  const threshold = await first<{ uuid: string }>(
+    "/v0/projects/demo/thresholds?branch=main&testbed=ci-linux-x64&measure=latency",
+  );
   await page.goto(`${DEMO}/thresholds/${threshold.uuid}/edit`);
   await pictures(page, "threshold", async () => {
     await canvas();
@@ -87,25 +96,37 @@ test("the pictures of the manual", async ({ page }) => {
   await pictures(page, "reports", () => expect(page.getByRole("row").nth(8)).toBeVisible());
 
   await page.goto(`${DEMO}/compare?from=branch:main&to=branch:feature-simd-parser&testbed=ci-linux-x64`);
-  await pictures(page, "compare", () => expect(page.getByRole("region", { name: "Comparison" }).getByRole("row").nth(3)).toBeVisible());
+  await pictures(page, "compare", () =>
+    expect(page.getByRole("region", { name: "Comparison" }).getByRole("row").nth(3)).toBeVisible(),
+  );
 
   await page.goto("/console/api/proj_alerts_get");
   await pictures(page, "reference", () => settled(page));
 });
 
-interface Change { branch: { uuid: string }; testbed: { uuid: string; slug: string }; benchmark: { uuid: string; name: string }; measure: { uuid: string; slug: string }; }
+interface Change {
+  branch: { uuid: string };
+  testbed: { uuid: string; slug: string };
+  benchmark: { uuid: string; name: string };
+  measure: { uuid: string; slug: string };
+}
 
 test("the pictures of changes", async ({ page }) => {
   mkdirSync(FOLDER, { recursive: true });
   const { request } = page.context();
   await signIn(page, "Ada Lovelace", ADMIN);
-  const list = async <T>(path: string): Promise<T[]> => (await (await request.get(`/v0/projects/demo/${path}`)).json()) as T[];
+  const list = async <T>(path: string): Promise<T[]> =>
+    (await (await request.get(`/v0/projects/demo/${path}`)).json()) as T[];
   const all: Change[] = [];
   await expect.poll(async () => all.push(...(await list<Change>("changes?per_page=255")))).toBeGreaterThan(100);
-  const plot = (change: Change | undefined) => `${DEMO}/perf?branches=${change?.branch.uuid}&testbeds=${change?.testbed.uuid}&benchmarks=${change?.benchmark.uuid}&measures=${change?.measure.uuid}`;
+  const plot = (change: Change | undefined) =>
+    `${DEMO}/perf?branches=${change?.branch.uuid}&testbeds=${change?.testbed.uuid}&benchmarks=${change?.benchmark.uuid}&measures=${change?.measure.uuid}`;
   const sight = async (name: string, address: string, wanted: () => Promise<void>) => {
     await page.setViewportSize({ width: 1100, height: 620 });
-    for (const [colorScheme, file] of [["light", name], ["dark", `${name}-dark`]] as const) {
+    for (const [colorScheme, file] of [
+      ["light", name],
+      ["dark", `${name}-dark`],
+    ] as const) {
       await page.emulateMedia({ colorScheme });
       await page.goto(address);
       await wanted();
@@ -114,10 +135,16 @@ test("the pictures of changes", async ({ page }) => {
     }
   };
   const drawn = async () => page.getByRole("group", { name: /with [\d,]+ points/ }).scrollIntoViewIfNeeded();
-  const on = (name: string) => all.find(({ benchmark, testbed, measure }) => benchmark.name === name && testbed.slug === "ci-linux-x64" && measure.slug === "latency");
+  const on = (name: string) =>
+    all.find(
+      ({ benchmark, testbed, measure }) =>
+        benchmark.name === name && testbed.slug === "ci-linux-x64" && measure.slug === "latency",
+    );
   await sight("change", plot(on("parser::json::large")), drawn);
   const [newest] = await list<{ uuid: string }>("reports?per_page=1");
-  await sight("verdict", `${DEMO}/reports/${newest?.uuid}`, () => expect(page.getByRole("heading", { name: "Against the runs before" })).toBeVisible());
+  await sight("verdict", `${DEMO}/reports/${newest?.uuid}`, () =>
+    expect(page.getByRole("heading", { name: "Against the runs before" })).toBeVisible(),
+  );
   await sight("backtest", `${DEMO}/detection`, async () => {
     await expect(page.getByRole("region", { name: "Figures of the backtest" })).toContainText(/\d/);
     await page.getByText("fewer alarms").evaluate((label) => label.scrollIntoView({ block: "start" }));

@@ -14,7 +14,9 @@ let provider: ChildProcess | undefined;
 test.beforeAll(async ({ request }) => {
   const script = join(import.meta.dirname, "../../crates/server/tests/it/payments.py");
   const now = Math.floor(Date.now() / 1000);
-  const started = spawn(process.env.TIDEMARK_TEST_LOCALSTRIPE ?? "python3", [script, String(now)], { stdio: ["ignore", "pipe", "ignore"] });
+  const started = spawn(process.env.TIDEMARK_TEST_LOCALSTRIPE ?? "python3", [script, String(now)], {
+    stdio: ["ignore", "pipe", "ignore"],
+  });
   provider = started;
   const port = await new Promise<string>((resolve, reject) => {
     started.stdout.once("data", (line: Buffer) => resolve(line.toString().trim()));

@@ -100,14 +100,26 @@ test("a report says when the machine is to blame, or nothing but noise", async (
   await page.route("**/verdict", async (route) => {
     const answer = await route.fetch({ timeout: 0 });
     const verdict = (await answer.json()) as { comparisons: { measure: object }[] };
-    const factors = [{ measure: verdict.comparisons[0]?.measure, change: 0.082, lower: 0.07, upper: 0.09, benchmarks: 12, together: 0.9, is_host: true }];
+    const factors = [
+      {
+        measure: verdict.comparisons[0]?.measure,
+        change: 0.082,
+        lower: 0.07,
+        upper: 0.09,
+        benchmarks: 12,
+        together: 0.9,
+        is_host: true,
+      },
+    ];
     asked += 1;
     // The second answer waits until the test has seen what the page shows before it.
     if (asked === 2) await wasSeen;
     await route.fulfill({ response: answer, json: { ...verdict, cause, factors, settled: asked > 1 } });
   });
   await page.goto(`/console/projects/${slug}/reports/${uuid}`);
-  await expect(page.getByText(/Most benchmarks moved together: \w+ \+8\.2 % \(\+7 % to \+9 %\)\. Look at the machine first/)).toBeVisible();
+  await expect(
+    page.getByText(/Most benchmarks moved together: \w+ \+8\.2 % \(\+7 % to \+9 %\)\. Look at the machine first/),
+  ).toBeVisible();
   await expect(page.getByText("Looking for changes of level…")).toBeVisible();
   seen();
   await expect(page.getByText("Looking for changes of level…")).toBeHidden();

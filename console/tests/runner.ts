@@ -12,15 +12,27 @@ const MANIFEST = "application/vnd.oci.image.manifest.v1+json";
 async function push(request: APIRequestContext, project: string): Promise<void> {
   const { key } = await make<{ key: string }>(request, `/v0/projects/${project}/keys`, { name: "push" });
   const login = Buffer.from(`${project}:${key}`).toString("base64");
-  const answer = await request.get(`/v0/auth/oci/token?scope=repository:${project}:pull,push`, { headers: { authorization: `Basic ${login}` } });
+  const answer = await request.get(`/v0/auth/oci/token?scope=repository:${project}:pull,push`, {
+    headers: { authorization: `Basic ${login}` },
+  });
   const { token } = (await answer.json()) as { token: string };
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/octet-stream" };
   const digest = (of: Buffer) => `sha256:${createHash("sha256").update(of).digest("hex")}`;
-  const config = Buffer.from(JSON.stringify({ architecture: "amd64", os: "linux", rootfs: { type: "layers", diff_ids: [] } }));
+  const config = Buffer.from(
+    JSON.stringify({ architecture: "amd64", os: "linux", rootfs: { type: "layers", diff_ids: [] } }),
+  );
   const blob = await request.post(`/v2/${project}/blobs/uploads/?digest=${digest(config)}`, { headers, data: config });
   expect(blob.status(), await blob.text()).toBe(201);
-  const manifest = { schemaVersion: 2, mediaType: MANIFEST, config: { mediaType: "application/vnd.oci.image.config.v1+json", digest: digest(config), size: config.length }, layers: [] };
-  const put = await request.put(`/v2/${project}/manifests/v1`, { headers: { ...headers, "content-type": MANIFEST }, data: Buffer.from(JSON.stringify(manifest)) });
+  const manifest = {
+    schemaVersion: 2,
+    mediaType: MANIFEST,
+    config: { mediaType: "application/vnd.oci.image.config.v1+json", digest: digest(config), size: config.length },
+    layers: [],
+  };
+  const put = await request.put(`/v2/${project}/manifests/v1`, {
+    headers: { ...headers, "content-type": MANIFEST },
+    data: Buffer.from(JSON.stringify(manifest)),
+  });
   expect(put.status(), await put.text()).toBe(201);
 }
 
@@ -34,7 +46,9 @@ export async function enlist(): Promise<{ spec: string; runner: string; key: str
   const request = await http.newContext({ baseURL: URL_OF_SERVER, storageState: ADMIN_SESSION, timeout: 0 });
   const machine = { os: "linux", architecture: "x86_64", cpu: 2, memory: 4e9, disk: 1e10 };
   const { slug: spec } = await make<{ slug: string }>(request, "/v0/specs", { name: fresh("Metal"), ...machine });
-  const { uuid: runner, key } = await make<{ uuid: string; key: string }>(request, "/v0/runners", { name: fresh("Box") });
+  const { uuid: runner, key } = await make<{ uuid: string; key: string }>(request, "/v0/runners", {
+    name: fresh("Box"),
+  });
   await make(request, `/v0/runners/${runner}/specs`, { spec });
   await request.dispose();
   return { spec, runner, key };
@@ -45,7 +59,15 @@ export async function ask(page: Page, project: string, spec: string): Promise<{ 
   const { request } = page.context();
   await push(request, project);
   const time = new Date().toISOString();
-  const body = { project, branch: "main", start_time: time, end_time: time, results: [], settings: { adapter: "json" }, job: { image: `${project}:v1`, spec, timeout: 600 } };
+  const body = {
+    project,
+    branch: "main",
+    start_time: time,
+    end_time: time,
+    results: [],
+    settings: { adapter: "json" },
+    job: { image: `${project}:v1`, spec, timeout: 600 },
+  };
   const { uuid, job } = await make<{ uuid: string; job: string }>(request, "/v0/run", body);
   return { job, report: uuid };
 }
@@ -69,7 +91,9 @@ export class Runner {
   }
 
   static async connect(runner: string, key: string): Promise<Runner> {
-    const socket = new WebSocket(`${URL_OF_SERVER.replace(/^http/, "ws")}/v0/runners/${runner}/channel`, { headers: { authorization: `Bearer ${key}` } });
+    const socket = new WebSocket(`${URL_OF_SERVER.replace(/^http/, "ws")}/v0/runners/${runner}/channel`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
     await new Promise((resolve, reject) => socket.once("open", resolve).once("error", reject));
     return new Runner(socket);
   }

@@ -1,7 +1,15 @@
 // What every browser test shares: a page that may say nothing on the console, mail that is read from files, and the
 // rules of accessibility. No helper depends on the speed of the machine.
 
-import { expect, test as base, type APIRequestContext, type BrowserContext, type Locator, type Page, type Request } from "@playwright/test";
+import {
+  expect,
+  test as base,
+  type APIRequestContext,
+  type BrowserContext,
+  type Locator,
+  type Page,
+  type Request,
+} from "@playwright/test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -26,7 +34,8 @@ export const test = base.extend<{ complaints: string[] }>({
       page.on("pageerror", (error) => complaints.push(error.message));
       page.on("console", (message) => {
         // A request that is answered 4xx is reported here; whether that is right is for the test to say.
-        if (["error", "warning"].includes(message.type()) && !message.text().startsWith("Failed to load resource")) complaints.push(message.text());
+        if (["error", "warning"].includes(message.type()) && !message.text().startsWith("Failed to load resource"))
+          complaints.push(message.text());
       });
       await use(complaints);
       // A page may ask once more as the test ends; its response is disposed with the page, which is no failure.
@@ -68,7 +77,8 @@ function trackRequests(page: Page): void {
 /** Runs in the page: shows toasts for minutes instead of 4 s and 10 s, so that a slow machine does not miss them. */
 function extendToasts(): void {
   const original = window.setTimeout;
-  const extended = (run: TimerHandler, delay?: number, ...rest: unknown[]) => original(run, delay === 4_000 || delay === 10_000 ? delay * 100 : delay, ...rest);
+  const extended = (run: TimerHandler, delay?: number, ...rest: unknown[]) =>
+    original(run, delay === 4_000 || delay === 10_000 ? delay * 100 : delay, ...rest);
   window.setTimeout = extended as typeof window.setTimeout;
 }
 
@@ -96,7 +106,9 @@ function countFetches(): void {
 /** The token in the newest mail to an address, once it is another than the one that is spent. */
 export async function mailedToken(address: string, spent?: string, data = DATA): Promise<string> {
   let token: string | undefined;
-  await expect.poll(() => (token = newestToken(address, data)) !== undefined && token !== spent, { intervals: INTERVALS }).toBe(true);
+  await expect
+    .poll(() => (token = newestToken(address, data)) !== undefined && token !== spent, { intervals: INTERVALS })
+    .toBe(true);
   return token ?? "";
 }
 
@@ -127,12 +139,22 @@ const HEADERS = { "x-tidemark-console": "1" };
 
 /** Signs somebody in, with an account that is made if need be; answers the token that is spent on it. The page's requests
  *  carry the session from then on. */
-export async function signIn(page: Page, name: string, email: string, server = { base: "", data: DATA }): Promise<string> {
+export async function signIn(
+  page: Page,
+  name: string,
+  email: string,
+  server = { base: "", data: DATA },
+): Promise<string> {
   return signInBy(page.context().request, name, email, server);
 }
 
 /** Does the same without a page. */
-export async function signInBy(request: APIRequestContext, name: string, email: string, { base, data } = { base: "", data: DATA }): Promise<string> {
+export async function signInBy(
+  request: APIRequestContext,
+  name: string,
+  email: string,
+  { base, data } = { base: "", data: DATA },
+): Promise<string> {
   const body = { name, email, i_agree: true };
   const spent = newestToken(email, data);
   expect((await request.post(`${base}/v0/auth/signup`, { data: body })).status()).toBe(202);
@@ -144,7 +166,9 @@ export async function signInBy(request: APIRequestContext, name: string, email: 
 
 /** Takes over the session of the administrator: two tests at once would spend each other's links. */
 export async function asAdmin(page: Page): Promise<void> {
-  const { cookies } = JSON.parse(readFileSync(ADMIN_SESSION, "utf8")) as Awaited<ReturnType<BrowserContext["storageState"]>>;
+  const { cookies } = JSON.parse(readFileSync(ADMIN_SESSION, "utf8")) as Awaited<
+    ReturnType<BrowserContext["storageState"]>
+  >;
   await page.context().addCookies(cookies);
 }
 
@@ -174,7 +198,9 @@ async function countPending(page: Page): Promise<number> {
     // Lets the page handle the responses it has, send the next requests, and render.
     await new Promise((resolve) => setTimeout(resolve));
     await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
-    const busy = [...document.querySelectorAll('.skeleton, [aria-busy="true"]')].filter((part) => part.getBoundingClientRect().top < innerHeight);
+    const busy = [...document.querySelectorAll('.skeleton, [aria-busy="true"]')].filter(
+      (part) => part.getBoundingClientRect().top < innerHeight,
+    );
     return busy.length + ((window as { pendingFetches?: number }).pendingFetches ?? 0);
   };
   // Fails if the page navigates meanwhile.
@@ -208,8 +234,15 @@ async function runAxe(page: Page, rules: readonly string[]): Promise<string[]> {
     page.evaluate(async (rules) => {
       const { axe } = window as unknown as { axe?: typeof import("axe-core") };
       // The console has neither frames nor stylesheets from other origins.
-      const results = await axe?.run(document, { resultTypes: ["violations"], iframes: false, preload: false, ...(rules.length ? { runOnly: [...rules] } : {}) });
-      return results?.violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html}: ${node.failureSummary}`));
+      const results = await axe?.run(document, {
+        resultTypes: ["violations"],
+        iframes: false,
+        preload: false,
+        ...(rules.length ? { runOnly: [...rules] } : {}),
+      });
+      return results?.violations.flatMap(({ id, nodes }) =>
+        nodes.map((node) => `${id}: ${node.html}: ${node.failureSummary}`),
+      );
     }, rules);
   const violations = await run();
   if (violations) return violations;

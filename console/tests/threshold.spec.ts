@@ -9,7 +9,11 @@ test("a threshold is tried on the history, made, changed and deleted", async ({ 
   await accessible(page);
   await fits(page);
   await page.getByRole("link", { name: "Add a threshold" }).click();
-  for (const [label, name] of [["Branch", "main"], ["Testbed", "laptop"], ["Measure", "Throughput"]] as const) {
+  for (const [label, name] of [
+    ["Branch", "main"],
+    ["Testbed", "laptop"],
+    ["Measure", "Throughput"],
+  ] as const) {
     await page.getByRole("combobox", { name: label }).click();
     await page.getByRole("option", { name }).click();
   }
@@ -51,7 +55,9 @@ test("a threshold is tried on the history, made, changed and deleted", async ({ 
 test("the preview counts what the server raised, and follows the parameters", async ({ page }, { project }) => {
   const { project: slug } = await lab(page, `Preview-${project.name}`);
   await history(page.context().request, slug);
-  const [threshold] = (await (await page.context().request.get(`/v0/projects/${slug}/thresholds`)).json()) as { uuid: string }[];
+  const [threshold] = (await (await page.context().request.get(`/v0/projects/${slug}/thresholds`)).json()) as {
+    uuid: string;
+  }[];
   await page.goto(`/console/projects/${slug}/thresholds/${threshold?.uuid}/edit`);
   const tally = page.getByRole("region", { name: "Preview" }).getByRole("status");
   await expect(tally).toContainText("1 of 1");
@@ -75,7 +81,12 @@ test("a project without thresholds, and without history, says what to do", async
   await make(request, `/v0/projects/${slug}/branches`, { name: "main" });
   await make(request, `/v0/projects/${slug}/testbeds`, { name: "laptop" });
   await make(request, `/v0/projects/${slug}/measures`, { name: "Latency", units: "nanoseconds (ns)" });
-  const made = await make<{ uuid: string }>(request, `/v0/projects/${slug}/thresholds`, { branch: "main", testbed: "laptop", measure: "latency", test: "t_test" });
+  const made = await make<{ uuid: string }>(request, `/v0/projects/${slug}/thresholds`, {
+    branch: "main",
+    testbed: "laptop",
+    measure: "latency",
+    test: "t_test",
+  });
   await page.goto(`/console/projects/${slug}/thresholds/${made.uuid}`);
   await expect(page.getByRole("heading", { name: "No history yet" })).toBeVisible();
   await accessible(page);

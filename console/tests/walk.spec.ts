@@ -4,7 +4,16 @@
 import type { Page } from "@playwright/test";
 import { asAdmin, audit, fits, settled, test } from "./support";
 
-const OPEN = ["/auth/login", "/auth/signup", "/perf", "/perf/demo", "/perf/demo/plots", "/perf/demo/changes", "/perf/demo/detection", "/perf/demo/benchmarks/parser-json-large"];
+const OPEN = [
+  "/auth/login",
+  "/auth/signup",
+  "/perf",
+  "/perf/demo",
+  "/perf/demo/plots",
+  "/perf/demo/changes",
+  "/perf/demo/detection",
+  "/perf/demo/benchmarks/parser-json-large",
+];
 
 /** What an administrator sees, in parts that several workers walk at the same time. */
 const OWN: Readonly<Record<string, readonly string[]>> = {

@@ -15,7 +15,19 @@ import { worseOf } from "../stats/worse";
 import { Confirm } from "../ui/Dialog";
 import { List as Rows } from "../ui/List";
 import { Page, type Crumb } from "../ui/Page";
-import { Button, Delta, Empty, Failure, LinkButton, Name, Notice, Skeleton, StatusTabs, Time, Value } from "../ui/parts";
+import {
+  Button,
+  Delta,
+  Empty,
+  Failure,
+  LinkButton,
+  Name,
+  Notice,
+  Skeleton,
+  StatusTabs,
+  Time,
+  Value,
+} from "../ui/parts";
 import { Picker } from "../ui/Picker";
 import { Raw } from "../ui/Raw";
 import { Fact, Record as Facts } from "../ui/Record";
@@ -42,7 +54,14 @@ export function List(): JSX.Element {
   const totals = load(
     () => ({ project: project.slug(), changes: changes(), archived: params.archived === "true" }),
     async ({ project, archived }, signal) => {
-      const total = async ({ value }: { value: Shown }) => (await list("/v0/projects/{project}/alerts", { path: { project }, query: { ...filter(value), archived, per_page: 0 }, signal })).total;
+      const total = async ({ value }: { value: Shown }) =>
+        (
+          await list("/v0/projects/{project}/alerts", {
+            path: { project },
+            query: { ...filter(value), archived, per_page: 0 },
+            signal,
+          })
+        ).total;
       return await Promise.all(STATUSES.map(total));
     },
   );
@@ -54,9 +73,18 @@ export function List(): JSX.Element {
     <Page
       title="Alerts"
       crumbs={[{ href: project.path(), label: project().name }]}
-      actions={<Show when={project.may("edit") && project.alerts()}><Button onClick={() => setDismissing(true)}>Dismiss several…</Button></Show>}
+      actions={
+        <Show when={project.may("edit") && project.alerts()}>
+          <Button onClick={() => setDismissing(true)}>Dismiss several…</Button>
+        </Show>
+      }
     >
-      <StatusTabs tabs={STATUSES} chosen={status()} totals={totals()} kept={{ archived: params.archived === "true" ? "true" : undefined }} />
+      <StatusTabs
+        tabs={STATUSES}
+        chosen={status()}
+        totals={totals()}
+        kept={{ archived: params.archived === "true" ? "true" : undefined }}
+      />
       {/* A list of its own for each status, so that nothing of the last one is left while the next comes. */}
       <Show when={status()} keyed>
         {(shown) => (
@@ -64,19 +92,84 @@ export function List(): JSX.Element {
             noun="alert"
             archived
             again={changes()}
-            load={({ sort, ...query }, signal) => list("/v0/projects/{project}/alerts", { path: { project: project.slug() }, query: { direction: "desc", ...query, ...filter(shown), sort: sort === "modified" ? "modified" : "created" }, signal })}
+            load={({ sort, ...query }, signal) =>
+              list("/v0/projects/{project}/alerts", {
+                path: { project: project.slug() },
+                query: {
+                  direction: "desc",
+                  ...query,
+                  ...filter(shown),
+                  sort: sort === "modified" ? "modified" : "created",
+                },
+                signal,
+              })
+            }
             href={(alert) => project.path("alerts", alert.uuid)}
             columns={[
-              { title: "Alert", cell: (alert) => <><Name of={nameOf(alert)} /><span class="below">{alert.threshold.measure.name} · {alert.threshold.branch.name} · {alert.threshold.testbed.name}</span></> },
-              ...(shown === "all" ? [{ title: "Status", wide: true, cell: (alert: JsonAlert) => <StatusBadge status={alert.status} /> }] : []),
-              { title: "Value", wide: true, end: true, cell: (alert) => <Value value={alert.metric.value} units={alert.threshold.measure.units} /> },
+              {
+                title: "Alert",
+                cell: (alert) => (
+                  <>
+                    <Name of={nameOf(alert)} />
+                    <span class="below">
+                      {alert.threshold.measure.name} · {alert.threshold.branch.name} · {alert.threshold.testbed.name}
+                    </span>
+                  </>
+                ),
+              },
+              ...(shown === "all"
+                ? [{ title: "Status", wide: true, cell: (alert: JsonAlert) => <StatusBadge status={alert.status} /> }]
+                : []),
+              {
+                title: "Value",
+                wide: true,
+                end: true,
+                cell: (alert) => <Value value={alert.metric.value} units={alert.threshold.measure.units} />,
+              },
               { title: "Change", end: true, cell: (alert) => <Moved alert={alert} /> },
-              { title: "Raised", sort: "created", falling: true, wide: true, end: true, cell: (alert) => <span class="muted"><Time at={alert.created} /></span> },
-              ...(shown === "active" ? [] : [{ title: "Changed", sort: "modified", falling: true, wide: true, end: true, cell: (alert: JsonAlert) => <span class="muted"><Time at={alert.modified} /></span> }]),
+              {
+                title: "Raised",
+                sort: "created",
+                falling: true,
+                wide: true,
+                end: true,
+                cell: (alert) => (
+                  <span class="muted">
+                    <Time at={alert.created} />
+                  </span>
+                ),
+              },
+              ...(shown === "active"
+                ? []
+                : [
+                    {
+                      title: "Changed",
+                      sort: "modified",
+                      falling: true,
+                      wide: true,
+                      end: true,
+                      cell: (alert: JsonAlert) => (
+                        <span class="muted">
+                          <Time at={alert.modified} />
+                        </span>
+                      ),
+                    },
+                  ]),
             ]}
             rowActions={(alert, rows) => (
               <Show when={project.may("edit")}>
-                <Button onClick={() => settle(project, rows, alert, alert.status === "active" ? "dismissed" : "active", shown === "all", settled)}>
+                <Button
+                  onClick={() =>
+                    settle(
+                      project,
+                      rows,
+                      alert,
+                      alert.status === "active" ? "dismissed" : "active",
+                      shown === "all",
+                      settled,
+                    )
+                  }
+                >
                   {alert.status === "active" ? "Dismiss" : "Reactivate"}
                 </Button>
               </Show>
@@ -94,15 +187,37 @@ function Nothing(props: { status: Shown }): JSX.Element {
   const project = useProject();
   const ACTIONS = <LinkButton href={project.path("thresholds")}>See the thresholds</LinkButton>;
   return (
-    <Show when={props.status === "active" || props.status === "all"} fallback={<Empty title={`No ${props.status} alerts`}>{props.status === "dismissed" ? "Alerts that somebody has looked at and put aside are found here." : "Alerts of a branch whose start point has changed since are found here."}</Empty>}>
-      <Empty title={props.status === "active" ? "All is well" : "No alerts yet"} action={ACTIONS}>An alert is raised when a value crosses the limit of a threshold. There is none now.</Empty>
+    <Show
+      when={props.status === "active" || props.status === "all"}
+      fallback={
+        <Empty title={`No ${props.status} alerts`}>
+          {props.status === "dismissed"
+            ? "Alerts that somebody has looked at and put aside are found here."
+            : "Alerts of a branch whose start point has changed since are found here."}
+        </Empty>
+      }
+    >
+      <Empty title={props.status === "active" ? "All is well" : "No alerts yet"} action={ACTIONS}>
+        An alert is raised when a value crosses the limit of a threshold. There is none now.
+      </Empty>
     </Show>
   );
 }
 
 /** Changes one alert of a list at once; it leaves the list unless every status is shown. */
-async function settle(project: ProjectHere, rows: Loaded<{ rows: JsonAlert[]; total: number }>, alert: JsonAlert, status: UpdateAlertStatus, stays: boolean, settled: () => void): Promise<void> {
-  const request = (status: UpdateAlertStatus) => call("patch", "/v0/projects/{project}/alerts/{alert}", { path: { project: project.slug(), alert: alert.uuid }, body: { status } });
+async function settle(
+  project: ProjectHere,
+  rows: Loaded<{ rows: JsonAlert[]; total: number }>,
+  alert: JsonAlert,
+  status: UpdateAlertStatus,
+  stays: boolean,
+  settled: () => void,
+): Promise<void> {
+  const request = (status: UpdateAlertStatus) =>
+    call("patch", "/v0/projects/{project}/alerts/{alert}", {
+      path: { project: project.slug(), alert: alert.uuid },
+      body: { status },
+    });
   const before = alert.status;
   try {
     await rows.optimistic(
@@ -118,7 +233,10 @@ async function settle(project: ProjectHere, rows: Loaded<{ rows: JsonAlert[]; to
       settled();
     };
     // Only the server silences.
-    toast(status === "dismissed" ? "The alert was dismissed." : "The alert is active again.", before === "silenced" ? undefined : () => undo(before));
+    toast(
+      status === "dismissed" ? "The alert was dismissed." : "The alert is active again.",
+      before === "silenced" ? undefined : () => undo(before),
+    );
   } catch (error) {
     toastFailure(error);
   }
@@ -135,7 +253,10 @@ const KINDS: readonly { kind: Kind; label: string }[] = [
 function DismissSeveral(props: { open: boolean; onClose: () => void; onDone: () => void }): JSX.Element {
   const project = useProject();
   const [chosen, setChosen] = createSignal<Partial<Record<Kind, Named>>>({});
-  const active = load(() => props.open && { project: project.slug(), at: Date.now() }, ({ project }, signal) => everyActive(project, signal));
+  const active = load(
+    () => props.open && { project: project.slug(), at: Date.now() },
+    ({ project }, signal) => everyActive(project, signal),
+  );
   const fitting = createMemo(() => {
     const of: Readonly<Record<Kind, (alert: JsonAlert) => string>> = {
       branch: ({ threshold }) => threshold.branch.slug,
@@ -143,17 +264,27 @@ function DismissSeveral(props: { open: boolean; onClose: () => void; onDone: () 
       benchmark: ({ benchmark }) => benchmark.slug,
       measure: ({ threshold }) => threshold.measure.slug,
     };
-    return active()?.filter((alert) => KINDS.every(({ kind }) => !chosen()[kind] || of[kind](alert) === chosen()[kind]?.slug));
+    return active()?.filter((alert) =>
+      KINDS.every(({ kind }) => !chosen()[kind] || of[kind](alert) === chosen()[kind]?.slug),
+    );
   });
   const confirm = async () => {
     const before = fitting() ?? [];
-    const slugs = Object.fromEntries(KINDS.flatMap(({ kind }) => (chosen()[kind] ? [[kind, chosen()[kind]?.slug]] : [])));
-    const { updated } = await call("patch", "/v0/projects/{project}/alerts", { path: { project: project.slug() }, body: { status: "dismissed", ...slugs } });
+    const slugs = Object.fromEntries(
+      KINDS.flatMap(({ kind }) => (chosen()[kind] ? [[kind, chosen()[kind]?.slug]] : [])),
+    );
+    const { updated } = await call("patch", "/v0/projects/{project}/alerts", {
+      path: { project: project.slug() },
+      body: { status: "dismissed", ...slugs },
+    });
     props.onDone();
     toast(`${plural(updated, "alert")} dismissed.`, async () => {
       // One by one: a request for all of them would also bring back what was dismissed before.
       for (const { uuid } of before) {
-        await call("patch", "/v0/projects/{project}/alerts/{alert}", { path: { project: project.slug(), alert: uuid }, body: { status: "active" } }).catch(toastFailure);
+        await call("patch", "/v0/projects/{project}/alerts/{alert}", {
+          path: { project: project.slug(), alert: uuid },
+          body: { status: "active" },
+        }).catch(toastFailure);
       }
       props.onDone();
     });
@@ -163,15 +294,31 @@ function DismissSeveral(props: { open: boolean; onClose: () => void; onDone: () 
     props.onClose();
   };
   return (
-    <Confirm open={props.open} title="Dismiss several alerts" action={fitting() ? `Dismiss ${plural(fitting()?.length ?? 0, "alert")}` : "Dismiss"} onConfirm={confirm} onClose={close}>
+    <Confirm
+      open={props.open}
+      title="Dismiss several alerts"
+      action={fitting() ? `Dismiss ${plural(fitting()?.length ?? 0, "alert")}` : "Dismiss"}
+      onConfirm={confirm}
+      onClose={close}
+    >
       <p class="muted">Every active alert that fits what you choose is dismissed; without a choice, all of them.</p>
       <For each={KINDS}>
         {({ kind, label }) => (
-          <Picker label={label} placeholder={`Any ${kind}`} value={chosen()[kind]} onPick={(choice) => setChosen(({ [kind]: _, ...others }) => (choice ? { ...others, [kind]: choice } : others))} search={useChoices(kind)} />
+          <Picker
+            label={label}
+            placeholder={`Any ${kind}`}
+            value={chosen()[kind]}
+            onPick={(choice) =>
+              setChosen(({ [kind]: _, ...others }) => (choice ? { ...others, [kind]: choice } : others))
+            }
+            search={useChoices(kind)}
+          />
         )}
       </For>
       <Show when={active.error()}>{(error) => <Failure error={error()} retry={active.refresh} />}</Show>
-      <p class="number" role="status">{fitting() ? `${plural(fitting()?.length ?? 0, "alert")} of ${count(active()?.length ?? 0)} fit.` : "Counting…"}</p>
+      <p class="number" role="status">
+        {fitting() ? `${plural(fitting()?.length ?? 0, "alert")} of ${count(active()?.length ?? 0)} fit.` : "Counting…"}
+      </p>
     </Confirm>
   );
 }
@@ -179,7 +326,11 @@ function DismissSeveral(props: { open: boolean; onClose: () => void; onDone: () 
 async function everyActive(project: string, signal: AbortSignal): Promise<JsonAlert[]> {
   const all: JsonAlert[] = [];
   for (let page = 1; ; page++) {
-    const { rows, total } = await list("/v0/projects/{project}/alerts", { path: { project }, query: { status: "active", page, per_page: 255 }, signal });
+    const { rows, total } = await list("/v0/projects/{project}/alerts", {
+      path: { project },
+      query: { status: "active", page, per_page: 255 },
+      signal,
+    });
     all.push(...rows);
     if (!rows.length || all.length >= total) return all;
   }
@@ -188,7 +339,12 @@ async function everyActive(project: string, signal: AbortSignal): Promise<JsonAl
 function Moved(props: { alert: JsonAlert }): JSX.Element {
   const direction = () => worseOf(props.alert.threshold.measure) ?? (props.alert.limit === "upper" ? "up" : "down");
   return (
-    <Show when={typeof props.alert.boundary.baseline === "number"} fallback={<span class="small muted nowrap">{props.alert.limit === "upper" ? "above the limit" : "below the limit"}</span>}>
+    <Show
+      when={typeof props.alert.boundary.baseline === "number"}
+      fallback={
+        <span class="small muted nowrap">{props.alert.limit === "upper" ? "above the limit" : "below the limit"}</span>
+      }
+    >
       <Delta from={props.alert.boundary.baseline ?? 0} to={props.alert.metric.value} worse={direction()} />
     </Show>
   );
@@ -205,10 +361,16 @@ export function View(): JSX.Element {
   const set = async (status: UpdateAlertStatus): Promise<void> => {
     try {
       const before = alert()?.status;
-      const changed = await alert.optimistic((old) => ({ ...old, status }), () => call("patch", "/v0/projects/{project}/alerts/{alert}", { path: path(), body: { status } }));
+      const changed = await alert.optimistic(
+        (old) => ({ ...old, status }),
+        () => call("patch", "/v0/projects/{project}/alerts/{alert}", { path: path(), body: { status } }),
+      );
       alert.set(changed);
       void project.alerts.refresh();
-      toast(status === "dismissed" ? "The alert was dismissed." : "The alert is active again.", before === "silenced" ? undefined : () => set(status === "dismissed" ? "active" : "dismissed"));
+      toast(
+        status === "dismissed" ? "The alert was dismissed." : "The alert is active again.",
+        before === "silenced" ? undefined : () => set(status === "dismissed" ? "active" : "dismissed"),
+      );
     } catch (error) {
       toastFailure(error);
     }
@@ -222,17 +384,26 @@ export function View(): JSX.Element {
           crumbs={useCrumbs()}
           actions={
             <>
-              <LinkButton icon="chart" href={perfOf(project, shown())}>Plot</LinkButton>
+              <LinkButton icon="chart" href={perfOf(project, shown())}>
+                Plot
+              </LinkButton>
               <Raw value={shown()} />
               <Show when={project.may("edit")}>
-                <Show when={shown().status === "active"} fallback={<Button onClick={() => set("active")}>Reactivate</Button>}>
-                  <Button kind="primary" icon="check" onClick={() => set("dismissed")}>Dismiss</Button>
+                <Show
+                  when={shown().status === "active"}
+                  fallback={<Button onClick={() => set("active")}>Reactivate</Button>}
+                >
+                  <Button kind="primary" icon="check" onClick={() => set("dismissed")}>
+                    Dismiss
+                  </Button>
                 </Show>
               </Show>
             </>
           }
         >
-          <p class="lead"><Sentence alert={shown()} /></p>
+          <p class="lead">
+            <Sentence alert={shown()} />
+          </p>
           <History alert={shown()} />
           <Context alert={shown()} />
         </Page>
@@ -248,15 +419,35 @@ function Sentence(props: { alert: JsonAlert }): JSX.Element {
   const edge = limit === "upper" ? boundary.upper_limit : boundary.lower_limit;
   return (
     <>
-      {measure.name} on <strong>{threshold.branch.name}</strong> was <strong class="number">{value(metric.value, measure.units)}</strong>
-      <Show when={typeof boundary.baseline === "number"}>, <Moved alert={props.alert} /> against the baseline of <span class="number">{value(boundary.baseline ?? 0, measure.units)}</span></Show>
-      <Show when={typeof edge === "number"}> and {limit === "upper" ? "above" : "below"} the limit of <span class="number">{value(edge ?? 0, measure.units)}</span></Show>, <Time at={created} />.
+      {measure.name} on <strong>{threshold.branch.name}</strong> was{" "}
+      <strong class="number">{value(metric.value, measure.units)}</strong>
+      <Show when={typeof boundary.baseline === "number"}>
+        , <Moved alert={props.alert} /> against the baseline of{" "}
+        <span class="number">{value(boundary.baseline ?? 0, measure.units)}</span>
+      </Show>
+      <Show when={typeof edge === "number"}>
+        {" "}
+        and {limit === "upper" ? "above" : "below"} the limit of{" "}
+        <span class="number">{value(edge ?? 0, measure.units)}</span>
+      </Show>
+      , <Time at={created} />.
     </>
   );
 }
 
 function perfOf(project: ProjectHere, { threshold: { branch, testbed, measure }, benchmark }: JsonAlert): string {
-  return perfPath(project, { branch: branch.uuid, head: branch.head.uuid, testbed: testbed.uuid, spec: testbed.spec?.uuid, benchmark: benchmark.uuid, measure: measure.uuid }, { lower_boundary: "true", upper_boundary: "true" });
+  return perfPath(
+    project,
+    {
+      branch: branch.uuid,
+      head: branch.head.uuid,
+      testbed: testbed.uuid,
+      spec: testbed.spec?.uuid,
+      benchmark: benchmark.uuid,
+      measure: measure.uuid,
+    },
+    { lower_boundary: "true", upper_boundary: "true" },
+  );
 }
 
 function History(props: { alert: JsonAlert }): JSX.Element {
@@ -265,10 +456,26 @@ function History(props: { alert: JsonAlert }): JSX.Element {
   const perf = load(
     () => {
       const { threshold, benchmark, metric } = props.alert;
-      return { project: project.slug(), branch: threshold.branch.uuid, head: threshold.branch.head.uuid, testbed: threshold.testbed.uuid, spec: threshold.testbed.spec?.uuid, benchmark: benchmark.uuid, measure: threshold.measure.uuid, metric: metric.uuid };
+      return {
+        project: project.slug(),
+        branch: threshold.branch.uuid,
+        head: threshold.branch.head.uuid,
+        testbed: threshold.testbed.uuid,
+        spec: threshold.testbed.spec?.uuid,
+        benchmark: benchmark.uuid,
+        measure: threshold.measure.uuid,
+        metric: metric.uuid,
+      };
     },
     async ({ project, branch, head, testbed, spec, benchmark, measure, metric }, signal) => {
-      const query = { branches: branch, heads: head, testbeds: testbed, ...(spec ? { specs: spec } : {}), benchmarks: benchmark, measures: measure };
+      const query = {
+        branches: branch,
+        heads: head,
+        testbeds: testbed,
+        ...(spec ? { specs: spec } : {}),
+        benchmarks: benchmark,
+        measures: measure,
+      };
       const { results } = await call("get", "/v0/projects/{project}/perf", { path: { project }, query, signal });
       // Of a benchmark with parameters there is one series for each set of them.
       const series = results.find(({ metrics }) => metrics.some((point) => point.metric.uuid === metric));
@@ -278,7 +485,15 @@ function History(props: { alert: JsonAlert }): JSX.Element {
   const place = () => perf()?.findIndex(({ metric }) => metric.uuid === props.alert.metric.uuid) ?? -1;
   const lines = createMemo(() => {
     const metrics = perf();
-    return metrics && [historyLine({ id: props.alert.metric.uuid, label: nameOf(props.alert), units: measure().units }, metrics, ({ alert }) => alert?.uuid === props.alert.uuid)];
+    return (
+      metrics && [
+        historyLine(
+          { id: props.alert.metric.uuid, label: nameOf(props.alert), units: measure().units },
+          metrics,
+          ({ alert }) => alert?.uuid === props.alert.uuid,
+        ),
+      ]
+    );
   });
   const time = (at: number) => new Date(perf()?.at(at)?.start_time ?? 0).getTime();
   const around = createMemo((): Range | undefined => {
@@ -297,8 +512,12 @@ function History(props: { alert: JsonAlert }): JSX.Element {
         <h2>History</h2>
         <Show when={around()}>
           <div class="segments" role="group" aria-label="How much of it">
-            <button type="button" aria-pressed={!whole()} onClick={() => setWhole(false)}>Around the alert</button>
-            <button type="button" aria-pressed={whole()} onClick={() => setWhole(true)}>All of it</button>
+            <button type="button" aria-pressed={!whole()} onClick={() => setWhole(false)}>
+              Around the alert
+            </button>
+            <button type="button" aria-pressed={whole()} onClick={() => setWhole(true)}>
+              All of it
+            </button>
           </div>
         </Show>
       </div>
@@ -312,12 +531,16 @@ function History(props: { alert: JsonAlert }): JSX.Element {
               shown={shown()}
               height={300}
               range={whole() ? undefined : around()}
-              readout={(_, at) => <Show when={perf()?.[at]}>{(point) => <Readout point={point()} alert={props.alert} />}</Show>}
+              readout={(_, at) => (
+                <Show when={perf()?.[at]}>{(point) => <Readout point={point()} alert={props.alert} />}</Show>
+              )}
             />
           )}
         </Show>
       </div>
-      <div class="since"><Since alert={props.alert} metrics={perf()} place={place()} /></div>
+      <div class="since">
+        <Since alert={props.alert} metrics={perf()} place={place()} />
+      </div>
     </section>
   );
 }
@@ -328,20 +551,34 @@ function Readout(props: { point: JsonPerfMetric; alert: JsonAlert }): JSX.Elemen
   return (
     <>
       <strong class="number">{value(props.point.metric.value, units())}</strong>
-      <Show when={typeof props.point.boundary?.baseline === "number"}><span class="small"><Delta from={props.point.boundary?.baseline ?? 0} to={props.point.metric.value} /> against the baseline</span></Show>
-      <Show when={props.point.boundary}>{(boundary) => <span class="small muted">Fine: {limitsText(boundary(), units())}</span>}</Show>
+      <Show when={typeof props.point.boundary?.baseline === "number"}>
+        <span class="small">
+          <Delta from={props.point.boundary?.baseline ?? 0} to={props.point.metric.value} /> against the baseline
+        </span>
+      </Show>
+      <Show when={props.point.boundary}>
+        {(boundary) => <span class="small muted">Fine: {limitsText(boundary(), units())}</span>}
+      </Show>
       <span class="small muted">{moment(props.point.start_time)}</span>
-      <span class="small"><Version version={props.point.version} /> · <A href={project.path("reports", props.point.report)}>report</A></span>
+      <span class="small">
+        <Version version={props.point.version} /> · <A href={project.path("reports", props.point.report)}>report</A>
+      </span>
     </>
   );
 }
 
 /** What became of it: whether the newest values still cross the limit. */
-function Since(props: { alert: JsonAlert; metrics: readonly JsonPerfMetric[] | undefined; place: number }): JSX.Element {
+function Since(props: {
+  alert: JsonAlert;
+  metrics: readonly JsonPerfMetric[] | undefined;
+  place: number;
+}): JSX.Element {
   const later = () => (props.place < 0 ? [] : (props.metrics ?? []).slice(props.place + 1));
   const crosses = ({ metric }: JsonPerfMetric) => {
     const { lower_limit: lower, upper_limit: upper } = props.alert.boundary;
-    return props.alert.limit === "upper" ? typeof upper === "number" && metric.value > upper : typeof lower === "number" && metric.value < lower;
+    return props.alert.limit === "upper"
+      ? typeof upper === "number" && metric.value > upper
+      : typeof lower === "number" && metric.value < lower;
   };
   const back = () => later().findIndex((metric) => !crosses(metric));
   const last = () => later().at(-1);
@@ -351,9 +588,17 @@ function Since(props: { alert: JsonAlert; metrics: readonly JsonPerfMetric[] | u
         {(last) => (
           <Show
             when={crosses(last())}
-            fallback={<Notice tone="good">The newest value, {value(last().metric.value, props.alert.threshold.measure.units)}, is within the limit of then; the first that was came {plural(back() + 1, "run")} later.</Notice>}
+            fallback={
+              <Notice tone="good">
+                The newest value, {value(last().metric.value, props.alert.threshold.measure.units)}, is within the limit
+                of then; the first that was came {plural(back() + 1, "run")} later.
+              </Notice>
+            }
           >
-            <Notice tone="warn">The newest value, {value(last().metric.value, props.alert.threshold.measure.units)}, still crosses the limit of then, {plural(later().length, "run")} later.</Notice>
+            <Notice tone="warn">
+              The newest value, {value(last().metric.value, props.alert.threshold.measure.units)}, still crosses the
+              limit of then, {plural(later().length, "run")} later.
+            </Notice>
           </Show>
         )}
       </Show>
@@ -366,17 +611,49 @@ function Context(props: { alert: JsonAlert }): JSX.Element {
   const threshold = () => props.alert.threshold;
   return (
     <Facts>
-      <Fact label="Report"><A href={project.path("reports", props.alert.report)}>of <Time at={props.alert.created} /></A><Show when={props.alert.iteration}> <span class="muted">iteration {props.alert.iteration}</span></Show></Fact>
-      <Fact label="Branch"><A href={`${project.path("branches", threshold().branch.slug)}?head=${threshold().branch.head.uuid}`}>{threshold().branch.name}</A> <Version version={threshold().branch.head.version} /></Fact>
-      <Fact label="Testbed"><A href={project.path("testbeds", threshold().testbed.slug)}>{threshold().testbed.name}</A><Show when={threshold().testbed.spec}>{(spec) => <span class="muted"> · {spec().name}</span>}</Show></Fact>
-      <Fact label="Benchmark"><A href={project.path("benchmarks", props.alert.benchmark.slug)}>{props.alert.benchmark.name}</A></Fact>
-      <Fact label="Measure"><A href={project.path("measures", threshold().measure.slug)}>{threshold().measure.name}</A></Fact>
-      <Fact label="Value"><A href={project.path("metrics", props.alert.metric.uuid)}><Value value={props.alert.metric.value} units={threshold().measure.units} /></A></Fact>
+      <Fact label="Report">
+        <A href={project.path("reports", props.alert.report)}>
+          of <Time at={props.alert.created} />
+        </A>
+        <Show when={props.alert.iteration}>
+          {" "}
+          <span class="muted">iteration {props.alert.iteration}</span>
+        </Show>
+      </Fact>
+      <Fact label="Branch">
+        <A href={`${project.path("branches", threshold().branch.slug)}?head=${threshold().branch.head.uuid}`}>
+          {threshold().branch.name}
+        </A>{" "}
+        <Version version={threshold().branch.head.version} />
+      </Fact>
+      <Fact label="Testbed">
+        <A href={project.path("testbeds", threshold().testbed.slug)}>{threshold().testbed.name}</A>
+        <Show when={threshold().testbed.spec}>{(spec) => <span class="muted"> · {spec().name}</span>}</Show>
+      </Fact>
+      <Fact label="Benchmark">
+        <A href={project.path("benchmarks", props.alert.benchmark.slug)}>{props.alert.benchmark.name}</A>
+      </Fact>
+      <Fact label="Measure">
+        <A href={project.path("measures", threshold().measure.slug)}>{threshold().measure.name}</A>
+      </Fact>
+      <Fact label="Value">
+        <A href={project.path("metrics", props.alert.metric.uuid)}>
+          <Value value={props.alert.metric.value} units={threshold().measure.units} />
+        </A>
+      </Fact>
       <Fact label="Limits">{limitsText(props.alert.boundary, threshold().measure.units)}</Fact>
       <Fact label="Threshold">
-        <A href={`${project.path("thresholds", threshold().uuid)}${threshold().model ? `?model=${threshold().model?.uuid}` : ""}`}><Show when={threshold().model} fallback="without a model">{(model) => describe(model())}</Show></A>
+        <A
+          href={`${project.path("thresholds", threshold().uuid)}${threshold().model ? `?model=${threshold().model?.uuid}` : ""}`}
+        >
+          <Show when={threshold().model} fallback="without a model">
+            {(model) => describe(model())}
+          </Show>
+        </A>
       </Fact>
-      <Fact label="Changed"><Time at={props.alert.modified} /></Fact>
+      <Fact label="Changed">
+        <Time at={props.alert.modified} />
+      </Fact>
     </Facts>
   );
 }
@@ -384,7 +661,9 @@ function Context(props: { alert: JsonAlert }): JSX.Element {
 function Waiting(props: { error: unknown; retry: () => unknown }): JSX.Element {
   return (
     <Page title="Alert" crumbs={useCrumbs()}>
-      <Show when={props.error} fallback={<Skeleton lines={12} />}>{(error) => <Failure error={error()} retry={props.retry} />}</Show>
+      <Show when={props.error} fallback={<Skeleton lines={12} />}>
+        {(error) => <Failure error={error()} retry={props.retry} />}
+      </Show>
     </Page>
   );
 }

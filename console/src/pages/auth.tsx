@@ -11,7 +11,13 @@ import { Button, Failure, LinkButton, Notice, Skeleton } from "../ui/parts";
 import { toast } from "../ui/Toast";
 
 /** What the links in mail and on other pages bring along; `goal` is where to go from here. */
-function useInvitation(): { invite: () => string | undefined; claim: () => string | undefined; plan: () => PlanLevel | undefined; goal: () => string; query: () => string } {
+function useInvitation(): {
+  invite: () => string | undefined;
+  claim: () => string | undefined;
+  plan: () => PlanLevel | undefined;
+  goal: () => string;
+  query: () => string;
+} {
   const [params] = useSearchParams();
   const text = (name: string) => (typeof params[name] === "string" ? params[name] : undefined);
   const query = () => {
@@ -40,7 +46,10 @@ function sentPath(email: string, back: string): string {
 export function SignUp(): JSX.Element {
   const { invite, claim, plan, goal, query } = useInvitation();
   const navigate = useNavigate();
-  const setup = load(() => ({}), (_, signal) => call("get", "/v0/server/setup", { signal }));
+  const setup = load(
+    () => ({}),
+    (_, signal) => call("get", "/v0/server/setup", { signal }),
+  );
   const isNew = () => setup()?.accounts === "none";
   return (
     <Page title={isNew() ? "Welcome to Tidemark" : "Sign up"} narrow>
@@ -52,23 +61,44 @@ export function SignUp(): JSX.Element {
           <Notice>You were invited into an organization. Use the address that the invitation was sent to.</Notice>
         </Show>
         <Show when={setup()?.sign_up === "invitation" && !isNew() && !invite()}>
-          <Notice tone="warn">Sign-up on this server is by invitation only. Ask a leader of an organization to invite you.</Notice>
+          <Notice tone="warn">
+            Sign-up on this server is by invitation only. Ask a leader of an organization to invite you.
+          </Notice>
         </Show>
         <Form
           action={isNew() ? "Create the first account" : "Sign up"}
           onSubmit={async ({ name = "", email = "" }) => {
             const recaptcha_token = await proof(setup(), "signup");
-            await call("post", "/v0/auth/signup", { body: { name, email, i_agree: true, invite: invite() ?? null, claim: claim() ?? null, plan: plan() ?? null, recaptcha_token } });
+            await call("post", "/v0/auth/signup", {
+              body: {
+                name,
+                email,
+                i_agree: true,
+                invite: invite() ?? null,
+                claim: claim() ?? null,
+                plan: plan() ?? null,
+                recaptcha_token,
+              },
+            });
             navigate(sentPath(email, goal()));
           }}
         >
           <TextField name="name" label="Your name" required maxLength={64} autocomplete="name" autofocus />
-          <TextField name="email" label="Your e-mail address" type="email" required autocomplete="email" hint="A link to confirm it will be sent there. There is no password." />
+          <TextField
+            name="email"
+            label="Your e-mail address"
+            type="email"
+            required
+            autocomplete="email"
+            hint="A link to confirm it will be sent there. There is no password."
+          />
           <CheckField name="i_agree" required label="I agree to the terms of whoever runs this server." />
         </Form>
         <Providers of={setup()?.providers} agreed />
         <Show when={!isNew()}>
-          <p class="muted">You have an account? <A href={`/auth/login${query()}`}>Sign in</A></p>
+          <p class="muted">
+            You have an account? <A href={`/auth/login${query()}`}>Sign in</A>
+          </p>
         </Show>
       </Show>
     </Page>
@@ -79,7 +109,10 @@ export function LogIn(): JSX.Element {
   const { invite, plan, goal, query } = useInvitation();
   const [params] = useSearchParams();
   const navigate = useNavigate();
-  const setup = load(() => ({}), (_, signal) => call("get", "/v0/server/setup", { signal }));
+  const setup = load(
+    () => ({}),
+    (_, signal) => call("get", "/v0/server/setup", { signal }),
+  );
   return (
     <Show when={!user() || invite()} fallback={<Navigate href={goal()} />}>
       <Show when={!(user() && invite())} fallback={<Accept invite={invite() ?? ""} />}>
@@ -91,14 +124,27 @@ export function LogIn(): JSX.Element {
             action="Send me a link"
             onSubmit={async ({ email = "" }) => {
               const recaptcha_token = await proof(setup(), "login");
-              await call("post", "/v0/auth/login", { body: { email, invite: invite() ?? null, plan: plan() ?? null, recaptcha_token } });
+              await call("post", "/v0/auth/login", {
+                body: { email, invite: invite() ?? null, plan: plan() ?? null, recaptcha_token },
+              });
               navigate(sentPath(email, goal()));
             }}
           >
-            <TextField name="email" label="Your e-mail address" type="email" required autocomplete="email" autofocus value={typeof params.email === "string" ? params.email : ""} hint="A link that signs you in will be sent there. There is no password." />
+            <TextField
+              name="email"
+              label="Your e-mail address"
+              type="email"
+              required
+              autocomplete="email"
+              autofocus
+              value={typeof params.email === "string" ? params.email : ""}
+              hint="A link that signs you in will be sent there. There is no password."
+            />
           </Form>
           <Providers of={setup()?.providers} />
-          <p class="muted">No account yet? <A href={`/auth/signup${query()}`}>Sign up</A></p>
+          <p class="muted">
+            No account yet? <A href={`/auth/signup${query()}`}>Sign up</A>
+          </p>
         </Page>
       </Show>
     </Show>
@@ -121,7 +167,8 @@ async function proof(setup: JsonSetup | undefined, action: "signup" | "login"): 
       const script = document.createElement("script");
       script.src = `${site.script}?render=${encodeURIComponent(site.site_key)}`;
       script.onload = loaded;
-      script.onerror = () => failed(new Error("The check that you are human could not be loaded; is something blocking it?"));
+      script.onerror = () =>
+        failed(new Error("The check that you are human could not be loaded; is something blocking it?"));
       document.head.append(script);
     });
   }
@@ -150,8 +197,12 @@ function Providers(props: { of: readonly JsonProvider[] | undefined; agreed?: bo
   return (
     <Show when={props.of?.length}>
       <section class="stack tight" aria-label="Other ways">
-        <For each={props.of}>{(provider) => <Button onClick={() => leave(provider)}>Continue with {provider.name}</Button>}</For>
-        <Show when={props.agreed}><p class="small muted">Whoever continues agrees to the terms of whoever runs this server.</p></Show>
+        <For each={props.of}>
+          {(provider) => <Button onClick={() => leave(provider)}>Continue with {provider.name}</Button>}
+        </For>
+        <Show when={props.agreed}>
+          <p class="small muted">Whoever continues agrees to the terms of whoever runs this server.</p>
+        </Show>
         <Show when={failure()}>{(error) => <Failure error={error()} />}</Show>
       </section>
     </Show>
@@ -170,7 +221,13 @@ export function Returned(): JSX.Element {
     const back = backPath(sessionStorage.getItem(BACK) ?? undefined);
     sessionStorage.removeItem(BACK);
     if (typeof code !== "string" || typeof state !== "string") {
-      setFailure(new Error(error === "access_denied" ? "You did not let us know who you are." : "The answer of the identity provider is incomplete; begin again."));
+      setFailure(
+        new Error(
+          error === "access_denied"
+            ? "You did not let us know who you are."
+            : "The answer of the identity provider is incomplete; begin again.",
+        ),
+      );
       return;
     }
     try {
@@ -186,7 +243,11 @@ export function Returned(): JSX.Element {
         {(error) => (
           <>
             <Failure error={error()} />
-            <div class="row"><LinkButton href="/auth/login" primary>Sign in</LinkButton></div>
+            <div class="row">
+              <LinkButton href="/auth/login" primary>
+                Sign in
+              </LinkButton>
+            </div>
           </>
         )}
       </Show>
@@ -209,10 +270,14 @@ function Accept(props: { invite: string }): JSX.Element {
   };
   return (
     <Page title="You were invited" narrow>
-      <p>Join the organization as <strong>{user()?.name}</strong>, <span class="break">{user()?.email}</span>?</p>
+      <p>
+        Join the organization as <strong>{user()?.name}</strong>, <span class="break">{user()?.email}</span>?
+      </p>
       <Show when={failure()}>{(error) => <Failure error={error()} />}</Show>
       <div class="row">
-        <Button kind="primary" onClick={accept}>Join</Button>
+        <Button kind="primary" onClick={accept}>
+          Join
+        </Button>
         <LinkButton href="/console">Not now</LinkButton>
       </div>
     </Page>
@@ -253,7 +318,11 @@ export function Confirm(): JSX.Element {
             <>
               <Failure error={error()} />
               <Show when={error() instanceof ApiError && !email()}>
-                <div class="row"><LinkButton href="/auth/login" primary>Send me another link</LinkButton></div>
+                <div class="row">
+                  <LinkButton href="/auth/login" primary>
+                    Send me another link
+                  </LinkButton>
+                </div>
               </Show>
             </>
           )}
@@ -279,7 +348,10 @@ const RESENDS = 3;
 const PAUSE_SECONDS = 60;
 
 function Sent(props: { email: string }): JSX.Element {
-  const setup = load(() => ({}), (_, signal) => call("get", "/v0/server/setup", { signal }));
+  const setup = load(
+    () => ({}),
+    (_, signal) => call("get", "/v0/server/setup", { signal }),
+  );
   const [left, setLeft] = createSignal(PAUSE_SECONDS);
   const [resends, setResends] = createSignal(0);
   const [failure, setFailure] = createSignal<string>();
@@ -299,15 +371,27 @@ function Sent(props: { email: string }): JSX.Element {
   };
   return (
     <>
-      <p>A link was sent to <strong class="break">{props.email}</strong>. It is good for 30 minutes, once.</p>
+      <p>
+        A link was sent to <strong class="break">{props.email}</strong>. It is good for 30 minutes, once.
+      </p>
       <Show when={setup()}>{(setup) => <Outbox setup={setup()} />}</Show>
       <Show when={resends() < RESENDS}>
         <div class="row">
-          <Button onClick={resend} disabled={left() > 0}>Send another</Button>
-          <Show when={left() > 0}><span class="muted small number">in {left()} s</span></Show>
+          <Button onClick={resend} disabled={left() > 0}>
+            Send another
+          </Button>
+          <Show when={left() > 0}>
+            <span class="muted small number">in {left()} s</span>
+          </Show>
         </div>
       </Show>
-      <Show when={failure()}>{(text) => <p class="field-error" role="alert">{text()}</p>}</Show>
+      <Show when={failure()}>
+        {(text) => (
+          <p class="field-error" role="alert">
+            {text()}
+          </p>
+        )}
+      </Show>
     </>
   );
 }
@@ -317,7 +401,10 @@ function Outbox(props: { setup: JsonSetup }): JSX.Element {
   return (
     <Show when={!props.setup.mail}>
       <Notice tone="warn">
-        <p><strong>This server sends no mail yet.</strong> Each message is a file that whoever runs the server can open: the newest one in</p>
+        <p>
+          <strong>This server sends no mail yet.</strong> Each message is a file that whoever runs the server can open:
+          the newest one in
+        </p>
         <p class="mono break">{props.setup.outbox ?? "the folder “outbox” of the server's data folder"}</p>
         <p>A server started on a terminal prints the link there as well.</p>
       </Notice>
@@ -332,7 +419,9 @@ export function LogOut(): JSX.Element {
   onMount(() => void leave());
   return (
     <Page title="Signing you out" narrow>
-      <Show when={failure()} fallback={<Skeleton lines={2} />}>{(error) => <Failure error={error()} retry={leave} />}</Show>
+      <Show when={failure()} fallback={<Skeleton lines={2} />}>
+        {(error) => <Failure error={error()} retry={leave} />}
+      </Show>
     </Page>
   );
 }

@@ -55,53 +55,119 @@ export function Backtest(): JSX.Element {
     setPower(next);
     clearTimeout(timer);
     const wanted = sensitivityAt(next);
-    timer = setTimeout(() => setParams({ sensitivity: wanted === 1 ? undefined : String(wanted) }, { replace: true, scroll: false }), REST);
+    timer = setTimeout(
+      () => setParams({ sensitivity: wanted === 1 ? undefined : String(wanted) }, { replace: true, scroll: false }),
+      REST,
+    );
   };
 
-  const filter = () => Object.fromEntries(KINDS.flatMap((kind) => (typeof params[kind] === "string" && params[kind] ? [[kind, params[kind]]] : [])));
+  const filter = () =>
+    Object.fromEntries(
+      KINDS.flatMap((kind) => (typeof params[kind] === "string" && params[kind] ? [[kind, params[kind]]] : [])),
+    );
   const test = (body: () => JsonNewBacktest | undefined) =>
     load(
-      () => { const how = body(); return how && { path: { project: project.slug() }, body: { ...how, ...filter() } }; },
+      () => {
+        const how = body();
+        return how && { path: { project: project.slug() }, body: { ...how, ...filter() } };
+      },
       (request, signal) => call("post", "/v0/projects/{project}/backtest", { ...request, signal }),
     );
   const usual = test(() => ({ sensitivity: 1 }));
   const other = test(() => (sensitivity() === 1 ? undefined : { sensitivity: sensitivity() }));
   const threshold = test(() => T_TEST);
   const chosen = () => (sensitivity() === 1 ? usual : other);
-  const isWorking = () => sensitivityAt(power()) !== sensitivity() || [chosen(), usual, threshold].some(({ pending }) => pending());
+  const isWorking = () =>
+    sensitivityAt(power()) !== sensitivity() || [chosen(), usual, threshold].some(({ pending }) => pending());
   // Only figures of another sensitivity fade; those that are still to come have nothing to hide.
   const isStale = () => chosen()() !== undefined && (sensitivityAt(power()) !== sensitivity() || chosen().pending());
   const error = () => chosen().error() ?? usual.error() ?? threshold.error();
-  const words = () => { const wanted = sensitivityAt(power()); return wanted === 1 ? "1, as usual" : `${significant(wanted, 2)} times the usual`; };
+  const words = () => {
+    const wanted = sensitivityAt(power());
+    return wanted === 1 ? "1, as usual" : `${significant(wanted, 2)} times the usual`;
+  };
   return (
-    <section class="stack backtest" classList={{ fading: isStale() }} aria-labelledby="backtest" aria-busy={isWorking()}>
+    <section
+      class="stack backtest"
+      classList={{ fading: isStale() }}
+      aria-labelledby="backtest"
+      aria-busy={isWorking()}
+    >
       <h2 id="backtest">Backtest</h2>
-      <p class="muted prose">Which alarms the history of the project would have raised, had it been watched in another way from the beginning. Nothing is changed by it.</p>
-      <div class="list-tools"><For each={KINDS}>{(kind) => <FilterPicker kind={kind} />}</For></div>
+      <p class="muted prose">
+        Which alarms the history of the project would have raised, had it been watched in another way from the
+        beginning. Nothing is changed by it.
+      </p>
+      <div class="list-tools">
+        <For each={KINDS}>{(kind) => <FilterPicker kind={kind} />}</For>
+      </div>
       <div class="sensitivity">
         <label for="sensitivity">Sensitivity</label>
         <span class="small muted">fewer alarms</span>
-        <input id="sensitivity" type="range" min={POWERS.least} max={POWERS.most} step={POWERS.step} value={power()} aria-valuetext={words()} onInput={(event) => move(event.currentTarget.valueAsNumber)} />
+        <input
+          id="sensitivity"
+          type="range"
+          min={POWERS.least}
+          max={POWERS.most}
+          step={POWERS.step}
+          value={power()}
+          aria-valuetext={words()}
+          onInput={(event) => move(event.currentTarget.valueAsNumber)}
+        />
         <span class="small muted">more alarms</span>
-        <output for="sensitivity" class="small number">{words()}</output>
+        <output for="sensitivity" class="small number">
+          {words()}
+        </output>
       </div>
       <p class="small muted" role="status">
         <Show when={!isWorking()} fallback="Going through the history…">
-          <Show when={chosen()()} fallback={"\u00a0"}>{(known) => scope(known())}</Show>
+          <Show when={chosen()()} fallback={"\u00a0"}>
+            {(known) => scope(known())}
+          </Show>
         </Show>
       </p>
-      <Show when={error()}>{(error) => <Failure error={error()} retry={() => Promise.all([usual, other, threshold].map(({ refresh }) => refresh()))} />}</Show>
+      <Show when={error()}>
+        {(error) => (
+          <Failure
+            error={error()}
+            retry={() => Promise.all([usual, other, threshold].map(({ refresh }) => refresh()))}
+          />
+        )}
+      </Show>
       <Table
         label="Figures of the backtest"
         rows={FIGURES}
         columns={[
-          { title: "Figure", cell: ({ label, about }) => <>{label}<Show when={about}><span class="below">{about}</span></Show></> },
-          { title: "Chosen", end: true, cell: ({ text }) => <strong class="number">{figure(chosen()(), text)}</strong> },
+          {
+            title: "Figure",
+            cell: ({ label, about }) => (
+              <>
+                {label}
+                <Show when={about}>
+                  <span class="below">{about}</span>
+                </Show>
+              </>
+            ),
+          },
+          {
+            title: "Chosen",
+            end: true,
+            cell: ({ text }) => <strong class="number">{figure(chosen()(), text)}</strong>,
+          },
           { title: "Usual", end: true, cell: ({ text }) => <span class="number">{figure(usual(), text)}</span> },
           { title: "t-test", end: true, cell: ({ text }) => <span class="number">{figure(threshold(), text)}</span> },
         ]}
       />
-      <Show when={chosen()()} fallback={<Show when={!error()}><Skeleton lines={8} /></Show>}>{(known) => <Alarms of={known()} />}</Show>
+      <Show
+        when={chosen()()}
+        fallback={
+          <Show when={!error()}>
+            <Skeleton lines={8} />
+          </Show>
+        }
+      >
+        {(known) => <Alarms of={known()} />}
+      </Show>
     </section>
   );
 }
@@ -124,9 +190,16 @@ function Alarms(props: { of: JsonBacktest }): JSX.Element {
   const project = useProject();
   const alarms = () => props.of.alarms;
   return (
-    <Show when={alarms().length} fallback={<Empty title="No alarms">Watched like this, nobody would have been told of anything.</Empty>}>
+    <Show
+      when={alarms().length}
+      fallback={<Empty title="No alarms">Watched like this, nobody would have been told of anything.</Empty>}
+    >
       <div class="stack tight">
-        <h3>{alarms().length < props.of.raised ? `The newest ${count(alarms().length)} of ${plural(props.of.raised, "alarm")}` : plural(props.of.raised, "alarm")}</h3>
+        <h3>
+          {alarms().length < props.of.raised
+            ? `The newest ${count(alarms().length)} of ${plural(props.of.raised, "alarm")}`
+            : plural(props.of.raised, "alarm")}
+        </h3>
         <Table<JsonBacktestAlarm>
           label="Alarms"
           rows={alarms()}
@@ -138,16 +211,40 @@ function Alarms(props: { of: JsonBacktest }): JSX.Element {
               cell: (alarm) => (
                 <>
                   <Name of={nameOf(alarm)} />
-                  <span class="below">{alarm.measure.name} · {alarm.branch.name} · {alarm.testbed.name}</span>
-                  <span class="below on-phone"><Levels before={alarm.before} after={alarm.after} units={alarm.measure.units} /></span>
-                  <span class="below on-phone"><Time at={alarm.start_time} /></span>
+                  <span class="below">
+                    {alarm.measure.name} · {alarm.branch.name} · {alarm.testbed.name}
+                  </span>
+                  <span class="below on-phone">
+                    <Levels before={alarm.before} after={alarm.after} units={alarm.measure.units} />
+                  </span>
+                  <span class="below on-phone">
+                    <Time at={alarm.start_time} />
+                  </span>
                 </>
               ),
             },
-            { title: "Level", wide: true, end: true, cell: (alarm) => <Levels before={alarm.before} after={alarm.after} units={alarm.measure.units} /> },
+            {
+              title: "Level",
+              wide: true,
+              end: true,
+              cell: (alarm) => <Levels before={alarm.before} after={alarm.after} units={alarm.measure.units} />,
+            },
             { title: "Change", end: true, cell: (alarm) => <Moved alarm={alarm} /> },
-            { title: "Began", wide: true, end: true, cell: (alarm) => <span class="muted"><Time at={alarm.start_time} /></span> },
-            { title: "People say", end: true, cell: (alarm) => <Badge tone={VERDICTS[alarm.verdict].tone}>{VERDICTS[alarm.verdict].word}</Badge> },
+            {
+              title: "Began",
+              wide: true,
+              end: true,
+              cell: (alarm) => (
+                <span class="muted">
+                  <Time at={alarm.start_time} />
+                </span>
+              ),
+            },
+            {
+              title: "People say",
+              end: true,
+              cell: (alarm) => <Badge tone={VERDICTS[alarm.verdict].tone}>{VERDICTS[alarm.verdict].word}</Badge>,
+            },
           ]}
         />
       </div>
@@ -159,7 +256,11 @@ function Moved(props: { alarm: JsonBacktestAlarm }): JSX.Element {
   const worse = () => worseOf(props.alarm.measure);
   return (
     <Show when={typeof props.alarm.before === "number"} fallback={<span class="muted">–</span>}>
-      <Delta from={props.alarm.before ?? 0} to={props.alarm.after} {...(worse() ? { worse: worse() as "up" | "down" } : {})} />
+      <Delta
+        from={props.alarm.before ?? 0}
+        to={props.alarm.after}
+        {...(worse() ? { worse: worse() as "up" | "down" } : {})}
+      />
     </Show>
   );
 }

@@ -17,7 +17,9 @@ export function List(): JSX.Element {
   const project = useProject();
   const add = () => (
     <Show when={project.may("create")}>
-      <LinkButton href={project.path("benchmarks", "add")} icon="plus" primary>Add a benchmark</LinkButton>
+      <LinkButton href={project.path("benchmarks", "add")} icon="plus" primary>
+        Add a benchmark
+      </LinkButton>
     </Show>
   );
   return (
@@ -26,14 +28,32 @@ export function List(): JSX.Element {
         noun="benchmark"
         search
         archived
-        load={(query, signal) => list("/v0/projects/{project}/benchmarks", { path: { project: project.slug() }, query, signal })}
+        load={(query, signal) =>
+          list("/v0/projects/{project}/benchmarks", { path: { project: project.slug() }, query, signal })
+        }
         href={(benchmark) => project.path("benchmarks", benchmark.slug)}
         columns={[
           { title: "Name", sort: "name", cell: (benchmark) => benchmark.name },
-          { title: "Created", wide: true, end: true, cell: (benchmark) => <span class="muted"><Time at={benchmark.created} /></span> },
+          {
+            title: "Created",
+            wide: true,
+            end: true,
+            cell: (benchmark) => (
+              <span class="muted">
+                <Time at={benchmark.created} />
+              </span>
+            ),
+          },
         ]}
         empty={
-          <Empty title="No benchmarks yet" action={<LinkButton href="/console/onboard/run" primary>Show me how</LinkButton>}>
+          <Empty
+            title="No benchmarks yet"
+            action={
+              <LinkButton href="/console/onboard/run" primary>
+                Show me how
+              </LinkButton>
+            }
+          >
             A benchmark is made by the first report that names it. Send one with <code>tidemark run</code>.
           </Empty>
         }
@@ -51,13 +71,32 @@ export function Add(): JSX.Element {
         action="Add the benchmark"
         onCancel={() => navigate(project.path("benchmarks"))}
         onSubmit={async ({ name = "", slug }) => {
-          const made = await call("post", "/v0/projects/{project}/benchmarks", { path: { project: project.slug() }, body: { name, slug: slug ?? null } });
+          const made = await call("post", "/v0/projects/{project}/benchmarks", {
+            path: { project: project.slug() },
+            body: { name, slug: slug ?? null },
+          });
           toast("The benchmark was added.");
           navigate(project.path("benchmarks", made.slug));
         }}
       >
-        <TextField name="name" label="Name" required maxLength={1024} autofocus hint={<>Groups are told by <code>::</code> or <code>/</code>: <code>parser::json::large</code>.</>} />
-        <TextField name="slug" label="Slug" maxLength={64} hint="What stands in addresses; made from the name when left empty." />
+        <TextField
+          name="name"
+          label="Name"
+          required
+          maxLength={1024}
+          autofocus
+          hint={
+            <>
+              Groups are told by <code>::</code> or <code>/</code>: <code>parser::json::large</code>.
+            </>
+          }
+        />
+        <TextField
+          name="slug"
+          label="Slug"
+          maxLength={64}
+          hint="What stands in addresses; made from the name when left empty."
+        />
       </Form>
     </Page>
   );
@@ -69,20 +108,28 @@ export function View(): JSX.Element {
   const navigate = useNavigate();
   const [deleting, setDeleting] = createSignal(false);
   const path = () => ({ project: project.slug(), benchmark: params.benchmark });
-  const benchmark = load(path, (path, signal) => call("get", "/v0/projects/{project}/benchmarks/{benchmark}", { path, signal }));
+  const benchmark = load(path, (path, signal) =>
+    call("get", "/v0/projects/{project}/benchmarks/{benchmark}", { path, signal }),
+  );
 
   const change = async (body: Partial<Pick<JsonBenchmark, "name" | "slug">> & { archived?: boolean }) => {
     const { archived, ...names } = body;
     const changed = await benchmark.optimistic(
-      (old) => ({ ...old, ...names, archived: archived === undefined ? old.archived : archived ? new Date().toISOString() : null }),
+      (old) => ({
+        ...old,
+        ...names,
+        archived: archived === undefined ? old.archived : archived ? new Date().toISOString() : null,
+      }),
       () => call("patch", "/v0/projects/{project}/benchmarks/{benchmark}", { path: path(), body }),
     );
     benchmark.set(changed);
-    if (changed.slug !== params.benchmark) navigate(project.path("benchmarks", changed.slug), { replace: true, scroll: false });
+    if (changed.slug !== params.benchmark)
+      navigate(project.path("benchmarks", changed.slug), { replace: true, scroll: false });
   };
   const archive = (archived: boolean): Promise<void> =>
     change({ archived }).then(
-      () => toast(archived ? "The benchmark was archived." : "The benchmark is in use again.", () => archive(!archived)),
+      () =>
+        toast(archived ? "The benchmark was archived." : "The benchmark is in use again.", () => archive(!archived)),
       toastFailure,
     );
   const remove = async () => {
@@ -96,30 +143,73 @@ export function View(): JSX.Element {
       {(shown) => (
         <Page
           title={shown().name}
-          aside={<Show when={shown().archived}><Badge tone="warn">archived</Badge></Show>}
+          aside={
+            <Show when={shown().archived}>
+              <Badge tone="warn">archived</Badge>
+            </Show>
+          }
           crumbs={useCrumbs()}
           actions={
             <>
-              <LinkButton icon="chart" href={`${project.isPublic ? project.path() : project.path("perf")}?benchmarks=${shown().uuid}`}>Plot</LinkButton>
+              <LinkButton
+                icon="chart"
+                href={`${project.isPublic ? project.path() : project.path("perf")}?benchmarks=${shown().uuid}`}
+              >
+                Plot
+              </LinkButton>
               <Show when={project.may("edit")}>
                 <Button onClick={() => archive(!shown().archived)}>{shown().archived ? "Use again" : "Archive"}</Button>
               </Show>
               <Show when={project.may("delete")}>
-                <Button kind="danger" onClick={() => setDeleting(true)}>Delete</Button>
+                <Button kind="danger" onClick={() => setDeleting(true)}>
+                  Delete
+                </Button>
               </Show>
             </>
           }
         >
           <Record>
-            <EditableFact label="Name" value={shown().name} maxLength={1024} editable={project.may("edit")} save={(name) => change({ name })} />
-            <EditableFact label="Slug" value={shown().slug} maxLength={64} editable={project.may("edit")} save={(slug) => change({ slug })} />
-            <Fact label="UUID" copy={shown().uuid}><span class="mono">{shown().uuid}</span></Fact>
-            <Fact label="Created"><Time at={shown().created} /></Fact>
-            <Fact label="Changed"><Time at={shown().modified} /></Fact>
-            <Show when={shown().archived}>{(archived) => <Fact label="Archived"><Time at={archived()} /></Fact>}</Show>
+            <EditableFact
+              label="Name"
+              value={shown().name}
+              maxLength={1024}
+              editable={project.may("edit")}
+              save={(name) => change({ name })}
+            />
+            <EditableFact
+              label="Slug"
+              value={shown().slug}
+              maxLength={64}
+              editable={project.may("edit")}
+              save={(slug) => change({ slug })}
+            />
+            <Fact label="UUID" copy={shown().uuid}>
+              <span class="mono">{shown().uuid}</span>
+            </Fact>
+            <Fact label="Created">
+              <Time at={shown().created} />
+            </Fact>
+            <Fact label="Changed">
+              <Time at={shown().modified} />
+            </Fact>
+            <Show when={shown().archived}>
+              {(archived) => (
+                <Fact label="Archived">
+                  <Time at={archived()} />
+                </Fact>
+              )}
+            </Show>
           </Record>
-          <Confirm open={deleting()} title="Delete the benchmark?" action="Delete" onConfirm={remove} onClose={() => setDeleting(false)}>
-            <p><strong class="break">{shown().name}</strong> will be gone for good.</p>
+          <Confirm
+            open={deleting()}
+            title="Delete the benchmark?"
+            action="Delete"
+            onConfirm={remove}
+            onClose={() => setDeleting(false)}
+          >
+            <p>
+              <strong class="break">{shown().name}</strong> will be gone for good.
+            </p>
             <p class="muted">A benchmark that reports still use cannot be deleted; archive it instead.</p>
           </Confirm>
         </Page>
@@ -131,7 +221,9 @@ export function View(): JSX.Element {
 function Waiting(props: { error: unknown; retry: () => unknown }): JSX.Element {
   return (
     <Page title="Benchmark" crumbs={useCrumbs()}>
-      <Show when={props.error} fallback={<Skeleton lines={5} />}>{(error) => <Failure error={error()} retry={props.retry} />}</Show>
+      <Show when={props.error} fallback={<Skeleton lines={5} />}>
+        {(error) => <Failure error={error()} retry={props.retry} />}
+      </Show>
     </Page>
   );
 }

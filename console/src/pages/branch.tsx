@@ -2,7 +2,15 @@
 
 import { A, useNavigate, useParams, useSearchParams } from "@solidjs/router";
 import { createMemo, createSignal, Show, type JSX } from "solid-js";
-import { call, list, type JsonBranch, type JsonHead, type JsonReport, type JsonStartPoint, type JsonUpdateBranch } from "../api";
+import {
+  call,
+  list,
+  type JsonBranch,
+  type JsonHead,
+  type JsonReport,
+  type JsonStartPoint,
+  type JsonUpdateBranch,
+} from "../api";
 import { useChoices, type Named } from "../choices";
 import { count, plural } from "../format";
 import { load } from "../load";
@@ -24,7 +32,11 @@ import { Thresholds } from "./related";
 export function List(): JSX.Element {
   const project = useProject();
   const add = () => (
-    <Show when={project.may("create")}><LinkButton href={project.path("branches", "add")} icon="plus" primary>Add a branch</LinkButton></Show>
+    <Show when={project.may("create")}>
+      <LinkButton href={project.path("branches", "add")} icon="plus" primary>
+        Add a branch
+      </LinkButton>
+    </Show>
   );
   return (
     <Page title="Branches" crumbs={[{ href: project.path(), label: project().name }]} actions={add()}>
@@ -32,12 +44,35 @@ export function List(): JSX.Element {
         noun="branch"
         search
         archived
-        load={(query, signal) => list("/v0/projects/{project}/branches", { path: { project: project.slug() }, query: { ...query, sort: "name" }, signal })}
+        load={(query, signal) =>
+          list("/v0/projects/{project}/branches", {
+            path: { project: project.slug() },
+            query: { ...query, sort: "name" },
+            signal,
+          })
+        }
         href={(branch) => project.path("branches", branch.slug)}
         columns={[
           { title: "Name", sort: "name", cell: (branch) => branch.name },
-          { title: "Started from", wide: true, cell: (branch) => <Show when={branch.head.start_point} fallback={<span class="muted">–</span>}>{(point) => <StartPoint point={point()} />}</Show> },
-          { title: "Created", wide: true, end: true, cell: (branch) => <span class="muted"><Time at={branch.created} /></span> },
+          {
+            title: "Started from",
+            wide: true,
+            cell: (branch) => (
+              <Show when={branch.head.start_point} fallback={<span class="muted">–</span>}>
+                {(point) => <StartPoint point={point()} />}
+              </Show>
+            ),
+          },
+          {
+            title: "Created",
+            wide: true,
+            end: true,
+            cell: (branch) => (
+              <span class="muted">
+                <Time at={branch.created} />
+              </span>
+            ),
+          },
         ]}
         empty={
           <Empty title="No branches yet" action={add()}>
@@ -58,14 +93,21 @@ function StartPoint(props: { point: JsonStartPoint }): JSX.Element {
     () => ({ project: project.slug(), branch: props.point.branch }),
     (path) => {
       const key = `${path.project} ${path.branch}`;
-      const known = names.get(key) ?? call("get", "/v0/projects/{project}/branches/{branch}", { path }).catch(() => undefined);
+      const known =
+        names.get(key) ?? call("get", "/v0/projects/{project}/branches/{branch}", { path }).catch(() => undefined);
       names.set(key, known);
       return known;
     },
   );
   return (
     <span class="break">
-      <A class="above" href={`${project.path("branches", branch()?.slug ?? props.point.branch)}?head=${props.point.head}`}>{branch()?.name ?? "…"}</A> <Version version={props.point.version} />
+      <A
+        class="above"
+        href={`${project.path("branches", branch()?.slug ?? props.point.branch)}?head=${props.point.head}`}
+      >
+        {branch()?.name ?? "…"}
+      </A>{" "}
+      <Version version={props.point.version} />
     </span>
   );
 }
@@ -75,21 +117,38 @@ export function Add(): JSX.Element {
   const navigate = useNavigate();
   const [from, setFrom] = createSignal<Named>();
   return (
-    <Page title="Add a branch" crumbs={[{ href: project.path(), label: project().name }, { href: project.path("branches"), label: "Branches" }]} narrow>
+    <Page
+      title="Add a branch"
+      crumbs={[
+        { href: project.path(), label: project().name },
+        { href: project.path("branches"), label: "Branches" },
+      ]}
+      narrow
+    >
       <Form
         action="Add the branch"
         onCancel={() => navigate(project.path("branches"))}
         onSubmit={async ({ name = "", slug, hash, clone_thresholds }) => {
           const start = from();
-          const start_point = start ? { branch: start.slug, hash: hash ?? null, clone_thresholds: clone_thresholds === "on" } : null;
-          const made = await call("post", "/v0/projects/{project}/branches", { path: { project: project.slug() }, body: { name, slug: slug ?? null, start_point } });
+          const start_point = start
+            ? { branch: start.slug, hash: hash ?? null, clone_thresholds: clone_thresholds === "on" }
+            : null;
+          const made = await call("post", "/v0/projects/{project}/branches", {
+            path: { project: project.slug() },
+            body: { name, slug: slug ?? null, start_point },
+          });
           toast("The branch was added.");
           navigate(project.path("branches", made.slug));
         }}
       >
         <TextField name="name" label="Name" required maxLength={256} autofocus hint="As git calls it." />
         <StartFields from={from()} onFrom={setFrom} />
-        <TextField name="slug" label="Slug" maxLength={64} hint="What stands in addresses; made from the name when left empty." />
+        <TextField
+          name="slug"
+          label="Slug"
+          maxLength={64}
+          hint="What stands in addresses; made from the name when left empty."
+        />
       </Form>
     </Page>
   );
@@ -98,9 +157,21 @@ export function Add(): JSX.Element {
 function StartFields(props: { from: Named | undefined; onFrom: (from: Named | undefined) => void }): JSX.Element {
   return (
     <>
-      <Picker label="Start from" placeholder="No branch: its history begins empty" hint="Its history continues that of another branch, so that the first run has something to be compared with." value={props.from} onPick={props.onFrom} search={useChoices("branch")} />
+      <Picker
+        label="Start from"
+        placeholder="No branch: its history begins empty"
+        hint="Its history continues that of another branch, so that the first run has something to be compared with."
+        value={props.from}
+        onPick={props.onFrom}
+        search={useChoices("branch")}
+      />
       <Show when={props.from}>
-        <TextField name="hash" label="At the commit" maxLength={40} hint="The whole hash; the newest version when left empty." />
+        <TextField
+          name="hash"
+          label="At the commit"
+          maxLength={40}
+          hint="The whole hash; the newest version when left empty."
+        />
         <CheckField name="clone_thresholds" checked label="Take its thresholds along" />
       </Show>
     </>
@@ -126,34 +197,63 @@ export function View(): JSX.Element {
       deletion="A branch that has reports or thresholds cannot be deleted; archive it instead."
       actions={(shown) => (
         <>
-          <LinkButton icon="chart" href={`${project.isPublic ? project.path() : project.path("perf")}?branches=${shown().uuid}${query.head ? `&heads=${query.head}` : ""}`}>Plot</LinkButton>
-          <Show when={project.may("edit")}><Button onClick={() => setStarting(true)}>New start point</Button></Show>
+          <LinkButton
+            icon="chart"
+            href={`${project.isPublic ? project.path() : project.path("perf")}?branches=${shown().uuid}${query.head ? `&heads=${query.head}` : ""}`}
+          >
+            Plot
+          </LinkButton>
+          <Show when={project.may("edit")}>
+            <Button onClick={() => setStarting(true)}>New start point</Button>
+          </Show>
         </>
       )}
       facts={(shown, here) => (
         <>
-          <Fact label="Started from"><Show when={shown().head.start_point} fallback={<span class="muted">nothing: its history is its own</span>}>{(point) => <StartPoint point={point()} />}</Show></Fact>
+          <Fact label="Started from">
+            <Show when={shown().head.start_point} fallback={<span class="muted">nothing: its history is its own</span>}>
+              {(point) => <StartPoint point={point()} />}
+            </Show>
+          </Fact>
           <Restart open={starting()} onClose={() => setStarting(false)} branch={shown()} here={here} />
         </>
       )}
     >
-      {(shown) => <><Heads branch={shown()} head={query.head} /><Thresholds branch={shown().slug} /></>}
+      {(shown) => (
+        <>
+          <Heads branch={shown()} head={query.head} />
+          <Thresholds branch={shown().slug} />
+        </>
+      )}
     </Thing>
   );
 }
 
 /** Gives a branch a new head that starts elsewhere. */
-function Restart(props: { open: boolean; onClose: () => void; branch: JsonBranch; here: ThingHere<JsonBranch, JsonUpdateBranch> }): JSX.Element {
+function Restart(props: {
+  open: boolean;
+  onClose: () => void;
+  branch: JsonBranch;
+  here: ThingHere<JsonBranch, JsonUpdateBranch>;
+}): JSX.Element {
   const [from, setFrom] = createSignal<Named>();
   return (
     <Dialog open={props.open} title="A new start point" onClose={() => props.onClose()}>
-      <p class="muted">The branch gets a new head: what was reported so far stays, but new values are no longer compared with it, and its active alerts are silenced.</p>
+      <p class="muted">
+        The branch gets a new head: what was reported so far stays, but new values are no longer compared with it, and
+        its active alerts are silenced.
+      </p>
       <Form
         action="Start anew"
         onCancel={() => props.onClose()}
         onSubmit={async ({ hash, clone_thresholds }) => {
           const start = from();
-          await props.here.change({ start_point: { reset: true, ...(start ? { branch: start.slug, hash: hash ?? null, clone_thresholds: clone_thresholds === "on" } : {}) } });
+          await props.here.change({
+            start_point: {
+              reset: true,
+              ...(start ? { branch: start.slug, hash: hash ?? null, clone_thresholds: clone_thresholds === "on" } : {}),
+            },
+          });
           props.onClose();
           toast("The branch has a new head.");
         }}
@@ -188,20 +288,28 @@ function Heads(props: { branch: JsonBranch; head: string | undefined }): JSX.Ele
   const [all, setAll] = createSignal(false);
   const reports = load(
     () => ({ project: project.slug(), branch: props.branch.slug, head: props.branch.head.uuid }),
-    ({ project, branch }, signal) => list("/v0/projects/{project}/reports", { path: { project }, query: { branch, per_page: LOOKED }, signal }),
+    ({ project, branch }, signal) =>
+      list("/v0/projects/{project}/reports", { path: { project }, query: { branch, per_page: LOOKED }, signal }),
   );
   // Of an address that names a head without any report.
   const named = load(
     () => (props.head ? { project: project.slug(), branch: props.branch.slug, head: props.head } : undefined),
-    ({ project, branch, head }, signal) => call("get", "/v0/projects/{project}/branches/{branch}", { path: { project, branch }, query: { head }, signal }),
+    ({ project, branch, head }, signal) =>
+      call("get", "/v0/projects/{project}/branches/{branch}", { path: { project, branch }, query: { head }, signal }),
   );
   const chosen = () => (props.head && named() ? (named() as JsonBranch).head : props.branch.head);
   const heads = createMemo((): HeadRow[] => {
-    const found = new Map<string, HeadRow>([[props.branch.head.uuid, { ...props.branch.head, versions: [], reports: 0 }]]);
+    const found = new Map<string, HeadRow>([
+      [props.branch.head.uuid, { ...props.branch.head, versions: [], reports: 0 }],
+    ]);
     for (const { branch } of reports()?.rows ?? []) {
       const { version, ...head } = branch.head;
       const row = found.get(head.uuid) ?? { ...head, versions: [], reports: 0 };
-      found.set(head.uuid, { ...row, reports: row.reports + 1, versions: version && !row.versions.includes(version.number) ? [...row.versions, version.number] : row.versions });
+      found.set(head.uuid, {
+        ...row,
+        reports: row.reports + 1,
+        versions: version && !row.versions.includes(version.number) ? [...row.versions, version.number] : row.versions,
+      });
     }
     return [...found.values()].sort((a, b) => b.created.localeCompare(a.created));
   });
@@ -224,21 +332,60 @@ function Heads(props: { branch: JsonBranch; head: string | undefined }): JSX.Ele
   return (
     <>
       <Show when={chosen().replaced}>
-        {(replaced) => <Notice tone="warn">This head was replaced <Time at={replaced()} />. <A href={project.path("branches", props.branch.slug)}>Show the branch as it is now</A></Notice>}
+        {(replaced) => (
+          <Notice tone="warn">
+            This head was replaced <Time at={replaced()} />.{" "}
+            <A href={project.path("branches", props.branch.slug)}>Show the branch as it is now</A>
+          </Notice>
+        )}
       </Show>
       <Show when={heads().length > 1}>
         <section class="stack tight">
-          <h2>Heads <span class="muted small number">{count(heads().length)}</span></h2>
+          <h2>
+            Heads <span class="muted small number">{count(heads().length)}</span>
+          </h2>
           <Table<HeadRow>
             label="Heads"
             rows={heads()}
-            href={(head) => `${project.path("branches", props.branch.slug)}${head.uuid === props.branch.head.uuid ? "" : `?head=${head.uuid}`}`}
+            href={(head) =>
+              `${project.path("branches", props.branch.slug)}${head.uuid === props.branch.head.uuid ? "" : `?head=${head.uuid}`}`
+            }
             columns={[
-              { title: "Head", cell: (head) => <><code>{head.uuid.slice(0, 8)}</code> <Show when={head.uuid === chosen().uuid}><Badge tone="brand">shown</Badge></Show></> },
-              { title: "Started from", cell: (head) => <Show when={head.start_point} fallback={<span class="muted">–</span>}>{(point) => <StartPoint point={point()} />}</Show> },
-              { title: "Versions", wide: true, end: true, cell: (head) => <span class="number">{count(head.versions.length)}</span> },
+              {
+                title: "Head",
+                cell: (head) => (
+                  <>
+                    <code>{head.uuid.slice(0, 8)}</code>{" "}
+                    <Show when={head.uuid === chosen().uuid}>
+                      <Badge tone="brand">shown</Badge>
+                    </Show>
+                  </>
+                ),
+              },
+              {
+                title: "Started from",
+                cell: (head) => (
+                  <Show when={head.start_point} fallback={<span class="muted">–</span>}>
+                    {(point) => <StartPoint point={point()} />}
+                  </Show>
+                ),
+              },
+              {
+                title: "Versions",
+                wide: true,
+                end: true,
+                cell: (head) => <span class="number">{count(head.versions.length)}</span>,
+              },
               { title: "From", wide: true, end: true, cell: (head) => <Time at={head.created} /> },
-              { title: "Until", end: true, cell: (head) => <Show when={head.replaced} fallback={<Badge tone="good">current</Badge>}>{(replaced) => <Time at={replaced()} />}</Show> },
+              {
+                title: "Until",
+                end: true,
+                cell: (head) => (
+                  <Show when={head.replaced} fallback={<Badge tone="good">current</Badge>}>
+                    {(replaced) => <Time at={replaced()} />}
+                  </Show>
+                ),
+              },
             ]}
           />
         </section>
@@ -246,10 +393,21 @@ function Heads(props: { branch: JsonBranch; head: string | undefined }): JSX.Ele
       <section class="stack tight">
         <div class="row between">
           <h2>Versions</h2>
-          <Show when={!project.isPublic && reports()?.total}><LinkButton href={`${project.path("reports")}?branch=${encodeURIComponent(props.branch.slug)}`}>All {plural(reports()?.total ?? 0, "report")}</LinkButton></Show>
+          <Show when={!project.isPublic && reports()?.total}>
+            <LinkButton href={`${project.path("reports")}?branch=${encodeURIComponent(props.branch.slug)}`}>
+              All {plural(reports()?.total ?? 0, "report")}
+            </LinkButton>
+          </Show>
         </div>
         <Show when={reports.error()}>{(error) => <Failure error={error()} retry={reports.refresh} />}</Show>
-        <Show when={reports()} fallback={<Show when={!reports.error()}><Skeleton lines={6} /></Show>}>
+        <Show
+          when={reports()}
+          fallback={
+            <Show when={!reports.error()}>
+              <Skeleton lines={6} />
+            </Show>
+          }
+        >
           <Show when={versions().length} fallback={<p class="muted">Nothing was reported on this head yet.</p>}>
             <Table<VersionRow>
               label="Versions"
@@ -257,13 +415,42 @@ function Heads(props: { branch: JsonBranch; head: string | undefined }): JSX.Ele
               href={(row) => project.path("reports", row.newest.uuid)}
               columns={[
                 { title: "Version", cell: (row) => <Version version={row.head.version} /> },
-                { title: "Testbeds", wide: true, cell: (row) => <span class="break muted">{row.testbeds.join(", ")}</span> },
-                { title: "Reports", wide: true, end: true, cell: (row) => <span class="number">{count(row.reports)}</span> },
-                { title: "Alerts", end: true, cell: (row) => <Show when={row.alerts} fallback={<span class="muted">–</span>}><Badge tone="alert">{count(row.alerts)} active</Badge></Show> },
-                { title: "Newest", end: true, cell: (row) => <span class="muted"><Time at={row.newest.start_time} /></span> },
+                {
+                  title: "Testbeds",
+                  wide: true,
+                  cell: (row) => <span class="break muted">{row.testbeds.join(", ")}</span>,
+                },
+                {
+                  title: "Reports",
+                  wide: true,
+                  end: true,
+                  cell: (row) => <span class="number">{count(row.reports)}</span>,
+                },
+                {
+                  title: "Alerts",
+                  end: true,
+                  cell: (row) => (
+                    <Show when={row.alerts} fallback={<span class="muted">–</span>}>
+                      <Badge tone="alert">{count(row.alerts)} active</Badge>
+                    </Show>
+                  ),
+                },
+                {
+                  title: "Newest",
+                  end: true,
+                  cell: (row) => (
+                    <span class="muted">
+                      <Time at={row.newest.start_time} />
+                    </span>
+                  ),
+                },
               ]}
             />
-            <Show when={!all() && versions().length > FEW}><div class="row"><Button onClick={() => setAll(true)}>Show {count(versions().length)}</Button></div></Show>
+            <Show when={!all() && versions().length > FEW}>
+              <div class="row">
+                <Button onClick={() => setAll(true)}>Show {count(versions().length)}</Button>
+              </div>
+            </Show>
           </Show>
         </Show>
       </section>

@@ -47,32 +47,74 @@ export function List(): JSX.Element {
   const [settled, setSettled] = createSignal(0);
   const status = (): Shown => TABS.find(({ value }) => value === params.status)?.value ?? "active";
   const order = () => ORDERS.find(({ value }) => value === params.sort)?.value ?? "time";
-  const direction = (): { change_direction?: ChangeDirection } => (typeof params.change_direction === "string" && params.change_direction in DIRECTIONS ? { change_direction: params.change_direction as ChangeDirection } : {});
+  const direction = (): { change_direction?: ChangeDirection } =>
+    typeof params.change_direction === "string" && params.change_direction in DIRECTIONS
+      ? { change_direction: params.change_direction as ChangeDirection }
+      : {};
   const filter = (status: Shown) => ({ ...(status === "all" ? {} : { status }), ...direction() });
   const totals = load(
     () => ({ project: project.slug(), settled: settled(), ...direction() }),
     async ({ project }, signal) => {
-      const total = async ({ value }: { value: Shown }) => (await list("/v0/projects/{project}/changes", { path: { project }, query: { ...filter(value), per_page: 0 }, signal })).total;
+      const total = async ({ value }: { value: Shown }) =>
+        (
+          await list("/v0/projects/{project}/changes", {
+            path: { project },
+            query: { ...filter(value), per_page: 0 },
+            signal,
+          })
+        ).total;
       return await Promise.all(TABS.map(total));
     },
   );
   return (
     <Page title="Changes" crumbs={[{ href: project.path(), label: project().name }]}>
-      <StatusTabs tabs={TABS} chosen={status()} totals={totals()} kept={{ sort: order() === "time" ? undefined : order(), ...direction() }} />
+      <StatusTabs
+        tabs={TABS}
+        chosen={status()}
+        totals={totals()}
+        kept={{ sort: order() === "time" ? undefined : order(), ...direction() }}
+      />
       {/* A list of its own for each status, so that nothing of the last one is left while the next comes. */}
       <Show when={status()} keyed>
         {(shown) => (
           <Rows<JsonChange>
             noun="change"
             again={settled()}
-            filters={[{ name: "change_direction", label: "Direction", options: [{ value: "", label: "Either direction" }, { value: "regression", label: "Regressions" }, { value: "improvement", label: "Improvements" }] }]}
-            load={({ page, per_page }, signal) => list("/v0/projects/{project}/changes", { path: { project: project.slug() }, query: { page, per_page, ...filter(shown), sort: order() }, signal })}
+            filters={[
+              {
+                name: "change_direction",
+                label: "Direction",
+                options: [
+                  { value: "", label: "Either direction" },
+                  { value: "regression", label: "Regressions" },
+                  { value: "improvement", label: "Improvements" },
+                ],
+              },
+            ]}
+            load={({ page, per_page }, signal) =>
+              list("/v0/projects/{project}/changes", {
+                path: { project: project.slug() },
+                query: { page, per_page, ...filter(shown), sort: order() },
+                signal,
+              })
+            }
             href={(change) => perfAround(project, change, change.at.start_time)}
             tools={() => (
               <div class="segments" role="group" aria-label="Order">
                 <For each={ORDERS}>
                   {({ value, label }) => (
-                    <button type="button" aria-pressed={order() === value} onClick={() => setParams({ page: undefined, sort: value === "time" ? undefined : value }, { replace: true, scroll: false })}>{label}</button>
+                    <button
+                      type="button"
+                      aria-pressed={order() === value}
+                      onClick={() =>
+                        setParams(
+                          { page: undefined, sort: value === "time" ? undefined : value },
+                          { replace: true, scroll: false },
+                        )
+                      }
+                    >
+                      {label}
+                    </button>
                   )}
                 </For>
               </div>
@@ -80,17 +122,49 @@ export function List(): JSX.Element {
             columns={[
               { title: "Series", cell: (change) => <Series change={change} status={shown === "all"} /> },
               { title: "Effect", end: true, cell: (change) => <Effect change={change} /> },
-              { title: "Level", wide: true, end: true, cell: (change) => <Levels before={change.before} after={change.after} units={change.measure.units} /> },
+              {
+                title: "Level",
+                wide: true,
+                end: true,
+                cell: (change) => <Levels before={change.before} after={change.after} units={change.measure.units} />,
+              },
               { title: "Began", wide: true, end: true, cell: (change) => <Began change={change} /> },
-              { title: "Told", wide: true, end: true, cell: (change) => <Show when={change.raised} fallback={<span class="muted">–</span>}>{(raised) => <Time at={raised()} />}</Show> },
-              ...(shown === "all" ? [{ title: "Status", wide: true, cell: (change: JsonChange) => <StatusBadge status={change.status} /> }] : []),
+              {
+                title: "Told",
+                wide: true,
+                end: true,
+                cell: (change) => (
+                  <Show when={change.raised} fallback={<span class="muted">–</span>}>
+                    {(raised) => <Time at={raised()} />}
+                  </Show>
+                ),
+              },
+              ...(shown === "all"
+                ? [
+                    {
+                      title: "Status",
+                      wide: true,
+                      cell: (change: JsonChange) => <StatusBadge status={change.status} />,
+                    },
+                  ]
+                : []),
             ]}
-            {...(project.may("edit") ? { rowActions: (change: JsonChange) => <IconButton icon="edit" label="Review" onClick={() => setJudged(change)} /> } : {})}
+            {...(project.may("edit")
+              ? {
+                  rowActions: (change: JsonChange) => (
+                    <IconButton icon="edit" label="Review" onClick={() => setJudged(change)} />
+                  ),
+                }
+              : {})}
             empty={<Nothing status={shown} />}
           />
         )}
       </Show>
-      <Review change={judged()} onClose={() => setJudged(undefined)} onDone={() => setSettled((number) => number + 1)} />
+      <Review
+        change={judged()}
+        onClose={() => setJudged(undefined)}
+        onDone={() => setSettled((number) => number + 1)}
+      />
     </Page>
   );
 }
@@ -99,9 +173,16 @@ function Nothing(props: { status: Shown }): JSX.Element {
   const project = useProject();
   const title = () => TABS.find(({ value }) => value === props.status)?.none ?? "";
   return (
-    <Show when={props.status === "active" || props.status === "all"} fallback={<Empty title={title()}>Changes of which somebody has said so are found here.</Empty>}>
-      <Empty title={title()} action={<LinkButton href={project.isPublic ? project.path() : project.path("perf")}>See the plots</LinkButton>}>
-        A change is where the values of a series move to another level and stay there. It is found without a threshold: about eight values are enough, and it is here within seconds after a report.
+    <Show
+      when={props.status === "active" || props.status === "all"}
+      fallback={<Empty title={title()}>Changes of which somebody has said so are found here.</Empty>}
+    >
+      <Empty
+        title={title()}
+        action={<LinkButton href={project.isPublic ? project.path() : project.path("perf")}>See the plots</LinkButton>}
+      >
+        A change is where the values of a series move to another level and stay there. It is found without a threshold:
+        about eight values are enough, and it is here within seconds after a report.
       </Empty>
     </Show>
   );
@@ -111,9 +192,24 @@ function Series(props: { change: JsonChange; status: boolean }): JSX.Element {
   return (
     <>
       <Name of={nameOf(props.change)} />
-      <span class="below">{props.change.measure.name} · {props.change.branch.name} · {props.change.testbed.name}</span>
-      <span class="below on-phone"><Levels before={props.change.before} after={props.change.after} units={props.change.measure.units} /></span>
-      <span class="below on-phone"><Time at={props.change.at.start_time} /><Show when={props.change.raised}>{(raised) => <> · told <Time at={raised()} /></>}</Show><Show when={props.status}> · {STATUSES[props.change.status].word}</Show></span>
+      <span class="below">
+        {props.change.measure.name} · {props.change.branch.name} · {props.change.testbed.name}
+      </span>
+      <span class="below on-phone">
+        <Levels before={props.change.before} after={props.change.after} units={props.change.measure.units} />
+      </span>
+      <span class="below on-phone">
+        <Time at={props.change.at.start_time} />
+        <Show when={props.change.raised}>
+          {(raised) => (
+            <>
+              {" "}
+              · told <Time at={raised()} />
+            </>
+          )}
+        </Show>
+        <Show when={props.status}> · {STATUSES[props.change.status].word}</Show>
+      </span>
       <Show when={props.change.note}>{(note) => <span class="below note">“{note()}”</span>}</Show>
     </>
   );
@@ -142,7 +238,11 @@ function StatusBadge(props: { status: ChangeStatus }): JSX.Element {
 function Review(props: { change: JsonChange | undefined; onClose: () => void; onDone: () => void }): JSX.Element {
   const project = useProject();
   const save = async (change: JsonChange, { status, note }: Values) => {
-    const patch = (body: JsonUpdateChange) => call("patch", "/v0/projects/{project}/changes/{change}", { path: { project: project.slug(), change: change.uuid }, body });
+    const patch = (body: JsonUpdateChange) =>
+      call("patch", "/v0/projects/{project}/changes/{change}", {
+        path: { project: project.slug(), change: change.uuid },
+        body,
+      });
     const { status: now } = await patch({ status: status as ChangeStatus, note: note ?? null });
     props.onClose();
     props.onDone();
@@ -156,12 +256,40 @@ function Review(props: { change: JsonChange | undefined; onClose: () => void; on
       <Show when={props.change}>
         {(change) => (
           <>
-            <p class="break"><Name of={nameOf(change())} /> <span class="muted">{change().measure.name} · {change().branch.name} · {change().testbed.name}</span></p>
-            <p class="row"><Effect change={change()} /> <Levels before={change().before} after={change().after} units={change().measure.units} /></p>
-            <p class="muted small">Found <Time at={change().created} />, <Show when={change().raised} fallback="and told to nobody.">{(raised) => <>and told <Time at={raised()} />.</>}</Show></p>
+            <p class="break">
+              <Name of={nameOf(change())} />{" "}
+              <span class="muted">
+                {change().measure.name} · {change().branch.name} · {change().testbed.name}
+              </span>
+            </p>
+            <p class="row">
+              <Effect change={change()} />{" "}
+              <Levels before={change().before} after={change().after} units={change().measure.units} />
+            </p>
+            <p class="muted small">
+              Found <Time at={change().created} />,{" "}
+              <Show when={change().raised} fallback="and told to nobody.">
+                {(raised) => (
+                  <>
+                    and told <Time at={raised()} />.
+                  </>
+                )}
+              </Show>
+            </p>
             <Form action="Save" onSubmit={(values) => save(change(), values)} onCancel={props.onClose}>
-              <SelectField name="status" label="Status" required value={change().status} options={Object.entries(STATUSES).map(([value, { meaning }]) => ({ value, label: meaning }))} />
-              <TextField name="note" label="Note" value={change().note ?? ""} hint="Why, for whoever looks at it next." />
+              <SelectField
+                name="status"
+                label="Status"
+                required
+                value={change().status}
+                options={Object.entries(STATUSES).map(([value, { meaning }]) => ({ value, label: meaning }))}
+              />
+              <TextField
+                name="note"
+                label="Note"
+                value={change().note ?? ""}
+                hint="Why, for whoever looks at it next."
+              />
             </Form>
           </>
         )}

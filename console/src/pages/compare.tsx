@@ -9,11 +9,33 @@ import { load } from "../load";
 import { useProject } from "../project";
 import { geometricMean, SAME_WITHIN, SMALLEST, type Verdict } from "../stats/compare";
 import { mainBranch } from "../stats/recent";
-import { compareSides, fetchSide, moved, parseChoice, writeChoice, type Choice, type Compared, type Row, type Side } from "../stats/sides";
+import {
+  compareSides,
+  fetchSide,
+  moved,
+  parseChoice,
+  writeChoice,
+  type Choice,
+  type Compared,
+  type Row,
+  type Side,
+} from "../stats/sides";
 import { badness } from "../stats/worse";
 import { Icon } from "../ui/Icon";
 import { Page } from "../ui/Page";
-import { Badge, Delta, Empty, Failure, IconButton, LinkButton, Name, Notice, Skeleton, type Tone, Value } from "../ui/parts";
+import {
+  Badge,
+  Delta,
+  Empty,
+  Failure,
+  IconButton,
+  LinkButton,
+  Name,
+  Notice,
+  Skeleton,
+  type Tone,
+  Value,
+} from "../ui/parts";
 import "./compare.css";
 
 interface Params extends Record<string, string | undefined> {
@@ -49,7 +71,14 @@ export function Compare(): JSX.Element {
     load(
       () => {
         const chosen = choice();
-        return chosen && { project: project.slug(), chosen, testbed: chosen.kind === "report" ? undefined : params.testbed, last: chosen.kind === "branch" ? last() : 0 };
+        return (
+          chosen && {
+            project: project.slug(),
+            chosen,
+            testbed: chosen.kind === "report" ? undefined : params.testbed,
+            last: chosen.kind === "branch" ? last() : 0,
+          }
+        );
       },
       ({ project, chosen, testbed, last }, signal) => fetchSide(project, chosen, testbed, last, signal),
     );
@@ -59,40 +88,115 @@ export function Compare(): JSX.Element {
     return base && next ? compareSides(base, next) : undefined;
   });
   const error = () => left.error() ?? right.error();
-  const testbeds = createMemo(() => [...new Map((reports()?.rows ?? []).map(({ testbed }) => [testbed.slug, testbed.name])).entries()]);
+  const testbeds = createMemo(() => [
+    ...new Map((reports()?.rows ?? []).map(({ testbed }) => [testbed.slug, testbed.name])).entries(),
+  ]);
   const choices = (): [Choice | undefined, Choice | undefined] => [from(), to()];
   return (
     <Page title="Compare" crumbs={[{ href: project.path(), label: project().name }]}>
       <Show when={reports.error()}>{(error) => <Failure error={error()} retry={reports.refresh} />}</Show>
       <Show
         when={reports()?.total !== 0}
-        fallback={<Empty title="Nothing to compare yet" action={<LinkButton href="/console/onboard/run" primary>Send a report</LinkButton>}>Two reports are needed at least.</Empty>}
+        fallback={
+          <Empty
+            title="Nothing to compare yet"
+            action={
+              <LinkButton href="/console/onboard/run" primary>
+                Send a report
+              </LinkButton>
+            }
+          >
+            Two reports are needed at least.
+          </Empty>
+        }
       >
         <div class="sides">
-          <Picker label="From" choice={from()} side={left()} reports={reports()?.rows ?? []} onChange={(choice) => change({ from: writeChoice(choice) })} />
+          <Picker
+            label="From"
+            choice={from()}
+            side={left()}
+            reports={reports()?.rows ?? []}
+            onChange={(choice) => change({ from: writeChoice(choice) })}
+          />
           <IconButton icon="swap" label="Swap the sides" onClick={() => change({ from: params.to, to: params.from })} />
-          <Picker label="To" choice={to()} side={right()} reports={reports()?.rows ?? []} onChange={(choice) => change({ to: writeChoice(choice) })} />
+          <Picker
+            label="To"
+            choice={to()}
+            side={right()}
+            reports={reports()?.rows ?? []}
+            onChange={(choice) => change({ to: writeChoice(choice) })}
+          />
         </div>
         <div class="row compare-options">
           <Show when={choices().some((choice) => choice && choice.kind !== "report")}>
-            <label class="row small"><span class="muted">on</span>
-              <select class="short" aria-label="Testbed" onChange={(event) => change({ testbed: event.currentTarget.value || undefined })}>
+            <label class="row small">
+              <span class="muted">on</span>
+              <select
+                class="short"
+                aria-label="Testbed"
+                onChange={(event) => change({ testbed: event.currentTarget.value || undefined })}
+              >
                 <option value="">any testbed</option>
-                <For each={testbeds()}>{([slug, name]) => <option value={slug} selected={slug === params.testbed}>{name}</option>}</For>
+                <For each={testbeds()}>
+                  {([slug, name]) => (
+                    <option value={slug} selected={slug === params.testbed}>
+                      {name}
+                    </option>
+                  )}
+                </For>
               </select>
             </label>
           </Show>
           <Show when={choices().some((choice) => choice?.kind === "branch")}>
-            <label class="row small"><span class="muted">a branch is its last</span>
-              <select class="short" aria-label="Reports of a branch" onChange={(event) => change({ last: event.currentTarget.value === String(LAST) ? undefined : event.currentTarget.value })}>
-                <For each={[1, 5, 10, 20, 50]}>{(number) => <option value={number} selected={number === last()}>{plural(number, "report")}</option>}</For>
+            <label class="row small">
+              <span class="muted">a branch is its last</span>
+              <select
+                class="short"
+                aria-label="Reports of a branch"
+                onChange={(event) =>
+                  change({ last: event.currentTarget.value === String(LAST) ? undefined : event.currentTarget.value })
+                }
+              >
+                <For each={[1, 5, 10, 20, 50]}>
+                  {(number) => (
+                    <option value={number} selected={number === last()}>
+                      {plural(number, "report")}
+                    </option>
+                  )}
+                </For>
               </select>
             </label>
           </Show>
         </div>
-        <Show when={error()}>{(error) => <Failure error={error()} retry={() => { void left.refresh(); void right.refresh(); }} />}</Show>
-        <Show when={compared()} fallback={<Show when={!error()}><Skeleton lines={12} /></Show>}>
-          {(compared) => <Result compared={compared()} from={left() as Side} to={right() as Side} stale={left.pending() || right.pending()} params={params} change={change} />}
+        <Show when={error()}>
+          {(error) => (
+            <Failure
+              error={error()}
+              retry={() => {
+                void left.refresh();
+                void right.refresh();
+              }}
+            />
+          )}
+        </Show>
+        <Show
+          when={compared()}
+          fallback={
+            <Show when={!error()}>
+              <Skeleton lines={12} />
+            </Show>
+          }
+        >
+          {(compared) => (
+            <Result
+              compared={compared()}
+              from={left() as Side}
+              to={right() as Side}
+              stale={left.pending() || right.pending()}
+              params={params}
+              change={change}
+            />
+          )}
         </Show>
       </Show>
     </Page>
@@ -104,23 +208,47 @@ function guess(reports: readonly JsonReport[], params: Params): Params {
   const main = mainBranch(reports) as JsonReport["branch"];
   const other = reports.find(({ branch }) => branch.uuid !== main.uuid);
   const testbed = params.testbed ?? (other ?? reports[0])?.testbed.slug;
-  if (other) return { from: params.from ?? `branch:${main.slug}`, to: params.to ?? `branch:${other.branch.slug}`, testbed };
-  const numbers = [...new Set(reports.filter(({ testbed: own }) => own.slug === testbed).map(({ branch }) => branch.head.version?.number ?? 0))];
-  return { from: params.from ?? `version:${main.slug}@${numbers[1] ?? numbers[0]}`, to: params.to ?? `version:${main.slug}@${numbers[0]}`, testbed };
+  if (other)
+    return { from: params.from ?? `branch:${main.slug}`, to: params.to ?? `branch:${other.branch.slug}`, testbed };
+  const numbers = [
+    ...new Set(
+      reports.filter(({ testbed: own }) => own.slug === testbed).map(({ branch }) => branch.head.version?.number ?? 0),
+    ),
+  ];
+  return {
+    from: params.from ?? `version:${main.slug}@${numbers[1] ?? numbers[0]}`,
+    to: params.to ?? `version:${main.slug}@${numbers[0]}`,
+    testbed,
+  };
 }
 
-const KINDS = [{ kind: "branch", label: "Branch" }, { kind: "version", label: "Version" }, { kind: "report", label: "Report" }] as const;
+const KINDS = [
+  { kind: "branch", label: "Branch" },
+  { kind: "version", label: "Version" },
+  { kind: "report", label: "Report" },
+] as const;
 
 /** Chooses one side. */
-function Picker(props: { label: string; choice: Choice | undefined; side: Side | undefined; reports: readonly JsonReport[]; onChange: (choice: Choice) => void }): JSX.Element {
-  const branches = createMemo(() => [...new Map(props.reports.map(({ branch }) => [branch.slug, branch.name])).entries()].sort(([, one], [, two]) => one.localeCompare(two)));
+function Picker(props: {
+  label: string;
+  choice: Choice | undefined;
+  side: Side | undefined;
+  reports: readonly JsonReport[];
+  onChange: (choice: Choice) => void;
+}): JSX.Element {
+  const branches = createMemo(() =>
+    [...new Map(props.reports.map(({ branch }) => [branch.slug, branch.name])).entries()].sort(([, one], [, two]) =>
+      one.localeCompare(two),
+    ),
+  );
   const versions = createMemo(() => {
     const found = new Map<string, { slug: string; number: number; hash: string | undefined; at: string }[]>();
     for (const { branch, start_time } of props.reports) {
       const { version } = branch.head;
       const own = found.get(branch.name) ?? [];
       found.set(branch.name, own);
-      if (version && !own.some(({ number }) => number === version.number)) own.push({ slug: branch.slug, number: version.number, hash: version.hash ?? undefined, at: start_time });
+      if (version && !own.some(({ number }) => number === version.number))
+        own.push({ slug: branch.slug, number: version.number, hash: version.hash ?? undefined, at: start_time });
     }
     return [...found.entries()].sort(([one], [two]) => one.localeCompare(two));
   });
@@ -142,40 +270,86 @@ function Picker(props: { label: string; choice: Choice | undefined; side: Side |
     const { choice } = props;
     if (!choice) return true;
     if (choice.kind === "report") return props.reports.some(({ uuid }) => uuid === choice.report);
-    return choice.kind === "branch" ? branches().some(([slug]) => slug === choice.branch) : versions().some(([, own]) => own.some(({ slug, number }) => slug === choice.branch && number === choice.number));
+    return choice.kind === "branch"
+      ? branches().some(([slug]) => slug === choice.branch)
+      : versions().some(([, own]) =>
+          own.some(({ slug, number }) => slug === choice.branch && number === choice.number),
+        );
   };
   return (
     <fieldset class="card side-picker">
       <legend class="visually-hidden">{props.label}</legend>
       <div class="row between">
-        <span class="side-label" aria-hidden="true">{props.label}</span>
+        <span class="side-label" aria-hidden="true">
+          {props.label}
+        </span>
         <div class="segments" role="group" aria-label={`${props.label}: what to compare`}>
-          <For each={KINDS}>{(one) => <button type="button" aria-pressed={kind() === one.kind} onClick={() => turn(one.kind)}>{one.label}</button>}</For>
+          <For each={KINDS}>
+            {(one) => (
+              <button type="button" aria-pressed={kind() === one.kind} onClick={() => turn(one.kind)}>
+                {one.label}
+              </button>
+            )}
+          </For>
         </div>
       </div>
       <select aria-label={`${props.label}: which ${kind()}`} onChange={(event) => pick(event.currentTarget.value)}>
-        <Show when={!known()}><option value={selected()} selected>{props.side?.label ?? "…"}</option></Show>
+        <Show when={!known()}>
+          <option value={selected()} selected>
+            {props.side?.label ?? "…"}
+          </option>
+        </Show>
         <Show when={kind() === "branch"}>
-          <For each={branches()}>{([slug, name]) => <option value={`branch:${slug}`} selected={selected() === `branch:${slug}`}>{name}</option>}</For>
+          <For each={branches()}>
+            {([slug, name]) => (
+              <option value={`branch:${slug}`} selected={selected() === `branch:${slug}`}>
+                {name}
+              </option>
+            )}
+          </For>
         </Show>
         <Show when={kind() === "version"}>
           <For each={versions()}>
             {([name, own]) => (
               <optgroup label={name}>
-                <For each={own}>{({ slug, number, hash, at }) => <option value={`version:${slug}@${number}`} selected={selected() === `version:${slug}@${number}`}>#{number} {hash ? shortHash(hash) : ""} · {day(at)}</option>}</For>
+                <For each={own}>
+                  {({ slug, number, hash, at }) => (
+                    <option value={`version:${slug}@${number}`} selected={selected() === `version:${slug}@${number}`}>
+                      #{number} {hash ? shortHash(hash) : ""} · {day(at)}
+                    </option>
+                  )}
+                </For>
               </optgroup>
             )}
           </For>
         </Show>
         <Show when={kind() === "report"}>
           <For each={props.reports}>
-            {(report) => <option value={`report:${report.uuid}`} selected={selected() === `report:${report.uuid}`}>{report.branch.name} {report.branch.head.version?.hash ? shortHash(report.branch.head.version.hash) : ""} · {report.testbed.name} · {day(report.start_time)}</option>}
+            {(report) => (
+              <option value={`report:${report.uuid}`} selected={selected() === `report:${report.uuid}`}>
+                {report.branch.name}{" "}
+                {report.branch.head.version?.hash ? shortHash(report.branch.head.version.hash) : ""} ·{" "}
+                {report.testbed.name} · {day(report.start_time)}
+              </option>
+            )}
           </For>
         </Show>
       </select>
       <p class="small muted side-about">
         <Show when={props.side} fallback={"\u00a0"}>
-          {(side) => <>{plural(side().reports.length, "report")}<Show when={side().versions > 1}> of {plural(side().versions, "version")}</Show><Show when={side().testbeds.length}> on {side().testbeds.map(({ name }) => name).join(", ")}</Show></>}
+          {(side) => (
+            <>
+              {plural(side().reports.length, "report")}
+              <Show when={side().versions > 1}> of {plural(side().versions, "version")}</Show>
+              <Show when={side().testbeds.length}>
+                {" "}
+                on{" "}
+                {side()
+                  .testbeds.map(({ name }) => name)
+                  .join(", ")}
+              </Show>
+            </>
+          )}
         </Show>
       </p>
     </fieldset>
@@ -189,16 +363,29 @@ const SORTS = [
   { sort: "name", label: "By name" },
 ] as const;
 
-function Result(props: { compared: Compared; from: Side; to: Side; stale: boolean; params: Params; change: (next: Params) => void }): JSX.Element {
+function Result(props: {
+  compared: Compared;
+  from: Side;
+  to: Side;
+  stale: boolean;
+  params: Params;
+  change: (next: Params) => void;
+}): JSX.Element {
   const project = useProject();
   let field: HTMLInputElement | undefined;
   bindKeys([{ keys: "/", label: "Search benchmarks", run: () => field?.focus() }]);
-  const measures = createMemo(() => [...new Map(props.compared.rows.map(({ measure }) => [measure.uuid, measure])).values()]);
-  const effect = ({ comparison: { change } }: Row) => (change === undefined ? 0 : Math.log1p(Math.max(change, -0.999999)));
+  const measures = createMemo(() => [
+    ...new Map(props.compared.rows.map(({ measure }) => [measure.uuid, measure])).values(),
+  ]);
+  const effect = ({ comparison: { change } }: Row) =>
+    change === undefined ? 0 : Math.log1p(Math.max(change, -0.999999));
   const rows = createMemo(() => {
     const words = (props.params.search ?? "").toLowerCase();
     const found = props.compared.rows.filter(
-      (row) => (!props.params.measure || row.measure.slug === props.params.measure) && `${row.benchmark.name} ${row.variant}`.toLowerCase().includes(words) && (props.params.moved !== "true" || moved(row)),
+      (row) =>
+        (!props.params.measure || row.measure.slug === props.params.measure) &&
+        `${row.benchmark.name} ${row.variant}`.toLowerCase().includes(words) &&
+        (props.params.moved !== "true" || moved(row)),
     );
     const bad = (row: Row) => badness(row.comparison.change ?? 0, row.worse);
     const orders = {
@@ -212,7 +399,10 @@ function Result(props: { compared: Compared; from: Side; to: Side; stale: boolea
   });
   // The scale of the pictures: nearly all intervals fit.
   const reach = createMemo(() => {
-    const ends = props.compared.rows.flatMap(({ comparison: { interval, change } }) => (interval ?? [change ?? 0]).map((end) => Math.abs(end))).filter(Number.isFinite).sort((one, two) => one - two);
+    const ends = props.compared.rows
+      .flatMap(({ comparison: { interval, change } }) => (interval ?? [change ?? 0]).map((end) => Math.abs(end)))
+      .filter(Number.isFinite)
+      .sort((one, two) => one - two);
     return Math.max(ends[Math.floor(ends.length * 0.95)] ?? 0, 0.02);
   });
   const sources = createMemo(() => new Set(props.compared.rows.map(({ comparison }) => comparison.source)));
@@ -223,51 +413,154 @@ function Result(props: { compared: Compared; from: Side; to: Side; stale: boolea
       when={props.compared.rows.length}
       fallback={
         <Empty title="These sides have nothing in common">
-          {props.from.reports.length && props.to.reports.length ? "No benchmark was measured on both. Choose another testbed, or other sides." : `There is no report of ${props.from.reports.length ? props.to.label : props.from.label} on this testbed.`}
+          {props.from.reports.length && props.to.reports.length
+            ? "No benchmark was measured on both. Choose another testbed, or other sides."
+            : `There is no report of ${props.from.reports.length ? props.to.label : props.from.label} on this testbed.`}
         </Empty>
       }
     >
       <Show when={machines() > 1}>
-        <Notice tone="warn">These values come from {plural(machines(), "testbed")}: a difference may be that of the machines, not of the code. Choose one testbed above.</Notice>
+        <Notice tone="warn">
+          These values come from {plural(machines(), "testbed")}: a difference may be that of the machines, not of the
+          code. Choose one testbed above.
+        </Notice>
       </Show>
       <section class="means" aria-label="Geometric mean of each measure" classList={{ stale: props.stale }}>
-        <For each={measures()}>{(measure) => <Mean rows={props.compared.rows.filter((row) => row.measure.uuid === measure.uuid)} name={measure.name} />}</For>
+        <For each={measures()}>
+          {(measure) => (
+            <Mean rows={props.compared.rows.filter((row) => row.measure.uuid === measure.uuid)} name={measure.name} />
+          )}
+        </For>
       </section>
       <details class="explain">
         <summary>How sure this is</summary>
         <div class="stack tight prose">
-          <Show when={sources().has("reports")}><p><strong>From repeated reports.</strong> Each report is one value. The interval is where the change lies with 95 % certainty, by Student's t on logarithms, with the degrees of freedom of the smaller side, and widened where neighbors follow each other. <em>Worse</em> and <em>better</em> need that, corrected by Holm's method for the number of benchmarks, a rank test that agrees, and a change of {ratio(SMALLEST).slice(1)}. <em>Maybe</em> is what an interval alone says: of a hundred benchmarks that did not change, five look like it. <em>Same</em> is an interval within ±{ratio(SAME_WITHIN).slice(1)}; everything else is <em>unclear</em>. With too few reports, such as three on each side, there is no verdict.</p></Show>
-          <Show when={sources().has("bounds")}><p><strong>From the bounds.</strong> There is one report on each side, so the interval comes from the lower and upper values that the benchmark tool reported. They say what one run saw, not what the next would see: a hint, and no verdict.</p></Show>
-          <Show when={sources().has("none")}><p><strong>Without an interval.</strong> One value on a side and no bounds: nothing can be said about chance.</p></Show>
-          <Show when={props.from.versions > 1 || props.to.versions > 1}><p>A branch stands for its last reports, which are of several versions: what they changed among themselves counts as noise here.</p></Show>
+          <Show when={sources().has("reports")}>
+            <p>
+              <strong>From repeated reports.</strong> Each report is one value. The interval is where the change lies
+              with 95 % certainty, by Student's t on logarithms, with the degrees of freedom of the smaller side, and
+              widened where neighbors follow each other. <em>Worse</em> and <em>better</em> need that, corrected by
+              Holm's method for the number of benchmarks, a rank test that agrees, and a change of{" "}
+              {ratio(SMALLEST).slice(1)}. <em>Maybe</em> is what an interval alone says: of a hundred benchmarks that
+              did not change, five look like it. <em>Same</em> is an interval within ±{ratio(SAME_WITHIN).slice(1)};
+              everything else is <em>unclear</em>. With too few reports, such as three on each side, there is no
+              verdict.
+            </p>
+          </Show>
+          <Show when={sources().has("bounds")}>
+            <p>
+              <strong>From the bounds.</strong> There is one report on each side, so the interval comes from the lower
+              and upper values that the benchmark tool reported. They say what one run saw, not what the next would see:
+              a hint, and no verdict.
+            </p>
+          </Show>
+          <Show when={sources().has("none")}>
+            <p>
+              <strong>Without an interval.</strong> One value on a side and no bounds: nothing can be said about chance.
+            </p>
+          </Show>
+          <Show when={props.from.versions > 1 || props.to.versions > 1}>
+            <p>
+              A branch stands for its last reports, which are of several versions: what they changed among themselves
+              counts as noise here.
+            </p>
+          </Show>
           <p>The geometric mean weighs every benchmark alike, as a factor.</p>
         </div>
       </details>
       <div class="list-tools">
-        <label class="search"><Icon name="search" size={16} /><span class="visually-hidden">Search benchmarks</span><input ref={field} type="search" placeholder="Search" value={props.params.search ?? ""} onInput={(event) => props.change({ search: event.currentTarget.value || undefined })} /><kbd aria-hidden="true">/</kbd></label>
+        <label class="search">
+          <Icon name="search" size={16} />
+          <span class="visually-hidden">Search benchmarks</span>
+          <input
+            ref={field}
+            type="search"
+            placeholder="Search"
+            value={props.params.search ?? ""}
+            onInput={(event) => props.change({ search: event.currentTarget.value || undefined })}
+          />
+          <kbd aria-hidden="true">/</kbd>
+        </label>
         <Show when={measures().length > 1}>
-          <select class="short" aria-label="Measure" onChange={(event) => props.change({ measure: event.currentTarget.value || undefined })}>
+          <select
+            class="short"
+            aria-label="Measure"
+            onChange={(event) => props.change({ measure: event.currentTarget.value || undefined })}
+          >
             <option value="">All measures</option>
-            <For each={measures()}>{(measure) => <option value={measure.slug} selected={measure.slug === props.params.measure}>{measure.name}</option>}</For>
+            <For each={measures()}>
+              {(measure) => (
+                <option value={measure.slug} selected={measure.slug === props.params.measure}>
+                  {measure.name}
+                </option>
+              )}
+            </For>
           </select>
         </Show>
-        <select class="short" aria-label="Order" onChange={(event) => props.change({ sort: event.currentTarget.value === "effect" ? undefined : event.currentTarget.value })}>
-          <For each={SORTS}>{({ sort, label }) => <option value={sort} selected={sort === (props.params.sort ?? "effect")}>{label}</option>}</For>
+        <select
+          class="short"
+          aria-label="Order"
+          onChange={(event) =>
+            props.change({ sort: event.currentTarget.value === "effect" ? undefined : event.currentTarget.value })
+          }
+        >
+          <For each={SORTS}>
+            {({ sort, label }) => (
+              <option value={sort} selected={sort === (props.params.sort ?? "effect")}>
+                {label}
+              </option>
+            )}
+          </For>
         </select>
-        <label class="check small"><input type="checkbox" checked={props.params.moved === "true"} onChange={(event) => props.change({ moved: event.currentTarget.checked ? "true" : undefined })} /><span>Only what moved</span></label>
+        <label class="check small">
+          <input
+            type="checkbox"
+            checked={props.params.moved === "true"}
+            onChange={(event) => props.change({ moved: event.currentTarget.checked ? "true" : undefined })}
+          />
+          <span>Only what moved</span>
+        </label>
         <span class="grow" />
-        <span class="muted small number" role="status">{count(rows().length)} of {count(props.compared.rows.length)}</span>
+        <span class="muted small number" role="status">
+          {count(rows().length)} of {count(props.compared.rows.length)}
+        </span>
       </div>
-      <Show when={rows().length} fallback={<Empty title="Nothing moved" action={<button type="button" class="button" onClick={() => props.change({ moved: undefined, search: undefined, measure: undefined })}>Show all</button>}>No benchmark fits the search and the filters.</Empty>}>
+      <Show
+        when={rows().length}
+        fallback={
+          <Empty
+            title="Nothing moved"
+            action={
+              <button
+                type="button"
+                class="button"
+                onClick={() => props.change({ moved: undefined, search: undefined, measure: undefined })}
+              >
+                Show all
+              </button>
+            }
+          >
+            No benchmark fits the search and the filters.
+          </Empty>
+        }
+      >
         <div class="table-wrap" tabindex="0" role="region" aria-label="Comparison" classList={{ stale: props.stale }}>
           <table class="rows compare-rows">
             <thead>
               <tr>
                 <th scope="col">Benchmark</th>
-                <th scope="col" class="end wide">{props.from.label}</th>
-                <th scope="col" class="end wide">{props.to.label}</th>
-                <th scope="col" class="end">Change</th>
-                <th scope="col" class="wide">95 % interval</th>
+                <th scope="col" class="end wide">
+                  {props.from.label}
+                </th>
+                <th scope="col" class="end wide">
+                  {props.to.label}
+                </th>
+                <th scope="col" class="end">
+                  Change
+                </th>
+                <th scope="col" class="wide">
+                  95 % interval
+                </th>
                 <th scope="col">Verdict</th>
               </tr>
             </thead>
@@ -278,14 +571,32 @@ function Result(props: { compared: Compared; from: Side; to: Side; stale: boolea
                   return (
                     <tr>
                       <td class="first">
-                        <A class="row-link break" href={perfPath(project.path("perf"), row, props.from, props.to)}><Name of={row.benchmark.name} /></A>
-                        <div class="small muted break">{[row.variant, row.measure.name].filter(Boolean).join(" · ")}</div>
+                        <A class="row-link break" href={perfPath(project.path("perf"), row, props.from, props.to)}>
+                          <Name of={row.benchmark.name} />
+                        </A>
+                        <div class="small muted break">
+                          {[row.variant, row.measure.name].filter(Boolean).join(" · ")}
+                        </div>
                       </td>
-                      <td class="end wide"><Value value={row.comparison.base} units={row.measure.units} scale={scale} /></td>
-                      <td class="end wide"><Value value={row.comparison.next} units={row.measure.units} scale={scale} /></td>
-                      <td class="end strong"><Delta from={row.comparison.base} to={row.comparison.next} {...(row.worse ? { worse: row.worse } : {})} /></td>
-                      <td class="wide"><Interval row={row} reach={reach()} /></td>
-                      <td><Word row={row} /></td>
+                      <td class="end wide">
+                        <Value value={row.comparison.base} units={row.measure.units} scale={scale} />
+                      </td>
+                      <td class="end wide">
+                        <Value value={row.comparison.next} units={row.measure.units} scale={scale} />
+                      </td>
+                      <td class="end strong">
+                        <Delta
+                          from={row.comparison.base}
+                          to={row.comparison.next}
+                          {...(row.worse ? { worse: row.worse } : {})}
+                        />
+                      </td>
+                      <td class="wide">
+                        <Interval row={row} reach={reach()} />
+                      </td>
+                      <td>
+                        <Word row={row} />
+                      </td>
                     </tr>
                   );
                 }}
@@ -293,10 +604,17 @@ function Result(props: { compared: Compared; from: Side; to: Side; stale: boolea
             </tbody>
           </table>
         </div>
-        <Show when={rows().length > SHOWN}><p class="muted small">The first {count(SHOWN)} of {count(rows().length)} are shown. Search for the others.</p></Show>
+        <Show when={rows().length > SHOWN}>
+          <p class="muted small">
+            The first {count(SHOWN)} of {count(rows().length)} are shown. Search for the others.
+          </p>
+        </Show>
       </Show>
       <Show when={props.compared.onlyFrom || props.compared.onlyTo}>
-        <p class="muted small">Left out: {plural(props.compared.onlyFrom, "value")} that only {props.from.label} has, {plural(props.compared.onlyTo, "value")} that only {props.to.label} has.</p>
+        <p class="muted small">
+          Left out: {plural(props.compared.onlyFrom, "value")} that only {props.from.label} has,{" "}
+          {plural(props.compared.onlyTo, "value")} that only {props.to.label} has.
+        </p>
       </Show>
     </Show>
   );
@@ -308,13 +626,22 @@ function perfPath(base: string, row: Row, from: Side, to: Side): string {
   const unique = (values: string[]) => [...new Set(values)].join();
   const start = Math.min(...reports.map(({ start_time }) => new Date(start_time).getTime()));
   const query = new URLSearchParams({
-    branches: unique(reports.map(({ branch }) => branch.uuid)), testbeds: unique(reports.map(({ testbed }) => testbed.uuid)),
-    benchmarks: row.benchmark.uuid, measures: row.measure.uuid, start_time: String(start - 7 * 86_400_000),
+    branches: unique(reports.map(({ branch }) => branch.uuid)),
+    testbeds: unique(reports.map(({ testbed }) => testbed.uuid)),
+    benchmarks: row.benchmark.uuid,
+    measures: row.measure.uuid,
+    start_time: String(start - 7 * 86_400_000),
   });
   return `${base}?${query}`;
 }
 
-const TONES: Readonly<Record<Verdict, Tone>> = { worse: "alert", better: "good", different: "brand", same: "neutral", unclear: "neutral" };
+const TONES: Readonly<Record<Verdict, Tone>> = {
+  worse: "alert",
+  better: "good",
+  different: "brand",
+  same: "neutral",
+  unclear: "neutral",
+};
 
 function Word(props: { row: Row }): JSX.Element {
   const words = (): string => {
@@ -322,7 +649,8 @@ function Word(props: { row: Row }): JSX.Element {
     const { source, enough, base, next } = row.comparison;
     if (source === "none") return "no interval";
     if (source === "bounds") return moved(row) ? "ranges apart" : "ranges overlap";
-    if (moved(row)) return row.worse ? `maybe ${next > base === (row.worse === "up") ? "worse" : "better"}` : "maybe different";
+    if (moved(row))
+      return row.worse ? `maybe ${next > base === (row.worse === "up") ? "worse" : "better"}` : "maybe different";
     return enough ? "unclear" : "too few reports";
   };
   return (
@@ -337,15 +665,38 @@ function Interval(props: { row: Row; reach: number }): JSX.Element {
   const WIDTH = 132;
   const x = (share: number) => Math.min(Math.max(((share / props.reach + 1) / 2) * WIDTH, 2), WIDTH - 2);
   const comparison = () => props.row.comparison;
-  const tone = () => (moved(props.row) && props.row.worse ? (badness(comparison().change ?? 0, props.row.worse) > 0 ? "worse" : "better") : "");
+  const tone = () =>
+    moved(props.row) && props.row.worse
+      ? badness(comparison().change ?? 0, props.row.worse) > 0
+        ? "worse"
+        : "better"
+      : "";
   return (
     <span class="interval">
       <svg width={WIDTH} height="18" viewBox={`0 0 ${WIDTH} 18`} class={tone()} aria-hidden="true">
         <line class="zero" x1={WIDTH / 2} x2={WIDTH / 2} y1="1" y2="17" />
-        <Show when={comparison().interval}>{(interval) => <line x1={x(interval()[0])} x2={x(interval()[1])} y1="9" y2="9" classList={{ hint: comparison().source === "bounds" }} />}</Show>
+        <Show when={comparison().interval}>
+          {(interval) => (
+            <line
+              x1={x(interval()[0])}
+              x2={x(interval()[1])}
+              y1="9"
+              y2="9"
+              classList={{ hint: comparison().source === "bounds" }}
+            />
+          )}
+        </Show>
         <circle cx={x(comparison().change ?? 0)} cy="9" r="3.5" />
       </svg>
-      <span class="small muted number nowrap"><Show when={comparison().interval} fallback="–">{(interval) => <>{ratio(interval()[0])} … {ratio(interval()[1])}</>}</Show></span>
+      <span class="small muted number nowrap">
+        <Show when={comparison().interval} fallback="–">
+          {(interval) => (
+            <>
+              {ratio(interval()[0])} … {ratio(interval()[1])}
+            </>
+          )}
+        </Show>
+      </span>
     </span>
   );
 }
@@ -361,11 +712,24 @@ function Mean(props: { rows: readonly Row[]; name: string }): JSX.Element {
   return (
     <div class="card">
       <h2 class="small muted">{props.name}</h2>
-      <p class="mean"><Show when={mean()} fallback="–">{(mean) => <Delta from={1} to={1 + mean().change} {...(colored() ? { worse: colored() as "up" | "down" } : {})} />}</Show></p>
+      <p class="mean">
+        <Show when={mean()} fallback="–">
+          {(mean) => (
+            <Delta from={1} to={1 + mean().change} {...(colored() ? { worse: colored() as "up" | "down" } : {})} />
+          )}
+        </Show>
+      </p>
       <p class="small muted">geometric mean of {plural(mean()?.count ?? 0, "benchmark")}</p>
       <p class="small">
-        <Show when={judged()} fallback={<span class="muted">{plural(props.rows.filter(moved).length, "benchmark")} may have moved</span>}>
-          <Show when={worse()} fallback={<>{number("different")} different</>}><span classList={{ "worse-text": number("worse") > 0 }}>{number("worse")} worse</span>, <span classList={{ "better-text": number("better") > 0 }}>{number("better")} better</span></Show>, {number("same")} same, <span class="muted">{number("unclear")} unclear</span>
+        <Show
+          when={judged()}
+          fallback={<span class="muted">{plural(props.rows.filter(moved).length, "benchmark")} may have moved</span>}
+        >
+          <Show when={worse()} fallback={<>{number("different")} different</>}>
+            <span classList={{ "worse-text": number("worse") > 0 }}>{number("worse")} worse</span>,{" "}
+            <span classList={{ "better-text": number("better") > 0 }}>{number("better")} better</span>
+          </Show>
+          , {number("same")} same, <span class="muted">{number("unclear")} unclear</span>
         </Show>
       </p>
     </div>

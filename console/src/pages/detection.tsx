@@ -26,19 +26,32 @@ export function View(): JSX.Element {
   const project = useProject();
   const detection = loadDetection();
   return (
-    <Page title="Detection" crumbs={[{ href: project.path(), label: project().name }]} actions={<Show when={detection()}>{(known) => <Raw value={known()} />}</Show>}>
+    <Page
+      title="Detection"
+      crumbs={[{ href: project.path(), label: project().name }]}
+      actions={<Show when={detection()}>{(known) => <Raw value={known()} />}</Show>}
+    >
       <p class="muted prose">
-        After each report every series is looked at for a change of its level, without a threshold. All that is found is in
-        the <A href={project.path("changes")}>list of changes</A>; people are told of those that are sure enough to stay
-        within the false alarms that the project takes. A change between runs of the same binary is noise, and nobody is
-        told of it.
+        After each report every series is looked at for a change of its level, without a threshold. All that is found is
+        in the <A href={project.path("changes")}>list of changes</A>; people are told of those that are sure enough to
+        stay within the false alarms that the project takes. A change between runs of the same binary is noise, and
+        nobody is told of it.
       </p>
       <Show when={detection.error()}>{(error) => <Failure error={error()} retry={detection.refresh} />}</Show>
-      <Show when={detection()} fallback={<Show when={!detection.error()}><Skeleton lines={4} /></Show>}>
+      <Show
+        when={detection()}
+        fallback={
+          <Show when={!detection.error()}>
+            <Skeleton lines={4} />
+          </Show>
+        }
+      >
         {(known) => (
           <>
             <Figures of={known()} />
-            <Show when={project.may("manage")}><Settings of={known()} loaded={detection} /></Show>
+            <Show when={project.may("manage")}>
+              <Settings of={known()} loaded={detection} />
+            </Show>
           </>
         )}
       </Show>
@@ -52,9 +65,23 @@ function Figures(props: { of: JsonDetection }): JSX.Element {
   return (
     <section class="stack tight" aria-label="Figures">
       <dl class="numbers">
-        <div><dt>False alarms a month</dt><dd class="number">{monthly(observed().false_alarms_per_month)}</dd><dd class="small muted">{count(observed().false_alarms)} of {plural(observed().raised, "alarm")} since {day(observed().since)}</dd></div>
-        <div><dt>Wanted at most</dt><dd class="number">{count(props.of.false_alarms_per_month)}</dd><dd class="small muted">people are told of {props.of.notifies}</dd></div>
-        <div><dt>Runs a month</dt><dd class="number">{count(props.of.runs_per_month)}</dd><dd class="small muted">share the false alarms</dd></div>
+        <div>
+          <dt>False alarms a month</dt>
+          <dd class="number">{monthly(observed().false_alarms_per_month)}</dd>
+          <dd class="small muted">
+            {count(observed().false_alarms)} of {plural(observed().raised, "alarm")} since {day(observed().since)}
+          </dd>
+        </div>
+        <div>
+          <dt>Wanted at most</dt>
+          <dd class="number">{count(props.of.false_alarms_per_month)}</dd>
+          <dd class="small muted">people are told of {props.of.notifies}</dd>
+        </div>
+        <div>
+          <dt>Runs a month</dt>
+          <dd class="number">{count(props.of.runs_per_month)}</dd>
+          <dd class="small muted">share the false alarms</dd>
+        </div>
       </dl>
       <p class="small muted prose">
         False is an alarm that people call so, that later values take back, or that is between runs of the same binary.
@@ -66,11 +93,18 @@ function Figures(props: { of: JsonDetection }): JSX.Element {
 function Settings(props: { of: JsonDetection; loaded: Loaded<JsonDetection> }): JSX.Element {
   const project = useProject();
   const patch = async (notifies: Notifies, false_alarms_per_month: number, notifies_host: boolean) =>
-    props.loaded.set(await call("patch", "/v0/projects/{project}/detection", { path: { project: project.slug() }, body: { notifies, false_alarms_per_month, notifies_host } }));
+    props.loaded.set(
+      await call("patch", "/v0/projects/{project}/detection", {
+        path: { project: project.slug() },
+        body: { notifies, false_alarms_per_month, notifies_host },
+      }),
+    );
   const save = async ({ notifies, false_alarms_per_month, notifies_host }: Values) => {
     const before = props.of;
     await patch(notifies as Notifies, Number(false_alarms_per_month), notifies_host === "on");
-    toast("Saved.", () => patch(before.notifies, before.false_alarms_per_month, before.notifies_host).catch(toastFailure));
+    toast("Saved.", () =>
+      patch(before.notifies, before.false_alarms_per_month, before.notifies_host).catch(toastFailure),
+    );
   };
   return (
     <section class="card detection-form stack" aria-labelledby="settings">
@@ -82,13 +116,33 @@ function Settings(props: { of: JsonDetection; loaded: Loaded<JsonDetection> }): 
             {({ value, label, about }) => (
               <label class="check">
                 <input type="radio" name="notifies" value={value} checked={props.of.notifies === value} />
-                <span><strong>{label}</strong> <span class="muted">{about}</span></span>
+                <span>
+                  <strong>{label}</strong> <span class="muted">{about}</span>
+                </span>
               </label>
             )}
           </For>
         </fieldset>
-        <TextField name="false_alarms_per_month" label="False alarms a month" type="number" required min={1} max={1000} step={1} value={String(props.of.false_alarms_per_month)} hint="How many are fine. With more, smaller changes are told, and sooner." />
-        <CheckField name="notifies_host" checked={props.of.notifies_host} label={<><strong>Machine</strong> <span class="muted">notify when most benchmarks move together, too</span></>} />
+        <TextField
+          name="false_alarms_per_month"
+          label="False alarms a month"
+          type="number"
+          required
+          min={1}
+          max={1000}
+          step={1}
+          value={String(props.of.false_alarms_per_month)}
+          hint="How many are fine. With more, smaller changes are told, and sooner."
+        />
+        <CheckField
+          name="notifies_host"
+          checked={props.of.notifies_host}
+          label={
+            <>
+              <strong>Machine</strong> <span class="muted">notify when most benchmarks move together, too</span>
+            </>
+          }
+        />
       </Form>
     </section>
   );

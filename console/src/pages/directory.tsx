@@ -10,19 +10,65 @@ import { Badge, Empty, LinkButton, Time } from "../ui/parts";
 
 export function Directory(): JSX.Element {
   return (
-    <Page title="Public projects" actions={<Show when={user()}><LinkButton href="/console">Your projects</LinkButton></Show>}>
+    <Page
+      title="Public projects"
+      actions={
+        <Show when={user()}>
+          <LinkButton href="/console">Your projects</LinkButton>
+        </Show>
+      }
+    >
       <Rows<JsonProject>
         noun="project"
         search
         load={(query, signal) => list("/v0/projects", { query: { ...query, sort: "name" }, signal })}
         href={(project) => `/perf/${project.slug}/plots`}
         columns={[
-          { title: "Name", sort: "name", cell: (project) => <>{project.name} <Show when={project.visibility === "private"}><Badge>private</Badge></Show></> },
-          { title: "Website", wide: true, cell: (project) => <Show when={webAddress(project.url)}>{(url) => <a class="row-actions break" href={url()} rel="noreferrer">{url().replace(/^https?:\/\//, "")}</a>}</Show> },
-          { title: "Created", wide: true, end: true, cell: (project) => <span class="muted"><Time at={project.created} /></span> },
+          {
+            title: "Name",
+            sort: "name",
+            cell: (project) => (
+              <>
+                {project.name}{" "}
+                <Show when={project.visibility === "private"}>
+                  <Badge>private</Badge>
+                </Show>
+              </>
+            ),
+          },
+          {
+            title: "Website",
+            wide: true,
+            cell: (project) => (
+              <Show when={webAddress(project.url)}>
+                {(url) => (
+                  <a class="row-actions break" href={url()} rel="noreferrer">
+                    {url().replace(/^https?:\/\//, "")}
+                  </a>
+                )}
+              </Show>
+            ),
+          },
+          {
+            title: "Created",
+            wide: true,
+            end: true,
+            cell: (project) => (
+              <span class="muted">
+                <Time at={project.created} />
+              </span>
+            ),
+          },
         ]}
         empty={
-          <Empty title="No public project yet" action={<LinkButton href={user() ? "/console/onboard" : "/auth/signup"} primary>{user() ? "Create a project" : "Sign up"}</LinkButton>}>
+          <Empty
+            title="No public project yet"
+            action={
+              <LinkButton href={user() ? "/console/onboard" : "/auth/signup"} primary>
+                {user() ? "Create a project" : "Sign up"}
+              </LinkButton>
+            }
+          >
             A project that is public can be seen by everybody, without an account. It is shown here.
           </Empty>
         }

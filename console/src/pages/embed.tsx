@@ -18,19 +18,28 @@ export function Embed(): JSX.Element {
   const [changed, setChanged] = createSignal<Partial<PerfQuery>>({});
   const query = createMemo((): PerfQuery => ({ ...parse(address), ...changed() }));
   const flag = (name: string) => address[name] !== "false";
-  const project = load(() => ({ project: params.project }), (path, signal) => call("get", "/v0/projects/{project}", { path, signal }));
+  const project = load(
+    () => ({ project: params.project }),
+    (path, signal) => call("get", "/v0/projects/{project}", { path, signal }),
+  );
   const title = () => (typeof address.embed_title === "string" ? address.embed_title : project()?.name) ?? "";
   createEffect(() => {
     document.title = title() ? `${title()} · Tidemark` : "Tidemark";
   });
-  const wanted = createMemo(() => (project() && isComplete(query()) ? { ...query(), measures: query().measures.slice(0, 2) } : undefined));
+  const wanted = createMemo(() =>
+    project() && isComplete(query()) ? { ...query(), measures: query().measures.slice(0, 2) } : undefined,
+  );
   const series = fetchSeries(() => params.project, wanted);
   const [room, setRoom] = createSignal(innerHeight);
   const resize = () => setRoom(innerHeight);
   onMount(() => addEventListener("resize", resize));
   onCleanup(() => removeEventListener("resize", resize));
   const hasLegend = () => flag("embed_key") && query().key;
-  const height = () => Math.max(room() - EDGES - (flag("embed_header") ? HEADER : 0) - (hasLegend() ? LEGEND : flag("embed_key") ? 40 : 0), 160);
+  const height = () =>
+    Math.max(
+      room() - EDGES - (flag("embed_header") ? HEADER : 0) - (hasLegend() ? LEGEND : flag("embed_key") ? 40 : 0),
+      160,
+    );
   const base = () => `/perf/${encodeURIComponent(params.project)}`;
   const isHidden = () => project.error() instanceof ApiError && (project.error() as ApiError).status === 404;
   return (
@@ -39,7 +48,16 @@ export function Embed(): JSX.Element {
         <header class="row between">
           <h1 class="ellipsis">{title()}</h1>
           <Show when={flag("embed_logo")}>
-            <a class="brand" aria-label="Open it in Tidemark" href={`${base()}?${search({ ...query(), tab: undefined })}`} target="_blank" rel="noopener"><img src="/icon.svg" alt="" width="20" height="20" /><span class="small">Tidemark</span></a>
+            <a
+              class="brand"
+              aria-label="Open it in Tidemark"
+              href={`${base()}?${search({ ...query(), tab: undefined })}`}
+              target="_blank"
+              rel="noopener"
+            >
+              <img src="/icon.svg" alt="" width="20" height="20" />
+              <span class="small">Tidemark</span>
+            </a>
           </Show>
         </header>
       </Show>
@@ -50,14 +68,33 @@ export function Embed(): JSX.Element {
           </Show>
         )}
       </Show>
-      <Show when={project()} fallback={<Show when={!project.error()}><Skeleton lines={8} /></Show>}>
+      <Show
+        when={project()}
+        fallback={
+          <Show when={!project.error()}>
+            <Skeleton lines={8} />
+          </Show>
+        }
+      >
         {(project) => (
-          <Show when={wanted()} fallback={<Empty title="Nothing is chosen">The address of the frame names no branch, testbed, benchmark or measure. Take it from <em>Share</em> on the perf page.</Empty>}>
+          <Show
+            when={wanted()}
+            fallback={
+              <Empty title="Nothing is chosen">
+                The address of the frame names no branch, testbed, benchmark or measure. Take it from <em>Share</em> on
+                the perf page.
+              </Empty>
+            }
+          >
             {(asked) => (
               <Chart
                 query={asked()}
                 series={series}
-                links={{ path: (...segments) => [base(), ...segments.map(encodeURIComponent)].join("/"), url: project().url, target: "_blank" }}
+                links={{
+                  path: (...segments) => [base(), ...segments.map(encodeURIComponent)].join("/"),
+                  url: project().url,
+                  target: "_blank",
+                }}
                 label={title() || project().name}
                 height={height()}
                 legend={flag("embed_key")}

@@ -27,15 +27,23 @@ const LATELY = 30;
 export function Home(): JSX.Element {
   const project = useProject();
   const [params, setParams] = useSearchParams<{ branch?: string }>();
-  createEffect(() => { if (!project.isPublic) rememberProject(project.slug()); });
+  createEffect(() => {
+    if (!project.isPublic) rememberProject(project.slug());
+  });
   const path = () => ({ project: project.slug() });
-  const reports = load(path, (path, signal) => list("/v0/projects/{project}/reports", { path, query: { per_page: 255 }, signal }));
-  const alerts = load(path, (path, signal) => list("/v0/projects/{project}/alerts", { path, query: { status: "active", per_page: 100 }, signal }));
+  const reports = load(path, (path, signal) =>
+    list("/v0/projects/{project}/reports", { path, query: { per_page: 255 }, signal }),
+  );
+  const alerts = load(path, (path, signal) =>
+    list("/v0/projects/{project}/alerts", { path, query: { status: "active", per_page: 100 }, signal }),
+  );
   const branches = createMemo(() => {
     const found = new Map((reports()?.rows ?? []).map(({ branch }) => [branch.uuid, branch]));
     return [...found.values()].sort((left, right) => left.name.localeCompare(right.name));
   });
-  const branch = createMemo<JsonBranch | undefined>(() => branches().find(({ slug }) => slug === params.branch) ?? mainBranch(reports()?.rows ?? []));
+  const branch = createMemo<JsonBranch | undefined>(
+    () => branches().find(({ slug }) => slug === params.branch) ?? mainBranch(reports()?.rows ?? []),
+  );
   const [progress, setProgress] = createSignal(0);
   const looked = load(
     () => {
@@ -48,12 +56,30 @@ export function Home(): JSX.Element {
   return (
     <Page
       title={project().name}
-      aside={<Show when={project().visibility === "private"}><Badge>private</Badge></Show>}
+      aside={
+        <Show when={project().visibility === "private"}>
+          <Badge>private</Badge>
+        </Show>
+      }
       actions={
         <>
-          <Show when={webAddress(project().url)}>{(url) => <a class="button quiet" href={url()} rel="noreferrer">Website</a>}</Show>
-          <Show when={!isEmpty() && !project.isPublic}><LinkButton icon="compare" href={project.path("compare")}>Compare</LinkButton></Show>
-          <Show when={!isEmpty()}><LinkButton icon="chart" primary href={perfPath(project)}>Explore</LinkButton></Show>
+          <Show when={webAddress(project().url)}>
+            {(url) => (
+              <a class="button quiet" href={url()} rel="noreferrer">
+                Website
+              </a>
+            )}
+          </Show>
+          <Show when={!isEmpty() && !project.isPublic}>
+            <LinkButton icon="compare" href={project.path("compare")}>
+              Compare
+            </LinkButton>
+          </Show>
+          <Show when={!isEmpty()}>
+            <LinkButton icon="chart" primary href={perfPath(project)}>
+              Explore
+            </LinkButton>
+          </Show>
         </>
       }
     >
@@ -68,37 +94,72 @@ export function Home(): JSX.Element {
               <Show when={branches().length > 1}>
                 <label class="row small">
                   <span class="muted">on</span>
-                  <select class="short" onChange={(event) => setParams({ branch: event.currentTarget.value }, { replace: true, scroll: false })} aria-label="Branch">
-                    <For each={branches()}>{(one) => <option value={one.slug} selected={one.uuid === branch()?.uuid}>{one.name}</option>}</For>
+                  <select
+                    class="short"
+                    onChange={(event) =>
+                      setParams({ branch: event.currentTarget.value }, { replace: true, scroll: false })
+                    }
+                    aria-label="Branch"
+                  >
+                    <For each={branches()}>
+                      {(one) => (
+                        <option value={one.slug} selected={one.uuid === branch()?.uuid}>
+                          {one.name}
+                        </option>
+                      )}
+                    </For>
                   </select>
                 </label>
               </Show>
             </header>
             <Show when={looked.error()}>{(error) => <Failure error={error()} retry={looked.refresh} />}</Show>
-            <Show when={looked()} fallback={<Show when={!looked.error()}><Reading share={progress()} /></Show>}>
+            <Show
+              when={looked()}
+              fallback={
+                <Show when={!looked.error()}>
+                  <Reading share={progress()} />
+                </Show>
+              }
+            >
               {(looked) => <Changes recent={looked()} />}
             </Show>
           </section>
           <section class="card home-card" aria-labelledby="home-alerts">
             <header class="row between">
               <h2 id="home-alerts">Active alerts</h2>
-              <Show when={!project.isPublic && alerts()?.total}>{(total) => <A class="small" href={`${project.path("alerts")}?status=active`}>All {count(total())}</A>}</Show>
+              <Show when={!project.isPublic && alerts()?.total}>
+                {(total) => (
+                  <A class="small" href={`${project.path("alerts")}?status=active`}>
+                    All {count(total())}
+                  </A>
+                )}
+              </Show>
             </header>
             <Show when={alerts.error()}>{(error) => <Failure error={error()} retry={alerts.refresh} />}</Show>
-            <Show when={alerts()} fallback={<Skeleton lines={SHOWN} />}>{(alerts) => <Alerts alerts={alerts().rows} />}</Show>
+            <Show when={alerts()} fallback={<Skeleton lines={SHOWN} />}>
+              {(alerts) => <Alerts alerts={alerts().rows} />}
+            </Show>
           </section>
         </div>
         <Pins />
         <section class="stack" aria-labelledby="home-health">
           <h2 id="home-health">How sharp each series sees</h2>
-          <Show when={looked()} fallback={<Skeleton lines={12} />}>{(looked) => <Sharpness recent={looked()} />}</Show>
+          <Show when={looked()} fallback={<Skeleton lines={12} />}>
+            {(looked) => <Sharpness recent={looked()} />}
+          </Show>
         </section>
         <section class="stack tight" aria-labelledby="home-reports">
           <header class="row between">
             <h2 id="home-reports">Latest reports</h2>
-            <Show when={!project.isPublic}><A class="small" href={project.path("reports")}>All reports</A></Show>
+            <Show when={!project.isPublic}>
+              <A class="small" href={project.path("reports")}>
+                All reports
+              </A>
+            </Show>
           </header>
-          <Show when={reports()} fallback={<Skeleton lines={8} />}>{(reports) => <Reports reports={reports().rows.slice(0, 8)} />}</Show>
+          <Show when={reports()} fallback={<Skeleton lines={8} />}>
+            {(reports) => <Reports reports={reports().rows.slice(0, 8)} />}
+          </Show>
         </section>
       </Show>
     </Page>
@@ -109,7 +170,12 @@ export function Home(): JSX.Element {
 function perfPath(project: ProjectHere, series?: Series): string {
   const base = project.isPublic ? project.path() : project.path("perf");
   if (!series) return base;
-  const query = new URLSearchParams({ branches: series.branch.uuid, testbeds: series.testbed.uuid, benchmarks: series.benchmark.uuid, measures: series.measure.uuid });
+  const query = new URLSearchParams({
+    branches: series.branch.uuid,
+    testbeds: series.testbed.uuid,
+    benchmarks: series.benchmark.uuid,
+    measures: series.measure.uuid,
+  });
   const first = series.points[0];
   if (first) query.set("start_time", String(new Date(first.time).getTime()));
   return `${base}?${query}`;
@@ -120,25 +186,69 @@ function NoReports(): JSX.Element {
   return (
     <Empty
       title="No reports yet"
-      action={<Show when={!project.isPublic}><LinkButton href="/console/onboard/run" primary>Send the first one</LinkButton></Show>}
+      action={
+        <Show when={!project.isPublic}>
+          <LinkButton href="/console/onboard/run" primary>
+            Send the first one
+          </LinkButton>
+        </Show>
+      }
     >
-      Once results arrive, this page says what changed, how noisy each benchmark is and what needs a look. Run your benchmarks with <code>tidemark run</code>.
+      Once results arrive, this page says what changed, how noisy each benchmark is and what needs a look. Run your
+      benchmarks with <code>tidemark run</code>.
     </Empty>
   );
 }
 
 /** The project in four numbers. */
-function Numbers(props: { reports: number | undefined; newest: JsonReport | undefined; alerts: number | undefined; looked: Recent | undefined }): JSX.Element {
+function Numbers(props: {
+  reports: number | undefined;
+  newest: JsonReport | undefined;
+  alerts: number | undefined;
+  looked: Recent | undefined;
+}): JSX.Element {
   const typical = () => {
-    const all = (props.looked?.series ?? []).flatMap(({ health }) => health.smallest ?? []).sort((left, right) => left - right);
+    const all = (props.looked?.series ?? [])
+      .flatMap(({ health }) => health.smallest ?? [])
+      .sort((left, right) => left - right);
     return all[all.length >> 1];
   };
   return (
     <dl class="numbers">
-      <div><dt>Reports</dt><dd class="number">{props.reports === undefined ? "…" : count(props.reports)}</dd><dd class="small muted"><Show when={props.newest} fallback={"\u00a0"}>{(newest) => <>newest <Time at={newest().start_time} /></>}</Show></dd></div>
-      <div><dt>Active alerts</dt><dd class="number" classList={{ alarming: (props.alerts ?? 0) > 0 }}>{props.alerts === undefined ? "…" : count(props.alerts)}</dd><dd class="small muted">{props.alerts === undefined ? "\u00a0" : props.alerts ? "wait for a verdict" : "nothing to do"}</dd></div>
-      <div><dt>Series</dt><dd class="number">{props.looked ? count(props.looked.all) : "…"}</dd><dd class="small muted ellipsis">{props.looked ? `on ${plural(props.looked.testbeds.length, "testbed")}` : "\u00a0"}</dd></div>
-      <div><dt>Smallest change seen</dt><dd class="number">{typical() === undefined ? (props.looked ? "–" : "…") : share(typical() ?? 0)}</dd><dd class="small muted">{props.looked ? "by half of the series" : "\u00a0"}</dd></div>
+      <div>
+        <dt>Reports</dt>
+        <dd class="number">{props.reports === undefined ? "…" : count(props.reports)}</dd>
+        <dd class="small muted">
+          <Show when={props.newest} fallback={"\u00a0"}>
+            {(newest) => (
+              <>
+                newest <Time at={newest().start_time} />
+              </>
+            )}
+          </Show>
+        </dd>
+      </div>
+      <div>
+        <dt>Active alerts</dt>
+        <dd class="number" classList={{ alarming: (props.alerts ?? 0) > 0 }}>
+          {props.alerts === undefined ? "…" : count(props.alerts)}
+        </dd>
+        <dd class="small muted">
+          {props.alerts === undefined ? "\u00a0" : props.alerts ? "wait for a verdict" : "nothing to do"}
+        </dd>
+      </div>
+      <div>
+        <dt>Series</dt>
+        <dd class="number">{props.looked ? count(props.looked.all) : "…"}</dd>
+        <dd class="small muted ellipsis">
+          {props.looked ? `on ${plural(props.looked.testbeds.length, "testbed")}` : "\u00a0"}
+        </dd>
+      </div>
+      <div>
+        <dt>Smallest change seen</dt>
+        <dd class="number">{typical() === undefined ? (props.looked ? "–" : "…") : share(typical() ?? 0)}</dd>
+        <dd class="small muted">{props.looked ? "by half of the series" : "\u00a0"}</dd>
+      </div>
     </dl>
   );
 }
@@ -146,7 +256,9 @@ function Numbers(props: { reports: number | undefined; newest: JsonReport | unde
 function Reading(props: { share: number }): JSX.Element {
   return (
     <>
-      <p class="small muted" role="status">Looking at the last {REPORTS} reports of each testbed… {Math.round(props.share * 100)} %</p>
+      <p class="small muted" role="status">
+        Looking at the last {REPORTS} reports of each testbed… {Math.round(props.share * 100)} %
+      </p>
       <Skeleton lines={SHOWN} />
     </>
   );
@@ -159,11 +271,21 @@ function Changes(props: { recent: Recent }): JSX.Element {
   const changed = createMemo(() =>
     props.recent.series
       .filter(({ health, points }) => health.change && new Date(points[health.change.at]?.time ?? 0).getTime() >= since)
-      .sort((left, right) => badness(right.health.change?.share ?? 0, right.worse) - badness(left.health.change?.share ?? 0, left.worse)),
+      .sort(
+        (left, right) =>
+          badness(right.health.change?.share ?? 0, right.worse) - badness(left.health.change?.share ?? 0, left.worse),
+      ),
   );
   const shown = () => (all() ? changed() : changed().slice(0, SHOWN));
   return (
-    <Show when={changed().length} fallback={<Quiet title="Nothing moved">No series has changed its level in the last {LATELY} days, as far as its noise lets one see.</Quiet>}>
+    <Show
+      when={changed().length}
+      fallback={
+        <Quiet title="Nothing moved">
+          No series has changed its level in the last {LATELY} days, as far as its noise lets one see.
+        </Quiet>
+      }
+    >
       <ul class="home-list">
         <For each={shown()}>
           {(series) => {
@@ -172,13 +294,25 @@ function Changes(props: { recent: Recent }): JSX.Element {
             return (
               <li>
                 <A class="grow" href={perfPath(project, series)}>
-                  <span class="break strong"><Name of={series.benchmark.name} /></span>
-                  <span class="small muted break">{[series.variant, series.measure.name, series.testbed.name].filter(Boolean).join(" · ")}</span>
+                  <span class="break strong">
+                    <Name of={series.benchmark.name} />
+                  </span>
+                  <span class="small muted break">
+                    {[series.variant, series.measure.name, series.testbed.name].filter(Boolean).join(" · ")}
+                  </span>
                 </A>
-                <span class="home-spark"><Sparkline values={series.points.map(({ value }) => value)} label={`${series.benchmark.name} in its last ${series.points.length} reports`} /></span>
+                <span class="home-spark">
+                  <Sparkline
+                    values={series.points.map(({ value }) => value)}
+                    label={`${series.benchmark.name} in its last ${series.points.length} reports`}
+                  />
+                </span>
                 <span class="home-delta">
                   <Delta from={change.before} to={change.after} {...(series.worse ? { worse: series.worse } : {})} />
-                  <span class="small muted nowrap"><Show when={point?.version.hash}>{(hash) => <span class="mono">{shortHash(hash())}</span>}</Show> <Time at={point?.time ?? 0} /></span>
+                  <span class="small muted nowrap">
+                    <Show when={point?.version.hash}>{(hash) => <span class="mono">{shortHash(hash())}</span>}</Show>{" "}
+                    <Time at={point?.time ?? 0} />
+                  </span>
                 </span>
               </li>
             );
@@ -186,20 +320,28 @@ function Changes(props: { recent: Recent }): JSX.Element {
         </For>
       </ul>
       <Show when={changed().length > SHOWN}>
-        <button type="button" class="button quiet" onClick={() => setAll(!all())}>{all() ? "Fewer" : `All ${count(changed().length)}`}</button>
+        <button type="button" class="button quiet" onClick={() => setAll(!all())}>
+          {all() ? "Fewer" : `All ${count(changed().length)}`}
+        </button>
       </Show>
     </Show>
   );
 }
 
 function Quiet(props: { title: string; children: JSX.Element }): JSX.Element {
-  return <div class="home-quiet"><p class="strong">{props.title}</p><p class="muted small">{props.children}</p></div>;
+  return (
+    <div class="home-quiet">
+      <p class="strong">{props.title}</p>
+      <p class="muted small">{props.children}</p>
+    </div>
+  );
 }
 
 function Alerts(props: { alerts: readonly JsonAlert[] }): JSX.Element {
   const project = useProject();
   const excess = ({ metric, boundary, limit }: JsonAlert) => {
-    const baseline = boundary.baseline ?? (limit === "upper" ? boundary.upper_limit : boundary.lower_limit) ?? metric.value;
+    const baseline =
+      boundary.baseline ?? (limit === "upper" ? boundary.upper_limit : boundary.lower_limit) ?? metric.value;
     return badness(baseline ? metric.value / baseline - 1 : 0, limit === "upper" ? "up" : "down");
   };
   // One row a series: the same change raises an alert in each report until somebody has looked.
@@ -209,7 +351,10 @@ function Alerts(props: { alerts: readonly JsonAlert[] }): JSX.Element {
       const { benchmark, threshold, limit } = alert;
       const key = [benchmark.uuid, threshold.uuid, limit].join();
       const known = series.get(key);
-      series.set(key, { alert: known && excess(known.alert) > excess(alert) ? known.alert : alert, count: (known?.count ?? 0) + 1 });
+      series.set(key, {
+        alert: known && excess(known.alert) > excess(alert) ? known.alert : alert,
+        count: (known?.count ?? 0) + 1,
+      });
     }
     return [...series.values()].sort((left, right) => excess(right.alert) - excess(left.alert)).slice(0, SHOWN);
   });
@@ -220,14 +365,28 @@ function Alerts(props: { alerts: readonly JsonAlert[] }): JSX.Element {
           {({ alert, count }) => (
             <li>
               <A class="grow" href={project.path("alerts", alert.uuid)}>
-                <span class="break strong"><Name of={alert.benchmark.name} /></span>
-                <span class="small muted break">{[alert.threshold.measure.name, alert.threshold.branch.name, alert.threshold.testbed.name].join(" · ")}</span>
+                <span class="break strong">
+                  <Name of={alert.benchmark.name} />
+                </span>
+                <span class="small muted break">
+                  {[alert.threshold.measure.name, alert.threshold.branch.name, alert.threshold.testbed.name].join(
+                    " · ",
+                  )}
+                </span>
               </A>
               <span class="home-delta">
-                <Show when={alert.boundary.baseline} fallback={<Value value={alert.metric.value} units={alert.threshold.measure.units} />}>
-                  {(baseline) => <Delta from={baseline()} to={alert.metric.value} worse={alert.limit === "upper" ? "up" : "down"} />}
+                <Show
+                  when={alert.boundary.baseline}
+                  fallback={<Value value={alert.metric.value} units={alert.threshold.measure.units} />}
+                >
+                  {(baseline) => (
+                    <Delta from={baseline()} to={alert.metric.value} worse={alert.limit === "upper" ? "up" : "down"} />
+                  )}
                 </Show>
-                <span class="small muted nowrap"><Show when={count > 1}>{count}× · </Show><Time at={alert.created} /></span>
+                <span class="small muted nowrap">
+                  <Show when={count > 1}>{count}× · </Show>
+                  <Time at={alert.created} />
+                </span>
               </span>
             </li>
           )}
@@ -243,78 +402,187 @@ const PAGE = 10;
 /** Each series with its noise and the smallest change that it would show. */
 function Sharpness(props: { recent: Recent }): JSX.Element {
   const project = useProject();
-  const [params, setParams] = useSearchParams<{ testbed?: string; measure?: string; series_search?: string; series_sort?: string; series_page?: string }>();
-  const measures = createMemo(() => [...new Map(props.recent.series.map(({ measure }) => [measure.uuid, measure])).values()]);
-  const testbeds = createMemo(() => [...new Map(props.recent.series.map(({ testbed }) => [testbed.uuid, testbed])).values()]);
-  const order = (): Order => (params.series_sort === "noise" || params.series_sort === "name" ? params.series_sort : "smallest");
+  const [params, setParams] = useSearchParams<{
+    testbed?: string;
+    measure?: string;
+    series_search?: string;
+    series_sort?: string;
+    series_page?: string;
+  }>();
+  const measures = createMemo(() => [
+    ...new Map(props.recent.series.map(({ measure }) => [measure.uuid, measure])).values(),
+  ]);
+  const testbeds = createMemo(() => [
+    ...new Map(props.recent.series.map(({ testbed }) => [testbed.uuid, testbed])).values(),
+  ]);
+  const order = (): Order =>
+    params.series_sort === "noise" || params.series_sort === "name" ? params.series_sort : "smallest";
   const rows = createMemo(() => {
     const words = (params.series_search ?? "").toLowerCase();
     const found = props.recent.series.filter(
-      ({ testbed, measure, benchmark }) => (!params.testbed || testbed.slug === params.testbed) && (!params.measure || measure.slug === params.measure) && benchmark.name.toLowerCase().includes(words),
+      ({ testbed, measure, benchmark }) =>
+        (!params.testbed || testbed.slug === params.testbed) &&
+        (!params.measure || measure.slug === params.measure) &&
+        benchmark.name.toLowerCase().includes(words),
     );
     const by = order();
     const size = ({ health }: Series) => (by === "noise" ? health.noise : health.smallest) ?? -1;
-    return found.sort((left, right) => (by === "name" ? left.benchmark.name.localeCompare(right.benchmark.name) : size(right) - size(left)));
+    return found.sort((left, right) =>
+      by === "name" ? left.benchmark.name.localeCompare(right.benchmark.name) : size(right) - size(left),
+    );
   });
-  const page = () => Math.min(Math.max(Number(params.series_page ?? 1) || 1, 1), Math.max(Math.ceil(rows().length / PAGE), 1));
+  const page = () =>
+    Math.min(Math.max(Number(params.series_page ?? 1) || 1, 1), Math.max(Math.ceil(rows().length / PAGE), 1));
   const shown = () => rows().slice((page() - 1) * PAGE, page() * PAGE);
-  const change = (next: Record<string, string | undefined>) => setParams({ series_page: undefined, ...next }, { replace: true, scroll: false });
+  const change = (next: Record<string, string | undefined>) =>
+    setParams({ series_page: undefined, ...next }, { replace: true, scroll: false });
   const head = (name: Order, label: string) => (
-    <button type="button" class="sort" aria-pressed={order() === name} onClick={() => change({ series_sort: name === "smallest" ? undefined : name })}>{label}</button>
+    <button
+      type="button"
+      class="sort"
+      aria-pressed={order() === name}
+      onClick={() => change({ series_sort: name === "smallest" ? undefined : name })}
+    >
+      {label}
+    </button>
   );
   return (
     <>
       <p class="muted prose">
-        A change smaller than the noise of a series goes unnoticed, whatever threshold it has. The bluntest come first: they need a quieter testbed, more iterations, or less trust.
+        A change smaller than the noise of a series goes unnoticed, whatever threshold it has. The bluntest come first:
+        they need a quieter testbed, more iterations, or less trust.
       </p>
       <details class="explain">
         <summary>How this is computed</summary>
         <div class="stack tight prose">
-          <p><strong>Noise</strong> is how much one report differs from the next though nothing has changed: the median distance between neighbors in the last {REPORTS} reports of a testbed, as a standard deviation. It is the median, so a spike or a change of the level does not count as noise.</p>
-          <p><strong>Smallest change seen</strong> is the change that the next report alone would show: so large that it comes by chance only once in a hundred times, and is not missed more than once in five. It is 3.42 times the noise, and a little more where the present level is known from few reports. Several reports together see more: four of them half as much.</p>
-          <p><strong>A change of the level</strong> is where the medians before and after are at least six standard errors and 1 % apart, with three reports or more on either side.</p>
+          <p>
+            <strong>Noise</strong> is how much one report differs from the next though nothing has changed: the median
+            distance between neighbors in the last {REPORTS} reports of a testbed, as a standard deviation. It is the
+            median, so a spike or a change of the level does not count as noise.
+          </p>
+          <p>
+            <strong>Smallest change seen</strong> is the change that the next report alone would show: so large that it
+            comes by chance only once in a hundred times, and is not missed more than once in five. It is 3.42 times the
+            noise, and a little more where the present level is known from few reports. Several reports together see
+            more: four of them half as much.
+          </p>
+          <p>
+            <strong>A change of the level</strong> is where the medians before and after are at least six standard
+            errors and 1 % apart, with three reports or more on either side.
+          </p>
         </div>
       </details>
       <div class="list-tools">
-        <label class="search"><Icon name="search" size={16} /><span class="visually-hidden">Search series</span><input type="search" placeholder="Search" value={params.series_search ?? ""} onInput={(event) => change({ series_search: event.currentTarget.value || undefined })} /></label>
+        <label class="search">
+          <Icon name="search" size={16} />
+          <span class="visually-hidden">Search series</span>
+          <input
+            type="search"
+            placeholder="Search"
+            value={params.series_search ?? ""}
+            onInput={(event) => change({ series_search: event.currentTarget.value || undefined })}
+          />
+        </label>
         <Show when={testbeds().length > 1}>
-          <select class="short" aria-label="Testbed" onChange={(event) => change({ testbed: event.currentTarget.value || undefined })}>
+          <select
+            class="short"
+            aria-label="Testbed"
+            onChange={(event) => change({ testbed: event.currentTarget.value || undefined })}
+          >
             <option value="">All testbeds</option>
-            <For each={testbeds()}>{(one) => <option value={one.slug} selected={one.slug === params.testbed}>{one.name}</option>}</For>
+            <For each={testbeds()}>
+              {(one) => (
+                <option value={one.slug} selected={one.slug === params.testbed}>
+                  {one.name}
+                </option>
+              )}
+            </For>
           </select>
         </Show>
         <Show when={measures().length > 1}>
-          <select class="short" aria-label="Measure" onChange={(event) => change({ measure: event.currentTarget.value || undefined })}>
+          <select
+            class="short"
+            aria-label="Measure"
+            onChange={(event) => change({ measure: event.currentTarget.value || undefined })}
+          >
             <option value="">All measures</option>
-            <For each={measures()}>{(one) => <option value={one.slug} selected={one.slug === params.measure}>{one.name}</option>}</For>
+            <For each={measures()}>
+              {(one) => (
+                <option value={one.slug} selected={one.slug === params.measure}>
+                  {one.name}
+                </option>
+              )}
+            </For>
           </select>
         </Show>
         <span class="grow" />
-        <span class="muted small number" role="status">{plural(rows().length, "series").replace("serieses", "series")}<Show when={props.recent.all > props.recent.series.length}> of {count(props.recent.all)}</Show></span>
+        <span class="muted small number" role="status">
+          {plural(rows().length, "series").replace("serieses", "series")}
+          <Show when={props.recent.all > props.recent.series.length}> of {count(props.recent.all)}</Show>
+        </span>
       </div>
       <div class="table-wrap home-health" tabindex="0" role="region" aria-label="Health of each series">
         <table class="rows">
           <thead>
             <tr>
               <th scope="col">{head("name", "Series")}</th>
-              <th scope="col" class="wide">Last reports</th>
-              <th scope="col" class="end wide">Level</th>
-              <th scope="col" class="end wide">{head("noise", "Noise")}</th>
-              <th scope="col" class="end">{head("smallest", "Smallest change seen")}</th>
+              <th scope="col" class="wide">
+                Last reports
+              </th>
+              <th scope="col" class="end wide">
+                Level
+              </th>
+              <th scope="col" class="end wide">
+                {head("noise", "Noise")}
+              </th>
+              <th scope="col" class="end">
+                {head("smallest", "Smallest change seen")}
+              </th>
             </tr>
           </thead>
           <tbody>
-            <For each={shown()} fallback={<tr><td colspan="5" class="muted">No series fits.</td></tr>}>
+            <For
+              each={shown()}
+              fallback={
+                <tr>
+                  <td colspan="5" class="muted">
+                    No series fits.
+                  </td>
+                </tr>
+              }
+            >
               {(series) => (
                 <tr>
                   <td class="first">
-                    <A class="row-link break" href={perfPath(project, series)}><Name of={series.benchmark.name} /></A>
-                    <div class="small muted break">{[series.variant, series.measure.name, series.testbed.name].filter(Boolean).join(" · ")}</div>
+                    <A class="row-link break" href={perfPath(project, series)}>
+                      <Name of={series.benchmark.name} />
+                    </A>
+                    <div class="small muted break">
+                      {[series.variant, series.measure.name, series.testbed.name].filter(Boolean).join(" · ")}
+                    </div>
                   </td>
-                  <td class="wide"><Sparkline values={series.points.map(({ value }) => value)} label={`Last ${plural(series.points.length, "value")}`} width={120} /></td>
-                  <td class="end wide"><Value value={series.health.level} units={series.measure.units} /></td>
-                  <td class="end wide number nowrap">{series.health.noise === undefined ? <span class="muted">–</span> : series.health.noise === 0 ? "none" : share(series.health.noise)}</td>
-                  <td class="end number nowrap"><Seen part={series.health.smallest} /></td>
+                  <td class="wide">
+                    <Sparkline
+                      values={series.points.map(({ value }) => value)}
+                      label={`Last ${plural(series.points.length, "value")}`}
+                      width={120}
+                    />
+                  </td>
+                  <td class="end wide">
+                    <Value value={series.health.level} units={series.measure.units} />
+                  </td>
+                  <td class="end wide number nowrap">
+                    {series.health.noise === undefined ? (
+                      <span class="muted">–</span>
+                    ) : series.health.noise === 0 ? (
+                      "none"
+                    ) : (
+                      share(series.health.noise)
+                    )}
+                  </td>
+                  <td class="end number nowrap">
+                    <Seen part={series.health.smallest} />
+                  </td>
                 </tr>
               )}
             </For>
@@ -323,9 +591,25 @@ function Sharpness(props: { recent: Recent }): JSX.Element {
       </div>
       <Show when={rows().length > PAGE}>
         <nav class="pager" aria-label="Pages of series">
-          <button type="button" class="button" disabled={page() === 1} onClick={() => setParams({ series_page: String(page() - 1) }, { replace: true, scroll: false })}>Previous</button>
-          <span class="small muted number">Page {page()} of {Math.ceil(rows().length / PAGE)}</span>
-          <button type="button" class="button" disabled={page() * PAGE >= rows().length} onClick={() => setParams({ series_page: String(page() + 1) }, { replace: true, scroll: false })}>Next</button>
+          <button
+            type="button"
+            class="button"
+            disabled={page() === 1}
+            onClick={() => setParams({ series_page: String(page() - 1) }, { replace: true, scroll: false })}
+          >
+            Previous
+          </button>
+          <span class="small muted number">
+            Page {page()} of {Math.ceil(rows().length / PAGE)}
+          </span>
+          <button
+            type="button"
+            class="button"
+            disabled={page() * PAGE >= rows().length}
+            onClick={() => setParams({ series_page: String(page() + 1) }, { replace: true, scroll: false })}
+          >
+            Next
+          </button>
         </nav>
       </Show>
     </>
@@ -335,9 +619,22 @@ function Sharpness(props: { recent: Recent }): JSX.Element {
 /** A change that would be seen, with a bar: full at half as much again. */
 function Seen(props: { part: number | undefined }): JSX.Element {
   return (
-    <Show when={props.part !== undefined} fallback={<span class="muted" title="Fewer than six reports">too few reports</span>}>
+    <Show
+      when={props.part !== undefined}
+      fallback={
+        <span class="muted" title="Fewer than six reports">
+          too few reports
+        </span>
+      }
+    >
       <span class="seen">
-        <meter class={level(props.part ?? 0)} min="0" max="0.5" value={Math.min(props.part ?? 0, 0.5)} aria-hidden="true" />
+        <meter
+          class={level(props.part ?? 0)}
+          min="0"
+          max="0.5"
+          value={Math.min(props.part ?? 0, 0.5)}
+          aria-hidden="true"
+        />
         <span class="seen-number">{(props.part ?? 0) === 0 ? "any" : share(props.part ?? 0)}</span>
       </span>
     </Show>
@@ -353,18 +650,46 @@ function Reports(props: { reports: readonly JsonReport[] }): JSX.Element {
   return (
     <div class="table-wrap" tabindex="0" role="region" aria-label="List of latest reports">
       <table class="rows">
-        <thead><tr><th scope="col">Report</th><th scope="col" class="wide">Testbed</th><th scope="col" class="end wide">Benchmarks</th><th scope="col" class="end">Alerts</th></tr></thead>
+        <thead>
+          <tr>
+            <th scope="col">Report</th>
+            <th scope="col" class="wide">
+              Testbed
+            </th>
+            <th scope="col" class="end wide">
+              Benchmarks
+            </th>
+            <th scope="col" class="end">
+              Alerts
+            </th>
+          </tr>
+        </thead>
         <tbody>
           <For each={props.reports}>
             {(report) => (
               <tr>
                 <td class="first">
-                  <A class="row-link break" href={project.path("reports", report.uuid)}>{report.branch.name} <span class="mono muted">{report.branch.head.version?.hash ? shortHash(report.branch.head.version.hash) : `#${report.branch.head.version?.number ?? ""}`}</span></A>
-                  <div class="small muted"><Time at={report.start_time} /></div>
+                  <A class="row-link break" href={project.path("reports", report.uuid)}>
+                    {report.branch.name}{" "}
+                    <span class="mono muted">
+                      {report.branch.head.version?.hash
+                        ? shortHash(report.branch.head.version.hash)
+                        : `#${report.branch.head.version?.number ?? ""}`}
+                    </span>
+                  </A>
+                  <div class="small muted">
+                    <Time at={report.start_time} />
+                  </div>
                 </td>
                 <td class="wide">{report.testbed.name}</td>
-                <td class="end wide number">{count(Math.max(0, ...report.counts.results.map(({ benchmarks }) => benchmarks)))}</td>
-                <td class="end"><Show when={report.counts.alerts.total} fallback={<span class="muted">–</span>}><Badge tone={report.counts.alerts.active ? "alert" : "neutral"}>{report.counts.alerts.total}</Badge></Show></td>
+                <td class="end wide number">
+                  {count(Math.max(0, ...report.counts.results.map(({ benchmarks }) => benchmarks)))}
+                </td>
+                <td class="end">
+                  <Show when={report.counts.alerts.total} fallback={<span class="muted">–</span>}>
+                    <Badge tone={report.counts.alerts.active ? "alert" : "neutral"}>{report.counts.alerts.total}</Badge>
+                  </Show>
+                </td>
               </tr>
             )}
           </For>

@@ -32,12 +32,33 @@ export function Pins(): JSX.Element {
     <section class="stack tight" aria-labelledby="home-pins">
       <h2 id="home-pins">Pinned plots</h2>
       <Show when={plots.error()}>{(error) => <Failure error={error()} retry={plots.refresh} />}</Show>
-      <Show when={plots()} fallback={<Show when={!plots.error()}><div class="pins"><div class="card pin"><Skeleton lines={7} /></div><div class="card pin"><Skeleton lines={7} /></div></div></Show>}>
+      <Show
+        when={plots()}
+        fallback={
+          <Show when={!plots.error()}>
+            <div class="pins">
+              <div class="card pin">
+                <Skeleton lines={7} />
+              </div>
+              <div class="card pin">
+                <Skeleton lines={7} />
+              </div>
+            </div>
+          </Show>
+        }
+      >
         {(plots_) => (
           <Show
             when={plots_().rows.length}
             fallback={
-              <Empty title="No plot is pinned" action={<LinkButton href={perfPath(project)} icon="chart">Find something to watch</LinkButton>}>
+              <Empty
+                title="No plot is pinned"
+                action={
+                  <LinkButton href={perfPath(project)} icon="chart">
+                    Find something to watch
+                  </LinkButton>
+                }
+              >
                 Whatever the perf page shows can be pinned here, for everybody in the project.
               </Empty>
             }
@@ -57,14 +78,25 @@ function perfPath(project: ProjectHere, plot?: JsonPlot): string {
   const base = project.isPublic ? project.path() : project.path("perf");
   if (!plot) return base;
   const query = new URLSearchParams({
-    branches: plot.branches.join(), testbeds: plot.testbeds.join(), benchmarks: plot.benchmarks.join(), measures: plot.measures.join(),
-    start_time: String(Date.now() - plot.window * 1000), x_axis: plot.x_axis, y_axis: plot.y_axis, plot: plot.uuid,
+    branches: plot.branches.join(),
+    testbeds: plot.testbeds.join(),
+    benchmarks: plot.benchmarks.join(),
+    measures: plot.measures.join(),
+    start_time: String(Date.now() - plot.window * 1000),
+    x_axis: plot.x_axis,
+    y_axis: plot.y_axis,
+    plot: plot.uuid,
   });
-  for (const name of ["lower_value", "upper_value", "lower_boundary", "upper_boundary"] as const) if (plot[name]) query.set(name, "true");
+  for (const name of ["lower_value", "upper_value", "lower_boundary", "upper_boundary"] as const)
+    if (plot[name]) query.set(name, "true");
   return `${base}?${query}`;
 }
 
-function Pin(props: { plot: JsonPlot; place: number; plots: Loaded<{ rows: JsonPlot[]; total: number }> }): JSX.Element {
+function Pin(props: {
+  plot: JsonPlot;
+  place: number;
+  plots: Loaded<{ rows: JsonPlot[]; total: number }>;
+}): JSX.Element {
   const project = useProject();
   const [editing, setEditing] = createSignal(false);
   const [deleting, setDeleting] = createSignal(false);
@@ -88,17 +120,23 @@ function Pin(props: { plot: JsonPlot; place: number; plots: Loaded<{ rows: JsonP
   };
   const items = (): MenuItem[] => [
     { label: "Open in perf", icon: "chart", href: perfPath(project, props.plot) },
-    ...(project.may("edit") ? ([
-      { label: "Title and window", icon: "edit", run: () => setEditing(true) },
-      ...(props.place > 0 ? [{ label: "Move forward", icon: "left", run: () => move(props.place - 1) }] : []),
-      ...(props.place < all() - 1 ? [{ label: "Move back", icon: "right", run: () => move(props.place + 1) }] : []),
-    ] as MenuItem[]) : []),
-    ...(project.may("delete") ? ([{ label: "Unpin", icon: "close", danger: true, run: () => setDeleting(true) }] as MenuItem[]) : []),
+    ...(project.may("edit")
+      ? ([
+          { label: "Title and window", icon: "edit", run: () => setEditing(true) },
+          ...(props.place > 0 ? [{ label: "Move forward", icon: "left", run: () => move(props.place - 1) }] : []),
+          ...(props.place < all() - 1 ? [{ label: "Move back", icon: "right", run: () => move(props.place + 1) }] : []),
+        ] as MenuItem[])
+      : []),
+    ...(project.may("delete")
+      ? ([{ label: "Unpin", icon: "close", danger: true, run: () => setDeleting(true) }] as MenuItem[])
+      : []),
   ];
   return (
     <article class="card pin" aria-label={title()}>
       <header class="row between">
-        <h3 class="ellipsis grow"><A href={project.path("plots", props.plot.uuid)}>{title()}</A></h3>
+        <h3 class="ellipsis grow">
+          <A href={project.path("plots", props.plot.uuid)}>{title()}</A>
+        </h3>
         <span class="small muted nowrap">{windowText(props.plot.window)}</span>
         <Menu label={`Plot: ${title()}`} items={items()} />
       </header>
@@ -107,8 +145,14 @@ function Pin(props: { plot: JsonPlot; place: number; plots: Loaded<{ rows: JsonP
         <Form
           action="Save"
           onSubmit={async ({ title, window }) => {
-            const changed = await call("patch", "/v0/projects/{project}/plots/{plot}", { path: path(), body: { title: title ?? null, window: Number(window) } });
-            props.plots.set({ rows: (props.plots()?.rows ?? []).map((plot) => (plot.uuid === changed.uuid ? changed : plot)), total: all() });
+            const changed = await call("patch", "/v0/projects/{project}/plots/{plot}", {
+              path: path(),
+              body: { title: title ?? null, window: Number(window) },
+            });
+            props.plots.set({
+              rows: (props.plots()?.rows ?? []).map((plot) => (plot.uuid === changed.uuid ? changed : plot)),
+              total: all(),
+            });
             setEditing(false);
           }}
         >
@@ -116,8 +160,16 @@ function Pin(props: { plot: JsonPlot; place: number; plots: Loaded<{ rows: JsonP
           <WindowField window={props.plot.window} />
         </Form>
       </Dialog>
-      <Confirm open={deleting()} title="Unpin the plot?" action="Unpin" onConfirm={remove} onClose={() => setDeleting(false)}>
-        <p><strong class="break">{title()}</strong> disappears for everybody in the project. The data stay.</p>
+      <Confirm
+        open={deleting()}
+        title="Unpin the plot?"
+        action="Unpin"
+        onConfirm={remove}
+        onClose={() => setDeleting(false)}
+      >
+        <p>
+          <strong class="break">{title()}</strong> disappears for everybody in the project. The data stay.
+        </p>
       </Confirm>
     </article>
   );
@@ -125,12 +177,26 @@ function Pin(props: { plot: JsonPlot; place: number; plots: Loaded<{ rows: JsonP
 
 function windowText(window: number): string {
   const days = Math.round(window / 86_400);
-  return days >= 360 ? `last ${plural(Math.round(days / 365), "year").replace(/^1 /, "")}` : days >= 1 ? `last ${plural(days % 7 ? days : days / 7, days % 7 ? "day" : "week")}` : `last ${duration(window)}`;
+  return days >= 360
+    ? `last ${plural(Math.round(days / 365), "year").replace(/^1 /, "")}`
+    : days >= 1
+      ? `last ${plural(days % 7 ? days : days / 7, days % 7 ? "day" : "week")}`
+      : `last ${duration(window)}`;
 }
 
 function WindowField(props: { window: number }): JSX.Element {
-  const choices = () => [...new Set([...WINDOWS.map((days) => days * 86_400), props.window])].sort((left, right) => left - right);
-  return <SelectField name="window" label="Window" required value={String(props.window)} options={choices().map((seconds) => ({ value: String(seconds), label: windowText(seconds) }))} hint="It ends now, and moves along." />;
+  const choices = () =>
+    [...new Set([...WINDOWS.map((days) => days * 86_400), props.window])].sort((left, right) => left - right);
+  return (
+    <SelectField
+      name="window"
+      label="Window"
+      required
+      value={String(props.window)}
+      options={choices().map((seconds) => ({ value: String(seconds), label: windowText(seconds) }))}
+      hint="It ends now, and moves along."
+    />
+  );
 }
 
 /** What a pinned plot shows; fetched when it comes near the screen. */
@@ -139,7 +205,12 @@ function Drawn(props: { plot: JsonPlot; height: number }): JSX.Element {
   const [near, setNear] = createSignal(false);
   let place: HTMLDivElement | undefined;
   onMount(() => {
-    const watch = new IntersectionObserver((entries) => { if (entries.some(({ isIntersecting }) => isIntersecting)) setNear(true); }, { rootMargin: "300px" });
+    const watch = new IntersectionObserver(
+      (entries) => {
+        if (entries.some(({ isIntersecting }) => isIntersecting)) setNear(true);
+      },
+      { rootMargin: "300px" },
+    );
     if (place) watch.observe(place);
     onCleanup(() => watch.disconnect());
   });
@@ -147,7 +218,15 @@ function Drawn(props: { plot: JsonPlot; height: number }): JSX.Element {
   const perf = load(
     () => {
       const { branches, testbeds, benchmarks, measures, window } = props.plot;
-      return near() && { branches: branches.join(), testbeds: testbeds.join(), benchmarks: benchmarks.join(), measures: measures.join(), start_time: now - window * 1000 };
+      return (
+        near() && {
+          branches: branches.join(),
+          testbeds: testbeds.join(),
+          benchmarks: benchmarks.join(),
+          measures: measures.join(),
+          start_time: now - window * 1000,
+        }
+      );
     },
     (query, signal) => call("get", "/v0/projects/{project}/perf", { path: { project: project.slug() }, query, signal }),
   );
@@ -156,8 +235,18 @@ function Drawn(props: { plot: JsonPlot; height: number }): JSX.Element {
     <>
       <div ref={place} class="pin-plot" style={{ "min-height": `${props.height}px` }}>
         <Show when={perf.error()}>{(error) => <Failure error={error()} retry={perf.refresh} />}</Show>
-        <Show when={perf()} fallback={<Show when={!perf.error()}><Skeleton lines={6} /></Show>}>
-          <Show when={lines().length} fallback={<p class="home-quiet muted small">Nothing was measured in this window.</p>}>
+        <Show
+          when={perf()}
+          fallback={
+            <Show when={!perf.error()}>
+              <Skeleton lines={6} />
+            </Show>
+          }
+        >
+          <Show
+            when={lines().length}
+            fallback={<p class="home-quiet muted small">Nothing was measured in this window.</p>}
+          >
             <Suspense fallback={<Skeleton lines={6} />}>
               <Plot
                 lines={lines()}
@@ -165,15 +254,29 @@ function Drawn(props: { plot: JsonPlot; height: number }): JSX.Element {
                 x={props.plot.x_axis}
                 y={props.plot.y_axis}
                 height={props.height}
-                shown={{ lower_value: props.plot.lower_value, upper_value: props.plot.upper_value, lower_boundary: props.plot.lower_boundary, upper_boundary: props.plot.upper_boundary }}
-                {...(props.plot.x_axis === "date_time" ? { range: [now - props.plot.window * 1000, now] as const } : {})}
+                shown={{
+                  lower_value: props.plot.lower_value,
+                  upper_value: props.plot.upper_value,
+                  lower_boundary: props.plot.lower_boundary,
+                  upper_boundary: props.plot.upper_boundary,
+                }}
+                {...(props.plot.x_axis === "date_time"
+                  ? { range: [now - props.plot.window * 1000, now] as const }
+                  : {})}
               />
             </Suspense>
           </Show>
         </Show>
       </div>
       <ul class="legend">
-        <For each={lines()}>{(line, place) => <li><span class={`swatch line-${(place() % 10) + 1}`} aria-hidden="true" /><span class="break">{line.label}</span></li>}</For>
+        <For each={lines()}>
+          {(line, place) => (
+            <li>
+              <span class={`swatch line-${(place() % 10) + 1}`} aria-hidden="true" />
+              <span class="break">{line.label}</span>
+            </li>
+          )}
+        </For>
       </ul>
     </>
   );
@@ -186,14 +289,18 @@ function linesOf(perf: JsonPerf | undefined, plot: JsonPlot): Line[] {
     const { branch, testbed, benchmark, measure, variant } = found;
     const parts = [
       benchmark.name,
-      Object.entries(variant?.parameters ?? {}).map(([name, value]) => `${name}=${String(value)}`).join(", "),
+      Object.entries(variant?.parameters ?? {})
+        .map(([name, value]) => `${name}=${String(value)}`)
+        .join(", "),
       plot.branches.length > 1 ? branch.name : "",
       plot.testbeds.length > 1 ? testbed.name : "",
       plot.measures.length > 1 ? measure.name : "",
     ];
-    const x = ({ start_time, version }: (typeof found.metrics)[number]) => (plot.x_axis === "version" ? version.number : new Date(start_time).getTime());
+    const x = ({ start_time, version }: (typeof found.metrics)[number]) =>
+      plot.x_axis === "version" ? version.number : new Date(start_time).getTime();
     const metrics = [...found.metrics].sort((left, right) => x(left) - x(right));
-    const numbers = (of: (metric: (typeof metrics)[number]) => number | null | undefined) => Float64Array.from(metrics, (metric) => of(metric) ?? NaN);
+    const numbers = (of: (metric: (typeof metrics)[number]) => number | null | undefined) =>
+      Float64Array.from(metrics, (metric) => of(metric) ?? NaN);
     return {
       id: [branch.uuid, testbed.uuid, benchmark.uuid, measure.uuid, variant?.uuid].join(),
       label: parts.filter(Boolean).join(" · "),
@@ -204,7 +311,9 @@ function linesOf(perf: JsonPerf | undefined, plot: JsonPlot): Line[] {
       upper: numbers(({ metric }) => metric.upper_value),
       lowerLimit: numbers(({ boundary }) => boundary?.lower_limit),
       upperLimit: numbers(({ boundary }) => boundary?.upper_limit),
-      marks: metrics.flatMap(({ alert }, at) => (alert ? [{ at, limit: alert.limit, active: alert.status === "active" }] : [])),
+      marks: metrics.flatMap(({ alert }, at) =>
+        alert ? [{ at, limit: alert.limit, active: alert.status === "active" }] : [],
+      ),
       right: plot.measures.length > 1 && measure.uuid === plot.measures[1],
     };
   });
@@ -219,34 +328,71 @@ export function PlotView(): JSX.Element {
   const path = () => ({ project: project.slug(), plot: params.plot });
   const plot = load(path, (path, signal) => call("get", "/v0/projects/{project}/plots/{plot}", { path, signal }));
   const crumbs = () => [{ href: project.path("plots"), label: project().name }];
-  const change = async (body: { title?: string | null; window?: number }) => plot.set(await call("patch", "/v0/projects/{project}/plots/{plot}", { path: path(), body }));
+  const change = async (body: { title?: string | null; window?: number }) =>
+    plot.set(await call("patch", "/v0/projects/{project}/plots/{plot}", { path: path(), body }));
   const remove = async () => {
     await call("delete", "/v0/projects/{project}/plots/{plot}", { path: path() });
     toast("The plot was unpinned.");
     navigate(project.path("plots"));
   };
   return (
-    <Show when={plot()} fallback={<Page title="Plot" crumbs={crumbs()}><Show when={plot.error()} fallback={<Skeleton lines={10} />}>{(error) => <Failure error={error()} retry={plot.refresh} />}</Show></Page>}>
+    <Show
+      when={plot()}
+      fallback={
+        <Page title="Plot" crumbs={crumbs()}>
+          <Show when={plot.error()} fallback={<Skeleton lines={10} />}>
+            {(error) => <Failure error={error()} retry={plot.refresh} />}
+          </Show>
+        </Page>
+      }
+    >
       {(shown) => (
         <Page
           title={shown().title ?? "Untitled plot"}
           crumbs={crumbs()}
           actions={
             <>
-              <LinkButton href={perfPath(project, shown())} icon="chart">Open in perf</LinkButton>
-              <Show when={project.may("delete")}><Button kind="danger" onClick={() => setDeleting(true)}>Unpin</Button></Show>
+              <LinkButton href={perfPath(project, shown())} icon="chart">
+                Open in perf
+              </LinkButton>
+              <Show when={project.may("delete")}>
+                <Button kind="danger" onClick={() => setDeleting(true)}>
+                  Unpin
+                </Button>
+              </Show>
             </>
           }
         >
-          <div class="card pin"><Drawn plot={shown()} height={420} /></div>
+          <div class="card pin">
+            <Drawn plot={shown()} height={420} />
+          </div>
           <Record>
-            <EditableFact label="Title" value={shown().title ?? ""} optional maxLength={64} editable={project.may("edit")} save={(title) => change({ title: title || null })} />
+            <EditableFact
+              label="Title"
+              value={shown().title ?? ""}
+              optional
+              maxLength={64}
+              editable={project.may("edit")}
+              save={(title) => change({ title: title || null })}
+            />
             <Fact label="Window">{windowText(shown().window)}</Fact>
-            <Fact label="UUID" copy={shown().uuid}><span class="mono">{shown().uuid}</span></Fact>
-            <Fact label="Pinned"><Time at={shown().created} /></Fact>
-            <Fact label="Changed"><Time at={shown().modified} /></Fact>
+            <Fact label="UUID" copy={shown().uuid}>
+              <span class="mono">{shown().uuid}</span>
+            </Fact>
+            <Fact label="Pinned">
+              <Time at={shown().created} />
+            </Fact>
+            <Fact label="Changed">
+              <Time at={shown().modified} />
+            </Fact>
           </Record>
-          <Confirm open={deleting()} title="Unpin the plot?" action="Unpin" onConfirm={remove} onClose={() => setDeleting(false)}>
+          <Confirm
+            open={deleting()}
+            title="Unpin the plot?"
+            action="Unpin"
+            onConfirm={remove}
+            onClose={() => setDeleting(false)}
+          >
             <p>It disappears for everybody in the project. The data stay.</p>
           </Confirm>
         </Page>

@@ -18,7 +18,13 @@ import { Fact, Record as Facts } from "../ui/Record";
 import { toast } from "../ui/Toast";
 import "./job.css";
 
-const CHOICES = [{ value: "", label: "However far" }, ...Object.entries(STATUSES).map(([value, { word }]) => ({ value, label: word.charAt(0).toUpperCase() + word.slice(1) }))];
+const CHOICES = [
+  { value: "", label: "However far" },
+  ...Object.entries(STATUSES).map(([value, { word }]) => ({
+    value,
+    label: word.charAt(0).toUpperCase() + word.slice(1),
+  })),
+];
 
 export function List(): JSX.Element {
   const project = useProject();
@@ -27,19 +33,55 @@ export function List(): JSX.Element {
       <Rows<JsonJob>
         noun="job"
         filters={[{ name: "status", label: "How far", options: CHOICES }]}
-        load={({ status, ...query }, signal) => list("/v0/projects/{project}/jobs", { path: { project: project.slug() }, query: { ...query, sort: "created", ...(status ? { status: status as JobStatus } : {}) }, signal })}
+        load={({ status, ...query }, signal) =>
+          list("/v0/projects/{project}/jobs", {
+            path: { project: project.slug() },
+            query: { ...query, sort: "created", ...(status ? { status: status as JobStatus } : {}) },
+            signal,
+          })
+        }
         changing={(jobs) => jobs.some((job) => !hasEnded(job))}
         href={(job) => project.path("jobs", job.uuid)}
         columns={[
           { title: "Image", cell: (job) => <Image of={job} /> },
           { title: "Status", cell: (job) => <Status of={job.status} /> },
           { title: "Spec", wide: true, cell: (job) => <span class="break">{job.spec.name}</span> },
-          { title: "Took", wide: true, end: true, cell: (job) => <span class="muted"><Took job={job} /></span> },
-          { title: "Asked for", sort: "created", falling: true, end: true, cell: (job) => <span class="muted"><Time at={job.created} /></span> },
+          {
+            title: "Took",
+            wide: true,
+            end: true,
+            cell: (job) => (
+              <span class="muted">
+                <Took job={job} />
+              </span>
+            ),
+          },
+          {
+            title: "Asked for",
+            sort: "created",
+            falling: true,
+            end: true,
+            cell: (job) => (
+              <span class="muted">
+                <Time at={job.created} />
+              </span>
+            ),
+          },
         ]}
         empty={
-          <Empty title="No jobs yet" action={<Show when={user()?.admin}><LinkButton href="/console/server/runners">See the runners</LinkButton></Show>}>
-            A job is an image that a runner of this server runs on a quiet machine. Push one to the registry, then ask for it: <code class="break">tidemark run --project {project.slug()} --image {location.host}/{project.slug()}:latest</code>
+          <Empty
+            title="No jobs yet"
+            action={
+              <Show when={user()?.admin}>
+                <LinkButton href="/console/server/runners">See the runners</LinkButton>
+              </Show>
+            }
+          >
+            A job is an image that a runner of this server runs on a quiet machine. Push one to the registry, then ask
+            for it:{" "}
+            <code class="break">
+              tidemark run --project {project.slug()} --image {location.host}/{project.slug()}:latest
+            </code>
           </Empty>
         }
       />
@@ -49,7 +91,11 @@ export function List(): JSX.Element {
 
 /** The image as it was named. */
 function Image(props: { of: JsonJob }): JSX.Element {
-  return <Show when={props.of.image} fallback={<span class="mono">{props.of.uuid.slice(0, 8)}</span>}>{(name) => <span class="break">{name()}</span>}</Show>;
+  return (
+    <Show when={props.of.image} fallback={<span class="mono">{props.of.uuid.slice(0, 8)}</span>}>
+      {(name) => <span class="break">{name()}</span>}
+    </Show>
+  );
 }
 
 /** How long the benchmarks took, or have taken so far. */
@@ -81,14 +127,33 @@ export function View(): JSX.Element {
   const [canceling, setCanceling] = createSignal(false);
   const path = () => ({ project: project.slug(), job: params.job });
   const job = load(path, (path, signal) => call("get", "/v0/projects/{project}/jobs/{job}", { path, signal }));
-  refreshWhile(() => { const shown = job(); return shown !== undefined && !hasEnded(shown); }, job.refresh, 1_500);
+  refreshWhile(
+    () => {
+      const shown = job();
+      return shown !== undefined && !hasEnded(shown);
+    },
+    job.refresh,
+    1_500,
+  );
   const cancel = async () => {
-    await job.optimistic((old) => ({ ...old, status: "canceled" }), () => call("delete", "/v0/projects/{project}/jobs/{job}", { path: path() }));
+    await job.optimistic(
+      (old) => ({ ...old, status: "canceled" }),
+      () => call("delete", "/v0/projects/{project}/jobs/{job}", { path: path() }),
+    );
     toast("The job was canceled.");
     await job.refresh();
   };
   return (
-    <Show when={job()} fallback={<Page title="Job" crumbs={useCrumbs()}><Show when={job.error()} fallback={<Skeleton lines={9} />}>{(error) => <Failure error={error()} retry={job.refresh} />}</Show></Page>}>
+    <Show
+      when={job()}
+      fallback={
+        <Page title="Job" crumbs={useCrumbs()}>
+          <Show when={job.error()} fallback={<Skeleton lines={9} />}>
+            {(error) => <Failure error={error()} retry={job.refresh} />}
+          </Show>
+        </Page>
+      }
+    >
       {(shown) => (
         <Page
           title={`Job of ${moment(shown().created)}`}
@@ -96,10 +161,14 @@ export function View(): JSX.Element {
           crumbs={useCrumbs()}
           actions={
             <>
-              <LinkButton icon="report" href={project.path("reports", shown().report)}>Report</LinkButton>
+              <LinkButton icon="report" href={project.path("reports", shown().report)}>
+                Report
+              </LinkButton>
               <Raw value={shown()} />
               <Show when={!hasEnded(shown()) && project.may("edit")}>
-                <Button kind="danger" onClick={() => setCanceling(true)}>Cancel the job</Button>
+                <Button kind="danger" onClick={() => setCanceling(true)}>
+                  Cancel the job
+                </Button>
               </Show>
             </>
           }
@@ -107,28 +176,62 @@ export function View(): JSX.Element {
           <Show when={!hasEnded(shown())}>
             <ol class="steps" aria-label="How far it is">
               <For each={STEPS}>
-                {(label, number) => <li aria-current={number() === STATUSES[shown().status].step ? "step" : undefined} classList={{ done: number() < STATUSES[shown().status].step }}>{label}</li>}
+                {(label, number) => (
+                  <li
+                    aria-current={number() === STATUSES[shown().status].step ? "step" : undefined}
+                    classList={{ done: number() < STATUSES[shown().status].step }}
+                  >
+                    {label}
+                  </li>
+                )}
               </For>
             </ol>
           </Show>
           <Standing of={shown()} />
           <Facts>
-            <Fact label="Image" {...(shown().image ? { copy: shown().image as string } : {})}><Image of={shown()} /></Fact>
+            <Fact label="Image" {...(shown().image ? { copy: shown().image as string } : {})}>
+              <Image of={shown()} />
+            </Fact>
             <Fact label="Spec">{specText(shown().spec)}</Fact>
             <Fact label="Runner">
               <Show when={shown().runner} fallback={<span class="muted">none has taken it</span>}>
-                {(runner) => <Show when={user()?.admin} fallback={<span class="mono">{runner()}</span>}><A class="mono" href={`/console/server/runners/${runner()}`}>{runner()}</A></Show>}
+                {(runner) => (
+                  <Show when={user()?.admin} fallback={<span class="mono">{runner()}</span>}>
+                    <A class="mono" href={`/console/server/runners/${runner()}`}>
+                      {runner()}
+                    </A>
+                  </Show>
+                )}
               </Show>
             </Fact>
-            <Fact label="Asked for"><Time at={shown().created} /></Fact>
-            <Show when={shown().claimed}>{(taken) => <Fact label="Waited">{between(shown().created, taken())}</Fact>}</Show>
-            <Fact label="Took"><Took job={shown()} /> <span class="muted">of at most {elapsed(shown().timeout)}</span></Fact>
-            <Fact label="UUID" copy={shown().uuid}><span class="mono">{shown().uuid}</span></Fact>
+            <Fact label="Asked for">
+              <Time at={shown().created} />
+            </Fact>
+            <Show when={shown().claimed}>
+              {(taken) => <Fact label="Waited">{between(shown().created, taken())}</Fact>}
+            </Show>
+            <Fact label="Took">
+              <Took job={shown()} /> <span class="muted">of at most {elapsed(shown().timeout)}</span>
+            </Fact>
+            <Fact label="UUID" copy={shown().uuid}>
+              <span class="mono">{shown().uuid}</span>
+            </Fact>
           </Facts>
           <Show when={shown().printed}>{(text) => <Live text={text()} />}</Show>
-          <Show when={hasEnded(shown()) || shown().output}><Output of={shown()} /></Show>
-          <Confirm open={canceling()} title="Cancel the job?" action="Cancel the job" onConfirm={cancel} onClose={() => setCanceling(false)}>
-            <p>Its runner stops, and the report stays empty. A canceled job cannot be taken up again; ask for another one instead.</p>
+          <Show when={hasEnded(shown()) || shown().output}>
+            <Output of={shown()} />
+          </Show>
+          <Confirm
+            open={canceling()}
+            title="Cancel the job?"
+            action="Cancel the job"
+            onConfirm={cancel}
+            onClose={() => setCanceling(false)}
+          >
+            <p>
+              Its runner stops, and the report stays empty. A canceled job cannot be taken up again; ask for another one
+              instead.
+            </p>
           </Confirm>
         </Page>
       )}
@@ -147,7 +250,17 @@ function Live(props: { text: string }): JSX.Element {
     <section class="stack" aria-labelledby="live">
       <h2 id="live">Output so far</h2>
       <div class="code printed">
-        <pre ref={box} tabindex="0" role="log" aria-label="Output so far" onScroll={() => { isAtEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 8; }}><code>{props.text}</code></pre>
+        <pre
+          ref={box}
+          tabindex="0"
+          role="log"
+          aria-label="Output so far"
+          onScroll={() => {
+            isAtEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 8;
+          }}
+        >
+          <code>{props.text}</code>
+        </pre>
       </div>
     </section>
   );
@@ -159,9 +272,14 @@ function Output(props: { of: JsonJob }): JSX.Element {
   return (
     <section class="stack" aria-labelledby="output">
       <h2 id="output">Output</h2>
-      <Show when={props.of.output} fallback={<p class="muted">What a job printed is shown to those who have a role in the project.</p>}>
+      <Show
+        when={props.of.output}
+        fallback={<p class="muted">What a job printed is shown to those who have a role in the project.</p>}
+      >
         <Show when={results().length} fallback={<p class="muted">It printed nothing before it ended.</p>}>
-          <For each={results()}>{(result, place) => <Iteration of={result} number={results().length > 1 ? place() + 1 : undefined} />}</For>
+          <For each={results()}>
+            {(result, place) => <Iteration of={result} number={results().length > 1 ? place() + 1 : undefined} />}
+          </For>
         </Show>
       </Show>
     </section>
@@ -170,19 +288,41 @@ function Output(props: { of: JsonJob }): JSX.Element {
 
 function Iteration(props: { of: JsonIterationOutput; number: number | undefined }): JSX.Element {
   // What the runner measured itself stands under a path that no file can have.
-  const files = () => Object.entries(props.of.output ?? {}).map(([path, text]) => ({ path: path.includes("\0") ? "Measured by the runner" : path, text }));
+  const files = () =>
+    Object.entries(props.of.output ?? {}).map(([path, text]) => ({
+      path: path.includes("\0") ? "Measured by the runner" : path,
+      text,
+    }));
   const isSilent = () => !props.of.stdout && !props.of.stderr && !files().length;
   return (
     <div class="stack tight">
       <div class="row">
         <Show when={props.number}>{(number) => <h3>Iteration {number()}</h3>}</Show>
         <Badge tone={props.of.exit_code === 0 ? "good" : "alert"}>exit code {props.of.exit_code}</Badge>
-        <Show when={props.of.noise}>{(noise) => <span class="small muted">noise of the machine: <Noise of={noise()} /></span>}</Show>
-        <Show when={props.of.cpu_time}>{(seconds) => <span class="small muted" title="The time that all cores together worked on it.">{value(seconds(), "seconds")} of processor time</span>}</Show>
-        <Show when={props.of.peak_memory}>{(bytes) => <span class="small muted">at most {value(bytes(), "bytes")} of memory</span>}</Show>
+        <Show when={props.of.noise}>
+          {(noise) => (
+            <span class="small muted">
+              noise of the machine: <Noise of={noise()} />
+            </span>
+          )}
+        </Show>
+        <Show when={props.of.cpu_time}>
+          {(seconds) => (
+            <span class="small muted" title="The time that all cores together worked on it.">
+              {value(seconds(), "seconds")} of processor time
+            </span>
+          )}
+        </Show>
+        <Show when={props.of.peak_memory}>
+          {(bytes) => <span class="small muted">at most {value(bytes(), "bytes")} of memory</span>}
+        </Show>
       </div>
-      <Show when={isSilent()}><p class="muted">It printed nothing.</p></Show>
-      <Show when={props.of.stdout}>{(text) => <Printed label="Standard output" of={props.number} text={text()} />}</Show>
+      <Show when={isSilent()}>
+        <p class="muted">It printed nothing.</p>
+      </Show>
+      <Show when={props.of.stdout}>
+        {(text) => <Printed label="Standard output" of={props.number} text={text()} />}
+      </Show>
       <Show when={props.of.stderr}>{(text) => <Printed label="Standard error" of={props.number} text={text()} />}</Show>
       <For each={files()}>{({ path, text }) => <Printed label={path} of={props.number} text={text} />}</For>
     </div>
@@ -198,10 +338,20 @@ function Printed(props: { label: string; of: number | undefined; text: string })
   const isCut = () => !all() && props.text.length > DRAWN;
   return (
     <details class="printed" open>
-      <summary><span class="break">{props.label}</span> <span class="small muted number">{value(props.text.length, "bytes")}</span></summary>
-      <Show when={isCut()}><div class="row"><span class="small muted">The end of it.</span><Button onClick={() => setAll(true)}>Show all</Button></div></Show>
+      <summary>
+        <span class="break">{props.label}</span>{" "}
+        <span class="small muted number">{value(props.text.length, "bytes")}</span>
+      </summary>
+      <Show when={isCut()}>
+        <div class="row">
+          <span class="small muted">The end of it.</span>
+          <Button onClick={() => setAll(true)}>Show all</Button>
+        </div>
+      </Show>
       <div class="code">
-        <pre tabindex="0" role="region" aria-label={name()}><code>{isCut() ? props.text.slice(-DRAWN) : props.text}</code></pre>
+        <pre tabindex="0" role="region" aria-label={name()}>
+          <code>{isCut() ? props.text.slice(-DRAWN) : props.text}</code>
+        </pre>
         <Copy text={props.text} label={`Copy: ${name()}`} />
       </div>
     </details>

@@ -19,7 +19,11 @@ import { Thresholds } from "./related";
 export function List(): JSX.Element {
   const project = useProject();
   const add = () => (
-    <Show when={project.may("create")}><LinkButton href={project.path("measures", "add")} icon="plus" primary>Add a measure</LinkButton></Show>
+    <Show when={project.may("create")}>
+      <LinkButton href={project.path("measures", "add")} icon="plus" primary>
+        Add a measure
+      </LinkButton>
+    </Show>
   );
   return (
     <Page title="Measures" crumbs={[{ href: project.path(), label: project().name }]} actions={add()}>
@@ -27,13 +31,28 @@ export function List(): JSX.Element {
         noun="measure"
         search
         archived
-        load={(query, signal) => list("/v0/projects/{project}/measures", { path: { project: project.slug() }, query: { ...query, sort: "name" }, signal })}
+        load={(query, signal) =>
+          list("/v0/projects/{project}/measures", {
+            path: { project: project.slug() },
+            query: { ...query, sort: "name" },
+            signal,
+          })
+        }
         href={(measure) => project.path("measures", measure.slug)}
         columns={[
           { title: "Name", sort: "name", cell: (measure) => measure.name },
           { title: "Units", cell: (measure) => <span class="break">{measure.units}</span> },
           { title: "Worse", wide: true, cell: (measure) => <span class="muted">{direction(measure)}</span> },
-          { title: "Created", wide: true, end: true, cell: (measure) => <span class="muted"><Time at={measure.created} /></span> },
+          {
+            title: "Created",
+            wide: true,
+            end: true,
+            cell: (measure) => (
+              <span class="muted">
+                <Time at={measure.created} />
+              </span>
+            ),
+          },
         ]}
         empty={
           <Empty title="No measures yet" action={add()}>
@@ -53,19 +72,45 @@ export function Add(): JSX.Element {
   const project = useProject();
   const navigate = useNavigate();
   return (
-    <Page title="Add a measure" crumbs={[{ href: project.path(), label: project().name }, { href: project.path("measures"), label: "Measures" }]} narrow>
+    <Page
+      title="Add a measure"
+      crumbs={[
+        { href: project.path(), label: project().name },
+        { href: project.path("measures"), label: "Measures" },
+      ]}
+      narrow
+    >
       <Form
         action="Add the measure"
         onCancel={() => navigate(project.path("measures"))}
         onSubmit={async ({ name = "", slug, units = "" }) => {
-          const made = await call("post", "/v0/projects/{project}/measures", { path: { project: project.slug() }, body: { name, slug: slug ?? null, units } });
+          const made = await call("post", "/v0/projects/{project}/measures", {
+            path: { project: project.slug() },
+            body: { name, slug: slug ?? null, units },
+          });
           toast("The measure was added.");
           navigate(project.path("measures", made.slug));
         }}
       >
         <TextField name="name" label="Name" required maxLength={64} autofocus />
-        <TextField name="units" label="Units" required maxLength={64} hint={<>Of times, bytes and rates the console knows how to scale them: <code>nanoseconds</code>, <code>bytes</code>, <code>requests / second</code>.</>} />
-        <TextField name="slug" label="Slug" maxLength={64} hint="What stands in addresses; made from the name when left empty." />
+        <TextField
+          name="units"
+          label="Units"
+          required
+          maxLength={64}
+          hint={
+            <>
+              Of times, bytes and rates the console knows how to scale them: <code>nanoseconds</code>,{" "}
+              <code>bytes</code>, <code>requests / second</code>.
+            </>
+          }
+        />
+        <TextField
+          name="slug"
+          label="Slug"
+          maxLength={64}
+          hint="What stands in addresses; made from the name when left empty."
+        />
       </Form>
     </Page>
   );
@@ -82,15 +127,34 @@ export function View(): JSX.Element {
       place={place}
       id={params.measure}
       nameLength={64}
-      load={(measure, signal) => call("get", "/v0/projects/{project}/measures/{measure}", { path: path(measure), signal })}
-      patch={(measure, body) => call("patch", "/v0/projects/{project}/measures/{measure}", { path: path(measure), body })}
+      load={(measure, signal) =>
+        call("get", "/v0/projects/{project}/measures/{measure}", { path: path(measure), signal })
+      }
+      patch={(measure, body) =>
+        call("patch", "/v0/projects/{project}/measures/{measure}", { path: path(measure), body })
+      }
       remove={(measure) => call("delete", "/v0/projects/{project}/measures/{measure}", { path: path(measure) })}
       deletion="A measure that reports still use cannot be deleted; archive it instead."
-      actions={(shown) => <LinkButton icon="chart" href={`${project.isPublic ? project.path() : project.path("perf")}?measures=${shown().uuid}`}>Plot</LinkButton>}
+      actions={(shown) => (
+        <LinkButton
+          icon="chart"
+          href={`${project.isPublic ? project.path() : project.path("perf")}?measures=${shown().uuid}`}
+        >
+          Plot
+        </LinkButton>
+      )}
       facts={(shown, here) => (
         <>
-          <EditableFact label="Units" value={shown().units} maxLength={64} editable={project.may("edit")} save={(units) => here.change({ units })} />
-          <Fact label="Read as">{value(1234567, shown().units)} <span class="muted">for 1,234,567</span></Fact>
+          <EditableFact
+            label="Units"
+            value={shown().units}
+            maxLength={64}
+            editable={project.may("edit")}
+            save={(units) => here.change({ units })}
+          />
+          <Fact label="Read as">
+            {value(1234567, shown().units)} <span class="muted">for 1,234,567</span>
+          </Fact>
           <Fact label="Worse">{direction(shown())}</Fact>
         </>
       )}

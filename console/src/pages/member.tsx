@@ -39,7 +39,9 @@ export function List(): JSX.Element {
   const pending = () => (invitations()?.rows ?? []).filter(({ status }) => status === "pending");
   const revoke = async (invitation: JsonInvitation) => {
     try {
-      await call("delete", "/v0/organizations/{organization}/invitations/{invitation}", { path: { ...path(), invitation: invitation.uuid } });
+      await call("delete", "/v0/organizations/{organization}/invitations/{invitation}", {
+        path: { ...path(), invitation: invitation.uuid },
+      });
       toast("The invitation was revoked.");
       await invitations.refresh();
     } catch (error) {
@@ -50,7 +52,13 @@ export function List(): JSX.Element {
     <Page
       title="Members"
       crumbs={organizationCrumbs(params.organization, organization()?.name)}
-      actions={<Show when={may("create_role")}><LinkButton href={`${base(params.organization)}/invite`} icon="plus" primary>Invite somebody</LinkButton></Show>}
+      actions={
+        <Show when={may("create_role")}>
+          <LinkButton href={`${base(params.organization)}/invite`} icon="plus" primary>
+            Invite somebody
+          </LinkButton>
+        </Show>
+      }
     >
       <Show when={pending().length}>
         <section class="card stack tight" aria-labelledby="invited">
@@ -59,8 +67,15 @@ export function List(): JSX.Element {
             <For each={pending()}>
               {(invitation) => (
                 <li>
-                  <span class="grow"><span class="strong break">{invitation.email}</span> <span class="small muted">as {invitation.role}, expires <Time at={invitation.expires} /></span></span>
-                  <Show when={may("create_role")}><Button onClick={() => revoke(invitation)}>Revoke</Button></Show>
+                  <span class="grow">
+                    <span class="strong break">{invitation.email}</span>{" "}
+                    <span class="small muted">
+                      as {invitation.role}, expires <Time at={invitation.expires} />
+                    </span>
+                  </span>
+                  <Show when={may("create_role")}>
+                    <Button onClick={() => revoke(invitation)}>Revoke</Button>
+                  </Show>
                 </li>
               )}
             </For>
@@ -70,13 +85,27 @@ export function List(): JSX.Element {
       <Rows<JsonMember>
         noun="member"
         search
-        load={(query, signal) => list("/v0/organizations/{organization}/members", { path: path(), query: { ...query, sort: "name" }, signal })}
+        load={(query, signal) =>
+          list("/v0/organizations/{organization}/members", { path: path(), query: { ...query, sort: "name" }, signal })
+        }
         href={(member) => `${base(params.organization)}/${member.slug}`}
         columns={[
           { title: "Name", sort: "name", cell: (member) => member.name },
-          { title: "Role", cell: (member) => <Badge tone={member.role === "leader" ? "brand" : "neutral"}>{member.role}</Badge> },
+          {
+            title: "Role",
+            cell: (member) => <Badge tone={member.role === "leader" ? "brand" : "neutral"}>{member.role}</Badge>,
+          },
           { title: "E-mail", wide: true, cell: (member) => <span class="break">{member.email}</span> },
-          { title: "Since", wide: true, end: true, cell: (member) => <span class="muted"><Time at={member.created} /></span> },
+          {
+            title: "Since",
+            wide: true,
+            end: true,
+            cell: (member) => (
+              <span class="muted">
+                <Time at={member.created} />
+              </span>
+            ),
+          },
         ]}
         empty={<Empty title="Nobody is here">Invite somebody by e-mail.</Empty>}
       />
@@ -89,19 +118,42 @@ export function Invite(): JSX.Element {
   const params = useParams<{ organization: string }>();
   const navigate = useNavigate();
   return (
-    <Page title="Invite somebody" crumbs={[...organizationCrumbs(params.organization, organization()?.name), { href: base(params.organization), label: "Members" }]} narrow>
+    <Page
+      title="Invite somebody"
+      crumbs={[
+        ...organizationCrumbs(params.organization, organization()?.name),
+        { href: base(params.organization), label: "Members" },
+      ]}
+      narrow
+    >
       <Form
         action="Send the invitation"
         onCancel={() => navigate(base(params.organization))}
         onSubmit={async ({ email = "", name, role = "member" }) => {
-          await call("post", "/v0/organizations/{organization}/members", { path: { organization: params.organization }, body: { email, name: name ?? null, role: role as Role } });
+          await call("post", "/v0/organizations/{organization}/members", {
+            path: { organization: params.organization },
+            body: { email, name: name ?? null, role: role as Role },
+          });
           toast(`${email} was invited.`);
           navigate(base(params.organization));
         }}
       >
-        <TextField name="email" label="E-mail address" type="email" required autofocus hint="A link is mailed there; it works once." />
+        <TextField
+          name="email"
+          label="E-mail address"
+          type="email"
+          required
+          autofocus
+          hint="A link is mailed there; it works once."
+        />
         <TextField name="name" label="Name" maxLength={64} hint="How the mail addresses them." />
-        <SelectField name="role" label="Role" required value="member" options={ROLES.map(({ value, label, about }) => ({ value, label: `${label}: ${about}` }))} />
+        <SelectField
+          name="role"
+          label="Role"
+          required
+          value="member"
+          options={ROLES.map(({ value, label, about }) => ({ value, label: `${label}: ${about}` }))}
+        />
       </Form>
     </Page>
   );
@@ -114,13 +166,23 @@ export function View(): JSX.Element {
   const may = mayIn(() => params.organization);
   const [removing, setRemoving] = createSignal(false);
   const path = () => ({ organization: params.organization, user: params.member });
-  const member = load(path, (path, signal) => call("get", "/v0/organizations/{organization}/members/{user}", { path, signal }));
-  const crumbs = () => [...organizationCrumbs(params.organization, organization()?.name), { href: base(params.organization), label: "Members" }];
+  const member = load(path, (path, signal) =>
+    call("get", "/v0/organizations/{organization}/members/{user}", { path, signal }),
+  );
+  const crumbs = () => [
+    ...organizationCrumbs(params.organization, organization()?.name),
+    { href: base(params.organization), label: "Members" },
+  ];
   const isMe = () => member()?.uuid === user()?.uuid;
   const setRole = async (role: Role, field: HTMLSelectElement) => {
     const before = member()?.role;
     try {
-      member.set(await member.optimistic((old) => ({ ...old, role }), () => call("patch", "/v0/organizations/{organization}/members/{user}", { path: path(), body: { role } })));
+      member.set(
+        await member.optimistic(
+          (old) => ({ ...old, role }),
+          () => call("patch", "/v0/organizations/{organization}/members/{user}", { path: path(), body: { role } }),
+        ),
+      );
       toast(`The role is ${role} now.`);
     } catch (error) {
       field.value = before ?? role;
@@ -134,24 +196,73 @@ export function View(): JSX.Element {
     navigate(left ? "/console/organizations" : base(params.organization));
   };
   return (
-    <Show when={member()} fallback={<Page title="Member" crumbs={crumbs()}><Show when={member.error()} fallback={<Skeleton lines={5} />}>{(error) => <Failure error={error()} retry={member.refresh} />}</Show></Page>}>
+    <Show
+      when={member()}
+      fallback={
+        <Page title="Member" crumbs={crumbs()}>
+          <Show when={member.error()} fallback={<Skeleton lines={5} />}>
+            {(error) => <Failure error={error()} retry={member.refresh} />}
+          </Show>
+        </Page>
+      }
+    >
       {(shown) => (
-        <Page title={shown().name} aside={<Show when={isMe()}><Badge>you</Badge></Show>} crumbs={crumbs()} actions={<Show when={may("delete_role") || isMe()}><Button kind="danger" onClick={() => setRemoving(true)}>{isMe() ? "Leave" : "Remove"}</Button></Show>}>
+        <Page
+          title={shown().name}
+          aside={
+            <Show when={isMe()}>
+              <Badge>you</Badge>
+            </Show>
+          }
+          crumbs={crumbs()}
+          actions={
+            <Show when={may("delete_role") || isMe()}>
+              <Button kind="danger" onClick={() => setRemoving(true)}>
+                {isMe() ? "Leave" : "Remove"}
+              </Button>
+            </Show>
+          }
+        >
           <Record>
             <Fact label="Role">
               <Show when={may("edit_role")} fallback={shown().role}>
-                <select aria-label="Role" onChange={(event) => void setRole(event.currentTarget.value as Role, event.currentTarget)}>
-                  <For each={ROLES}>{({ value, label }) => <option value={value} selected={value === shown().role}>{label}</option>}</For>
+                <select
+                  aria-label="Role"
+                  onChange={(event) => void setRole(event.currentTarget.value as Role, event.currentTarget)}
+                >
+                  <For each={ROLES}>
+                    {({ value, label }) => (
+                      <option value={value} selected={value === shown().role}>
+                        {label}
+                      </option>
+                    )}
+                  </For>
                 </select>
               </Show>
               <span class="small muted"> {ROLES.find(({ value }) => value === shown().role)?.about}</span>
             </Fact>
-            <Fact label="E-mail" copy={shown().email}>{shown().email}</Fact>
-            <Fact label="UUID" copy={shown().uuid}><span class="mono">{shown().uuid}</span></Fact>
-            <Fact label="Member since"><Time at={shown().created} /></Fact>
+            <Fact label="E-mail" copy={shown().email}>
+              {shown().email}
+            </Fact>
+            <Fact label="UUID" copy={shown().uuid}>
+              <span class="mono">{shown().uuid}</span>
+            </Fact>
+            <Fact label="Member since">
+              <Time at={shown().created} />
+            </Fact>
           </Record>
-          <Confirm open={removing()} title={isMe() ? "Leave the organization?" : "Remove the member?"} action={isMe() ? "Leave" : "Remove"} onConfirm={remove} onClose={() => setRemoving(false)}>
-            <p><strong class="break">{shown().name}</strong> will no longer see what is private in {organization()?.name}. Their reports stay. The invitations that they issued and the project keys that they created are revoked; the audit log lists them.</p>
+          <Confirm
+            open={removing()}
+            title={isMe() ? "Leave the organization?" : "Remove the member?"}
+            action={isMe() ? "Leave" : "Remove"}
+            onConfirm={remove}
+            onClose={() => setRemoving(false)}
+          >
+            <p>
+              <strong class="break">{shown().name}</strong> will no longer see what is private in {organization()?.name}
+              . Their reports stay. The invitations that they issued and the project keys that they created are revoked;
+              the audit log lists them.
+            </p>
           </Confirm>
         </Page>
       )}

@@ -31,16 +31,36 @@ export function View(): JSX.Element {
       when={metric()}
       fallback={
         <Page title="Metric" crumbs={crumbs()}>
-          <Show when={metric.error()} fallback={<Skeleton lines={10} />}>{(error) => <Failure error={error()} retry={metric.refresh} />}</Show>
+          <Show when={metric.error()} fallback={<Skeleton lines={10} />}>
+            {(error) => <Failure error={error()} retry={metric.refresh} />}
+          </Show>
         </Page>
       }
     >
       {(shown) => (
         <Page
           title={value(shown().metric.value, shown().measure.units)}
-          aside={<Show when={shown().alert}>{(alert) => <A class="plain" href={project.path("alerts", alert().uuid)}><StatusBadge status={alert().status} /></A>}</Show>}
-          crumbs={[...crumbs(), { href: project.path("reports", shown().report), label: `Report of ${moment(shown().start_time)}` }]}
-          actions={<><LinkButton icon="chart" href={perf(shown())}>Plot</LinkButton><Raw value={shown()} /></>}
+          aside={
+            <Show when={shown().alert}>
+              {(alert) => (
+                <A class="plain" href={project.path("alerts", alert().uuid)}>
+                  <StatusBadge status={alert().status} />
+                </A>
+              )}
+            </Show>
+          }
+          crumbs={[
+            ...crumbs(),
+            { href: project.path("reports", shown().report), label: `Report of ${moment(shown().start_time)}` },
+          ]}
+          actions={
+            <>
+              <LinkButton icon="chart" href={perf(shown())}>
+                Plot
+              </LinkButton>
+              <Raw value={shown()} />
+            </>
+          }
         >
           <Details metric={shown()} />
         </Page>
@@ -49,7 +69,18 @@ export function View(): JSX.Element {
   );
 
   function perf({ branch, testbed, benchmark, measure }: JsonOneMetric): string {
-    return perfPath(project, { branch: branch.uuid, head: branch.head.uuid, testbed: testbed.uuid, spec: testbed.spec?.uuid, benchmark: benchmark.uuid, measure: measure.uuid }, { lower_boundary: "true", upper_boundary: "true" });
+    return perfPath(
+      project,
+      {
+        branch: branch.uuid,
+        head: branch.head.uuid,
+        testbed: testbed.uuid,
+        spec: testbed.spec?.uuid,
+        benchmark: benchmark.uuid,
+        measure: measure.uuid,
+      },
+      { lower_boundary: "true", upper_boundary: "true" },
+    );
   }
 }
 
@@ -60,22 +91,46 @@ function Details(props: { metric: JsonOneMetric }): JSX.Element {
   const direction = () => worseOf(it().measure);
   return (
     <Facts>
-      <Fact label="Benchmark"><A href={project.path("benchmarks", it().benchmark.slug)}>{it().benchmark.name}</A></Fact>
+      <Fact label="Benchmark">
+        <A href={project.path("benchmarks", it().benchmark.slug)}>{it().benchmark.name}</A>
+      </Fact>
       <Show when={parametersOf(it().variant)}>{(parameters) => <Fact label="Parameters">{parameters()}</Fact>}</Show>
-      <Fact label="Measure"><A href={project.path("measures", it().measure.slug)}>{it().measure.name}</A> <span class="muted">{units()}</span></Fact>
-      <Fact label="Value" copy={String(it().metric.value)}><Value value={it().metric.value} units={units()} /></Fact>
+      <Fact label="Measure">
+        <A href={project.path("measures", it().measure.slug)}>{it().measure.name}</A>{" "}
+        <span class="muted">{units()}</span>
+      </Fact>
+      <Fact label="Value" copy={String(it().metric.value)}>
+        <Value value={it().metric.value} units={units()} />
+      </Fact>
       <Show when={typeof it().metric.lower_value === "number" || typeof it().metric.upper_value === "number"}>
-        <Fact label="Spread">{[it().metric.lower_value, it().metric.upper_value].map((edge) => (typeof edge === "number" ? value(edge, units()) : "…")).join(" to ")}</Fact>
+        <Fact label="Spread">
+          {[it().metric.lower_value, it().metric.upper_value]
+            .map((edge) => (typeof edge === "number" ? value(edge, units()) : "…"))
+            .join(" to ")}
+        </Fact>
       </Show>
       <Show when={it().boundary}>
         {(boundary) => (
           <>
             <Show when={typeof boundary().baseline === "number"}>
-              <Fact label="Baseline"><Value value={boundary().baseline ?? 0} units={units()} />, <Delta from={boundary().baseline ?? 0} to={it().metric.value} {...(it().alert && direction() ? { worse: direction() as "up" | "down" } : {})} /></Fact>
+              <Fact label="Baseline">
+                <Value value={boundary().baseline ?? 0} units={units()} />,{" "}
+                <Delta
+                  from={boundary().baseline ?? 0}
+                  to={it().metric.value}
+                  {...(it().alert && direction() ? { worse: direction() as "up" | "down" } : {})}
+                />
+              </Fact>
             </Show>
             <Fact label="Limits">
-              <Show when={typeof boundary().lower_limit === "number" || typeof boundary().upper_limit === "number"} fallback={<span class="muted">none: there was too little history to judge</span>}>
-                <span class="row"><Gauge value={it().metric.value} boundary={boundary()} units={units()} bad={Boolean(it().alert)} />{limitsText(boundary(), units())}</span>
+              <Show
+                when={typeof boundary().lower_limit === "number" || typeof boundary().upper_limit === "number"}
+                fallback={<span class="muted">none: there was too little history to judge</span>}
+              >
+                <span class="row">
+                  <Gauge value={it().metric.value} boundary={boundary()} units={units()} bad={Boolean(it().alert)} />
+                  {limitsText(boundary(), units())}
+                </span>
               </Show>
             </Fact>
           </>
@@ -83,13 +138,31 @@ function Details(props: { metric: JsonOneMetric }): JSX.Element {
       </Show>
       <Fact label="Threshold">
         <Show when={it().threshold} fallback={<span class="muted">none watched it</span>}>
-          {(threshold) => <A href={`${project.path("thresholds", threshold().uuid)}?model=${threshold().model.uuid}`}>{describe(threshold().model)}</A>}
+          {(threshold) => (
+            <A href={`${project.path("thresholds", threshold().uuid)}?model=${threshold().model.uuid}`}>
+              {describe(threshold().model)}
+            </A>
+          )}
         </Show>
       </Fact>
-      <Fact label="Branch"><A href={`${project.path("branches", it().branch.slug)}?head=${it().branch.head.uuid}`}>{it().branch.name}</A> <Version version={it().branch.head.version} /></Fact>
-      <Fact label="Testbed"><A href={project.path("testbeds", it().testbed.slug)}>{it().testbed.name}</A><Show when={it().testbed.spec}>{(spec) => <span class="muted"> · {spec().name}</span>}</Show></Fact>
-      <Fact label="Report"><A href={project.path("reports", it().report)}>of {moment(it().start_time)}</A> <span class="muted"><Time at={it().start_time} /><Show when={it().iteration}>, iteration {it().iteration}</Show></span></Fact>
-      <Fact label="UUID" copy={it().uuid}><span class="mono">{it().uuid}</span></Fact>
+      <Fact label="Branch">
+        <A href={`${project.path("branches", it().branch.slug)}?head=${it().branch.head.uuid}`}>{it().branch.name}</A>{" "}
+        <Version version={it().branch.head.version} />
+      </Fact>
+      <Fact label="Testbed">
+        <A href={project.path("testbeds", it().testbed.slug)}>{it().testbed.name}</A>
+        <Show when={it().testbed.spec}>{(spec) => <span class="muted"> · {spec().name}</span>}</Show>
+      </Fact>
+      <Fact label="Report">
+        <A href={project.path("reports", it().report)}>of {moment(it().start_time)}</A>{" "}
+        <span class="muted">
+          <Time at={it().start_time} />
+          <Show when={it().iteration}>, iteration {it().iteration}</Show>
+        </span>
+      </Fact>
+      <Fact label="UUID" copy={it().uuid}>
+        <span class="mono">{it().uuid}</span>
+      </Fact>
     </Facts>
   );
 }

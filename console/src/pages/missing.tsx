@@ -14,13 +14,18 @@ export function Missing(): JSX.Element {
         title="No page has this address"
         action={
           <>
-            <LinkButton href={user() ? "/console" : "/"} primary>Go to the start</LinkButton>
+            <LinkButton href={user() ? "/console" : "/"} primary>
+              Go to the start
+            </LinkButton>
             <LinkButton href="/perf">Public projects</LinkButton>
-            <Show when={user()}><LinkButton href="/console/organizations">Your organizations</LinkButton></Show>
+            <Show when={user()}>
+              <LinkButton href="/console/organizations">Your organizations</LinkButton>
+            </Show>
           </>
         }
       >
-        <code class="break">{location.pathname}</code> may have been moved, or the link may be incomplete. Press <kbd>/</kbd> to find a page or a project by its name.
+        <code class="break">{location.pathname}</code> may have been moved, or the link may be incomplete. Press{" "}
+        <kbd>/</kbd> to find a page or a project by its name.
       </Empty>
     </Page>
   );

@@ -3,7 +3,19 @@
 
 import { A, useNavigate, useParams } from "@solidjs/router";
 import { createSignal, For, Show, type JSX } from "solid-js";
-import { call, list, type Digest, type JsonDelivery, type JsonNewNotice, type JsonNotice, type JsonQuietHours, type JsonUpdateNotice, type NoticeEvent, type NoticeKind, type Page as Rows } from "../api";
+import {
+  call,
+  list,
+  type Digest,
+  type JsonDelivery,
+  type JsonNewNotice,
+  type JsonNotice,
+  type JsonQuietHours,
+  type JsonUpdateNotice,
+  type NoticeEvent,
+  type NoticeKind,
+  type Page as Rows,
+} from "../api";
 import { load } from "../load";
 import { useProject } from "../project";
 import { user } from "../session";
@@ -11,7 +23,18 @@ import { Confirm } from "../ui/Dialog";
 import { Form, SelectField, TextField, type Values } from "../ui/Form";
 import { List as Listing, type ListQuery } from "../ui/List";
 import { Page, type Crumb } from "../ui/Page";
-import { Badge, Button, Code, Empty, Failure, LinkButton, Notice as Remark, Skeleton, Time, type Tone } from "../ui/parts";
+import {
+  Badge,
+  Button,
+  Code,
+  Empty,
+  Failure,
+  LinkButton,
+  Notice as Remark,
+  Skeleton,
+  Time,
+  type Tone,
+} from "../ui/parts";
 import { EditableFact, Fact, Record as Facts } from "../ui/Record";
 import { toast, toastFailure } from "../ui/Toast";
 import "./lists.css";
@@ -53,16 +76,28 @@ function useProjectNotices(): Owner {
   const path = (notice: string) => ({ project: project.slug(), notice });
   return {
     title: "Notices",
-    get crumbs() { return [{ href: project.path(), label: project().name }, { href: project.path("settings"), label: "Settings" }]; },
-    get base() { return project.path("notices"); },
+    get crumbs() {
+      return [
+        { href: project.path(), label: project().name },
+        { href: project.path("settings"), label: "Settings" },
+      ];
+    },
+    get base() {
+      return project.path("notices");
+    },
     own: false,
-    list: (query, signal) => list("/v0/projects/{project}/notices", { path: { project: project.slug() }, query, signal }),
+    list: (query, signal) =>
+      list("/v0/projects/{project}/notices", { path: { project: project.slug() }, query, signal }),
     create: (body) => call("post", "/v0/projects/{project}/notices", { path: { project: project.slug() }, body }),
     view: (notice, signal) => call("get", "/v0/projects/{project}/notices/{notice}", { path: path(notice), signal }),
     update: (notice, body) => call("patch", "/v0/projects/{project}/notices/{notice}", { path: path(notice), body }),
     remove: (notice) => call("delete", "/v0/projects/{project}/notices/{notice}", { path: path(notice) }),
-    deliveries: (notice, query, signal) => list("/v0/projects/{project}/notices/{notice}/deliveries", { path: path(notice), query, signal }),
-    repeat: (notice, delivery) => call("post", "/v0/projects/{project}/notices/{notice}/deliveries/{delivery}", { path: { ...path(notice), delivery } }),
+    deliveries: (notice, query, signal) =>
+      list("/v0/projects/{project}/notices/{notice}/deliveries", { path: path(notice), query, signal }),
+    repeat: (notice, delivery) =>
+      call("post", "/v0/projects/{project}/notices/{notice}/deliveries/{delivery}", {
+        path: { ...path(notice), delivery },
+      }),
   };
 }
 
@@ -70,17 +105,23 @@ function useUserNotices(): Owner {
   const params = useParams<{ user: string }>();
   const path = (notice: string) => ({ user: params.user, notice });
   return {
-    get title() { return params.user === user()?.slug ? "Your notices" : `Notices of ${params.user}`; },
+    get title() {
+      return params.user === user()?.slug ? "Your notices" : `Notices of ${params.user}`;
+    },
     crumbs: [],
-    get base() { return `/console/users/${encodeURIComponent(params.user)}/notices`; },
+    get base() {
+      return `/console/users/${encodeURIComponent(params.user)}/notices`;
+    },
     own: true,
     list: (query, signal) => list("/v0/users/{user}/notices", { path: { user: params.user }, query, signal }),
     create: (body) => call("post", "/v0/users/{user}/notices", { path: { user: params.user }, body }),
     view: (notice, signal) => call("get", "/v0/users/{user}/notices/{notice}", { path: path(notice), signal }),
     update: (notice, body) => call("patch", "/v0/users/{user}/notices/{notice}", { path: path(notice), body }),
     remove: (notice) => call("delete", "/v0/users/{user}/notices/{notice}", { path: path(notice) }),
-    deliveries: (notice, query, signal) => list("/v0/users/{user}/notices/{notice}/deliveries", { path: path(notice), query, signal }),
-    repeat: (notice, delivery) => call("post", "/v0/users/{user}/notices/{notice}/deliveries/{delivery}", { path: { ...path(notice), delivery } }),
+    deliveries: (notice, query, signal) =>
+      list("/v0/users/{user}/notices/{notice}/deliveries", { path: path(notice), query, signal }),
+    repeat: (notice, delivery) =>
+      call("post", "/v0/users/{user}/notices/{notice}/deliveries/{delivery}", { path: { ...path(notice), delivery } }),
   };
 }
 
@@ -115,7 +156,11 @@ export function ViewOfUser(): JSX.Element {
 }
 
 function List(props: { owner: Owner }): JSX.Element {
-  const add = () => <LinkButton href={`${props.owner.base}/add`} icon="plus" primary>Add a notice</LinkButton>;
+  const add = () => (
+    <LinkButton href={`${props.owner.base}/add`} icon="plus" primary>
+      Add a notice
+    </LinkButton>
+  );
   return (
     <Page title={props.owner.title} crumbs={props.owner.crumbs} actions={add()}>
       <Listing<JsonNotice>
@@ -127,12 +172,25 @@ function List(props: { owner: Owner }): JSX.Element {
           { title: "Name", cell: (notice) => notice.name },
           { title: "Kind", cell: (notice) => <Badge>{label(KINDS, notice.kind)}</Badge> },
           { title: "To", wide: true, cell: (notice) => <span class="muted break">{receiver(notice)}</span> },
-          { title: "Created", wide: true, end: true, cell: (notice) => <span class="muted"><Time at={notice.created} /></span> },
+          {
+            title: "Created",
+            wide: true,
+            end: true,
+            cell: (notice) => (
+              <span class="muted">
+                <Time at={notice.created} />
+              </span>
+            ),
+          },
         ]}
         empty={
           <Empty title="No notices yet" action={add()}>
-            <Show when={props.owner.own} fallback="A notice tells a chat, a program or a person of the alerts that reports of this project raise.">
-              A notice of your own tells you of the alerts of a project, or of all projects of your organizations, as long as you may see them.
+            <Show
+              when={props.owner.own}
+              fallback="A notice tells a chat, a program or a person of the alerts that reports of this project raise."
+            >
+              A notice of your own tells you of the alerts of a project, or of all projects of your organizations, as
+              long as you may see them.
             </Show>
           </Empty>
         }
@@ -157,21 +215,64 @@ function Add(props: { owner: Owner }): JSX.Element {
         when={made()}
         fallback={
           <Form action="Add the notice" onCancel={() => navigate(props.owner.base)} onSubmit={submit}>
-            <SelectField name="kind" label="Kind" required value={kind()} options={KINDS} onInput={(value) => setKind(value as NoticeKind)} />
-            <TextField name="name" label="Name" required maxLength={64} autofocus hint="Who is told, such as: Team chat." />
+            <SelectField
+              name="kind"
+              label="Kind"
+              required
+              value={kind()}
+              options={KINDS}
+              onInput={(value) => setKind(value as NoticeKind)}
+            />
+            <TextField
+              name="name"
+              label="Name"
+              required
+              maxLength={64}
+              autofocus
+              hint="Who is told, such as: Team chat."
+            />
             <Show when={kind() !== "email"}>
-              <TextField name="url" label="Address" type="url" required placeholder="https://" hint={kind() === "webhook" ? "Where signed JSON is sent to." : `The address of an incoming webhook of ${label(KINDS, kind())}.`} />
+              <TextField
+                name="url"
+                label="Address"
+                type="url"
+                required
+                placeholder="https://"
+                hint={
+                  kind() === "webhook"
+                    ? "Where signed JSON is sent to."
+                    : `The address of an incoming webhook of ${label(KINDS, kind())}.`
+                }
+              />
             </Show>
             <Show when={kind() === "email" && !props.owner.own}>
-              <TextField name="email" label="E-mail" type="email" required hint="The address of a member of the organization." />
+              <TextField
+                name="email"
+                label="E-mail"
+                type="email"
+                required
+                hint="The address of a member of the organization."
+              />
             </Show>
-            <Show when={kind() === "email" && props.owner.own}><p class="muted small">It goes to the address of your account.</p></Show>
+            <Show when={kind() === "email" && props.owner.own}>
+              <p class="muted small">It goes to the address of your account.</p>
+            </Show>
             <Show when={props.owner.own}>
-              <TextField name="project" label="Project" maxLength={64} hint="The slug of a project that you may see; all projects of your organizations when left empty." />
+              <TextField
+                name="project"
+                label="Project"
+                maxLength={64}
+                hint="The slug of a project that you may see; all projects of your organizations when left empty."
+              />
             </Show>
             <SelectField name="event" label="Tell of" required value="alerts" options={EVENTS} />
             <SelectField name="digest" label="How often" required value="none" options={DIGESTS} />
-            <TextField name="from" label="Silent from" type="time" hint="In UTC. What happens meanwhile is told afterwards." />
+            <TextField
+              name="from"
+              label="Silent from"
+              type="time"
+              hint="In UTC. What happens meanwhile is told afterwards."
+            />
             <TextField name="to" label="Silent until" type="time" />
           </Form>
         }
@@ -181,7 +282,11 @@ function Add(props: { owner: Owner }): JSX.Element {
             <Remark tone="warn">Copy the secret now: it is shown only here, and nobody can see it again.</Remark>
             <Code label="The secret" text={notice().secret ?? ""} />
             <p class="muted">It signs each request, so that the receiver knows that it is from here.</p>
-            <div class="row"><LinkButton href={`${props.owner.base}/${notice().uuid}`} primary>I have copied it</LinkButton></div>
+            <div class="row">
+              <LinkButton href={`${props.owner.base}/${notice().uuid}`} primary>
+                I have copied it
+              </LinkButton>
+            </div>
           </div>
         )}
       </Show>
@@ -193,7 +298,10 @@ function View(props: { owner: Owner }): JSX.Element {
   const params = useParams<{ notice: string }>();
   const navigate = useNavigate();
   const [deleting, setDeleting] = createSignal(false);
-  const notice = load(() => ({ notice: params.notice }), ({ notice }, signal) => props.owner.view(notice, signal));
+  const notice = load(
+    () => ({ notice: params.notice }),
+    ({ notice }, signal) => props.owner.view(notice, signal),
+  );
   const change = async (body: JsonUpdateNotice) => notice.set(await props.owner.update(params.notice, body));
   const pick = (body: JsonUpdateNotice) => change(body).then(() => toast("The notice was changed."), toastFailure);
   const remove = async () => {
@@ -203,33 +311,93 @@ function View(props: { owner: Owner }): JSX.Element {
   };
   const buttons = (shown: JsonNotice) => (
     <>
-      <Button onClick={() => pick({ archived: !shown.archived })}>{shown.archived ? "Use again" : "Put out of use"}</Button>
-      <Button kind="danger" onClick={() => setDeleting(true)}>Delete</Button>
+      <Button onClick={() => pick({ archived: !shown.archived })}>
+        {shown.archived ? "Use again" : "Put out of use"}
+      </Button>
+      <Button kind="danger" onClick={() => setDeleting(true)}>
+        Delete
+      </Button>
     </>
   );
   return (
-    <Show when={notice()} fallback={<Page title="Notice" crumbs={trail(props.owner)}><Show when={notice.error()} fallback={<Skeleton lines={6} />}>{(error) => <Failure error={error()} retry={notice.refresh} />}</Show></Page>}>
+    <Show
+      when={notice()}
+      fallback={
+        <Page title="Notice" crumbs={trail(props.owner)}>
+          <Show when={notice.error()} fallback={<Skeleton lines={6} />}>
+            {(error) => <Failure error={error()} retry={notice.refresh} />}
+          </Show>
+        </Page>
+      }
+    >
       {(shown) => (
-        <Page title={shown().name} aside={<Badge tone={shown().archived ? "neutral" : "good"}>{shown().archived ? "out of use" : "in use"}</Badge>} crumbs={trail(props.owner)} actions={buttons(shown())}>
+        <Page
+          title={shown().name}
+          aside={
+            <Badge tone={shown().archived ? "neutral" : "good"}>{shown().archived ? "out of use" : "in use"}</Badge>
+          }
+          crumbs={trail(props.owner)}
+          actions={buttons(shown())}
+        >
           <Facts>
             <EditableFact label="Name" value={shown().name} maxLength={64} editable save={(name) => change({ name })} />
             <Fact label="Kind">{label(KINDS, shown().kind)}</Fact>
-            <Show when={shown().url}>{(url) => <EditableFact label="Address" type="url" value={url()} editable save={(url) => change({ url })} />}</Show>
-            <Show when={shown().email}>{(email) => <EditableFact label="E-mail" type="email" value={email()} editable={!props.owner.own} save={(email) => change({ email })} />}</Show>
-            <Show when={props.owner.own}><Fact label="Projects">{shown().project ? <A href={`/console/projects/${shown().project ?? ""}`}>one</A> : "all of your organizations"}</Fact></Show>
+            <Show when={shown().url}>
+              {(url) => (
+                <EditableFact label="Address" type="url" value={url()} editable save={(url) => change({ url })} />
+              )}
+            </Show>
+            <Show when={shown().email}>
+              {(email) => (
+                <EditableFact
+                  label="E-mail"
+                  type="email"
+                  value={email()}
+                  editable={!props.owner.own}
+                  save={(email) => change({ email })}
+                />
+              )}
+            </Show>
+            <Show when={props.owner.own}>
+              <Fact label="Projects">
+                {shown().project ? (
+                  <A href={`/console/projects/${shown().project ?? ""}`}>one</A>
+                ) : (
+                  "all of your organizations"
+                )}
+              </Fact>
+            </Show>
             <Choice label="Tell of" value={shown().event} options={EVENTS} pick={(event) => pick({ event })} />
             <Choice label="How often" value={shown().digest} options={DIGESTS} pick={(digest) => pick({ digest })} />
-            <EditableFact label="Silent (UTC)" value={hours(shown().quiet)} optional maxLength={13} editable save={(text) => change({ quiet: quiet(...split(text)) })}>
+            <EditableFact
+              label="Silent (UTC)"
+              value={hours(shown().quiet)}
+              optional
+              maxLength={13}
+              editable
+              save={(text) => change({ quiet: quiet(...split(text)) })}
+            >
               {shown().quiet ? hours(shown().quiet) : <span class="muted">never</span>}
             </EditableFact>
-            <Fact label="UUID" copy={shown().uuid}><span class="mono">{shown().uuid}</span></Fact>
+            <Fact label="UUID" copy={shown().uuid}>
+              <span class="mono">{shown().uuid}</span>
+            </Fact>
           </Facts>
           <section class="stack tight" aria-labelledby="log">
             <h2 id="log">Deliveries</h2>
             <Log owner={props.owner} notice={shown()} />
           </section>
-          <Confirm open={deleting()} title="Delete the notice?" action="Delete" onConfirm={remove} onClose={() => setDeleting(false)}>
-            <p><strong class="break">{shown().name}</strong> tells nothing any more, not even what waits. Its log goes with it.</p>
+          <Confirm
+            open={deleting()}
+            title="Delete the notice?"
+            action="Delete"
+            onConfirm={remove}
+            onClose={() => setDeleting(false)}
+          >
+            <p>
+              <strong class="break">{shown().name}</strong> tells nothing any more, not even what waits. Its log goes
+              with it.
+            </p>
           </Confirm>
         </Page>
       )}
@@ -237,7 +405,12 @@ function View(props: { owner: Owner }): JSX.Element {
   );
 }
 
-const TONES: Readonly<Record<JsonDelivery["status"], Tone>> = { waiting: "warn", delivered: "good", failed: "alert", dropped: "neutral" };
+const TONES: Readonly<Record<JsonDelivery["status"], Tone>> = {
+  waiting: "warn",
+  delivered: "good",
+  failed: "alert",
+  dropped: "neutral",
+};
 const STATUSES = [
   { value: "", label: "All" },
   { value: "waiting", label: "Waiting" },
@@ -264,30 +437,66 @@ function Log(props: { owner: Owner; notice: JsonNotice }): JSX.Element {
       again={props.notice.modified}
       changing={(rows) => rows.some((row) => row.status === "waiting")}
       columns={[
-        { title: "Report", cell: (row) => <Show when={row.report} fallback={<span class="muted">deleted</span>}>{(report) => <A href={`/console/projects/${row.project}/reports/${report()}`}><Time at={row.created} /></A>}</Show> },
+        {
+          title: "Report",
+          cell: (row) => (
+            <Show when={row.report} fallback={<span class="muted">deleted</span>}>
+              {(report) => (
+                <A href={`/console/projects/${row.project}/reports/${report()}`}>
+                  <Time at={row.created} />
+                </A>
+              )}
+            </Show>
+          ),
+        },
         { title: "Status", cell: (row) => <Badge tone={TONES[row.status]}>{row.status}</Badge> },
         { title: "Attempts", wide: true, end: true, cell: (row) => <span class="number">{row.attempts}</span> },
         { title: "What went wrong", wide: true, cell: (row) => <span class="muted break">{row.error ?? ""}</span> },
       ]}
-      rowActions={(row, rows) => <Show when={row.status !== "waiting" && !props.notice.archived}><Button onClick={() => void repeat(row, rows.refresh)}>Tell again</Button></Show>}
-      empty={<Empty title="Nothing was told yet">Each report that raises alerts is listed here for thirty days, with what became of it.</Empty>}
+      rowActions={(row, rows) => (
+        <Show when={row.status !== "waiting" && !props.notice.archived}>
+          <Button onClick={() => void repeat(row, rows.refresh)}>Tell again</Button>
+        </Show>
+      )}
+      empty={
+        <Empty title="Nothing was told yet">
+          Each report that raises alerts is listed here for thirty days, with what became of it.
+        </Empty>
+      }
     />
   );
 }
 
 /** A fact that is one of a few. */
-function Choice<T extends string>(props: { label: string; value: T; options: readonly { value: T; label: string }[]; pick: (value: T) => unknown }): JSX.Element {
+function Choice<T extends string>(props: {
+  label: string;
+  value: T;
+  options: readonly { value: T; label: string }[];
+  pick: (value: T) => unknown;
+}): JSX.Element {
   return (
     <Fact label={props.label}>
       <select aria-label={props.label} onChange={(event) => props.pick(event.currentTarget.value as T)}>
-        <For each={props.options}>{(option) => <option value={option.value} selected={option.value === props.value}>{option.label}</option>}</For>
+        <For each={props.options}>
+          {(option) => (
+            <option value={option.value} selected={option.value === props.value}>
+              {option.label}
+            </option>
+          )}
+        </For>
       </select>
     </Fact>
   );
 }
 
 function fresh(kind: NoticeKind, { name = "", url, email, project, event, digest, from, to }: Values): JsonNewNotice {
-  const body: JsonNewNotice = { name, kind, event: event as NoticeEvent, digest: digest as Digest, quiet: quiet(from, to) };
+  const body: JsonNewNotice = {
+    name,
+    kind,
+    event: event as NoticeEvent,
+    digest: digest as Digest,
+    quiet: quiet(from, to),
+  };
   if (url) body.url = url;
   if (email) body.email = email;
   if (project) body.project = project;

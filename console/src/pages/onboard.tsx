@@ -27,17 +27,37 @@ export function Onboard(): JSX.Element {
     () => (slug() ? { project: slug() ?? "" } : undefined),
     (path, signal) => call("get", "/v0/projects/{project}", { path, signal }),
   );
-  const place = () => Math.max(STEPS.findIndex(({ step }) => step === params.step), 0);
+  const place = () =>
+    Math.max(
+      STEPS.findIndex(({ step }) => step === params.step),
+      0,
+    );
   return (
     <Page title="First steps" narrow>
       <ol class="steps" aria-label="Steps">
-        <For each={STEPS}>{(step, number) => <li aria-current={number() === place() ? "step" : undefined} classList={{ done: number() < place() }}>{step.label}</li>}</For>
+        <For each={STEPS}>
+          {(step, number) => (
+            <li aria-current={number() === place() ? "step" : undefined} classList={{ done: number() < place() }}>
+              {step.label}
+            </li>
+          )}
+        </For>
       </ol>
       <Show when={project.error()}>{(error) => <Failure error={error()} retry={project.refresh} />}</Show>
       <Switch>
-        <Match when={place() === 0 || !slug()}><NewProject /></Match>
-        <Match when={project()}>{(project) => <Show when={place() === 1} fallback={<FirstReport project={project()} />}><NewKey project={project()} /></Show>}</Match>
-        <Match when={!project.error()}><Skeleton lines={6} /></Match>
+        <Match when={place() === 0 || !slug()}>
+          <NewProject />
+        </Match>
+        <Match when={project()}>
+          {(project) => (
+            <Show when={place() === 1} fallback={<FirstReport project={project()} />}>
+              <NewKey project={project()} />
+            </Show>
+          )}
+        </Match>
+        <Match when={!project.error()}>
+          <Skeleton lines={6} />
+        </Match>
       </Switch>
     </Page>
   );
@@ -45,9 +65,19 @@ export function Onboard(): JSX.Element {
 
 function NewProject(): JSX.Element {
   const navigate = useNavigate();
-  const organizations = load(() => ({}), (_, signal) => list("/v0/organizations", { query: { per_page: 255 }, signal }));
+  const organizations = load(
+    () => ({}),
+    (_, signal) => list("/v0/organizations", { query: { per_page: 255 }, signal }),
+  );
   return (
-    <Show when={organizations()} fallback={<Show when={organizations.error()} fallback={<Skeleton lines={6} />}>{(error) => <Failure error={error()} retry={organizations.refresh} />}</Show>}>
+    <Show
+      when={organizations()}
+      fallback={
+        <Show when={organizations.error()} fallback={<Skeleton lines={6} />}>
+          {(error) => <Failure error={error()} retry={organizations.refresh} />}
+        </Show>
+      }
+    >
       {(organizations) => (
         <>
           <p>
@@ -57,17 +87,48 @@ function NewProject(): JSX.Element {
           <Form
             action="Create the project"
             onSubmit={async ({ name = "", url, visibility, organization = "" }) => {
-              const body = { name, url: url ?? null, visibility: visibility === "private" ? "private" : "public" } as const;
-              const made = await call("post", "/v0/organizations/{organization}/projects", { path: { organization }, body });
+              const body = {
+                name,
+                url: url ?? null,
+                visibility: visibility === "private" ? "private" : "public",
+              } as const;
+              const made = await call("post", "/v0/organizations/{organization}/projects", {
+                path: { organization },
+                body,
+              });
               rememberProject(made.slug);
               navigate(`/console/onboard/key?project=${made.slug}`);
             }}
           >
-            <TextField name="name" label="Name" required maxLength={64} autofocus value={`${user()?.name ?? "My"}'s project`} />
+            <TextField
+              name="name"
+              label="Name"
+              required
+              maxLength={64}
+              autofocus
+              value={`${user()?.name ?? "My"}'s project`}
+            />
             <TextField name="url" label="Address of its code or home page" type="url" placeholder="https://" />
-            <SelectField name="visibility" label="Who can see it" required value="public" options={[{ value: "public", label: "Everybody can read it" }, { value: "private", label: "Only its members" }]} />
-            <Show when={organizations().rows.length > 1} fallback={<input type="hidden" name="organization" value={organizations().rows[0]?.slug ?? ""} />}>
-              <SelectField name="organization" label="Organization" required options={organizations().rows.map(({ slug, name }) => ({ value: slug, label: name }))} />
+            <SelectField
+              name="visibility"
+              label="Who can see it"
+              required
+              value="public"
+              options={[
+                { value: "public", label: "Everybody can read it" },
+                { value: "private", label: "Only its members" },
+              ]}
+            />
+            <Show
+              when={organizations().rows.length > 1}
+              fallback={<input type="hidden" name="organization" value={organizations().rows[0]?.slug ?? ""} />}
+            >
+              <SelectField
+                name="organization"
+                label="Organization"
+                required
+                options={organizations().rows.map(({ slug, name }) => ({ value: slug, label: name }))}
+              />
             </Show>
           </Form>
         </>
@@ -83,7 +144,10 @@ function NewKey(props: { project: JsonProject }): JSX.Element {
   const create = async () => {
     setFailure(undefined);
     try {
-      const made = await call("post", "/v0/projects/{project}/keys", { path: { project: props.project.slug }, body: { name: "First steps" } });
+      const made = await call("post", "/v0/projects/{project}/keys", {
+        path: { project: props.project.slug },
+        body: { name: "First steps" },
+      });
       setKey({ project: props.project.slug, key: made.key });
       navigate(next());
     } catch (error) {
@@ -92,10 +156,15 @@ function NewKey(props: { project: JsonProject }): JSX.Element {
   };
   return (
     <>
-      <p>With a key of the project, a machine sends reports to <strong>{props.project.name}</strong> and can do nothing else. It is shown only once.</p>
+      <p>
+        With a key of the project, a machine sends reports to <strong>{props.project.name}</strong> and can do nothing
+        else. It is shown only once.
+      </p>
       <Show when={failure()}>{(error) => <Failure error={error()} />}</Show>
       <div class="row">
-        <Button kind="primary" onClick={create}>Create a key</Button>
+        <Button kind="primary" onClick={create}>
+          Create a key
+        </Button>
         <LinkButton href={next()}>I have one</LinkButton>
       </div>
     </>
@@ -109,7 +178,8 @@ function FirstReport(props: { project: JsonProject }): JSX.Element {
   const slug = () => props.project.slug;
   const variables = () => `export TIDEMARK_HOST=${host}\nexport TIDEMARK_API_KEY=${shown()}`;
   const cli = () => `${variables()}\ntidemark run --project ${slug()} "cargo bench"`;
-  const ci = () => `# .github/workflows/bench.yml; the key is a secret of the repository\n- run: tidemark run --project ${slug()} --error-on-alert "cargo bench"\n  env:\n    TIDEMARK_HOST: ${host}\n    TIDEMARK_API_KEY: \${{ secrets.TIDEMARK_API_KEY }}`;
+  const ci = () =>
+    `# .github/workflows/bench.yml; the key is a secret of the repository\n- run: tidemark run --project ${slug()} --error-on-alert "cargo bench"\n  env:\n    TIDEMARK_HOST: ${host}\n    TIDEMARK_API_KEY: \${{ secrets.TIDEMARK_API_KEY }}`;
   const curl = () => {
     const results = JSON.stringify(JSON.stringify({ parse: { latency: { value: 1234.5 } } }));
     const now = new Date().toISOString();
@@ -127,13 +197,17 @@ function FirstReport(props: { project: JsonProject }): JSX.Element {
       </Show>
       <h2>From your machine</h2>
       <Code label="commands for the shell" text={cli()} />
-      <p class="muted small">Any command that prints results of a known tool will do instead of <code>cargo bench</code>.</p>
+      <p class="muted small">
+        Any command that prints results of a known tool will do instead of <code>cargo bench</code>.
+      </p>
       <h2>From CI</h2>
       <Code label="a step for CI" text={ci()} />
       <h2>With nothing but curl</h2>
       <Code label="a request" text={curl()} />
       <div class="row">
-        <LinkButton href={`/console/projects/${slug()}/plots`} primary>Go to the project</LinkButton>
+        <LinkButton href={`/console/projects/${slug()}/plots`} primary>
+          Go to the project
+        </LinkButton>
         <A href="/console/api">API reference</A>
       </div>
     </>

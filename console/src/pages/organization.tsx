@@ -24,26 +24,68 @@ const BASE = "/console/organizations";
 export function List(): JSX.Element {
   const [all, setAll] = createSignal(false);
   return (
-    <Page title="Organizations" actions={<LinkButton href={`${BASE}/add`} icon="plus" primary>Add an organization</LinkButton>}>
+    <Page
+      title="Organizations"
+      actions={
+        <LinkButton href={`${BASE}/add`} icon="plus" primary>
+          Add an organization
+        </LinkButton>
+      }
+    >
       <Show when={user()?.admin}>
-        <label class="check"><input type="checkbox" checked={all()} onChange={(event) => setAll(event.currentTarget.checked)} /> <span>Show all organizations of the server</span></label>
+        <label class="check">
+          <input type="checkbox" checked={all()} onChange={(event) => setAll(event.currentTarget.checked)} />{" "}
+          <span>Show all organizations of the server</span>
+        </label>
       </Show>
-      <Show when={all() ? "all" : "own"} keyed>{(shown) => <Rows<JsonOrganization>
-        noun="organization"
-        search
-        load={(query, signal) => list("/v0/organizations", { query: { ...query, sort: "name", ...(shown === "all" ? { all: true } : {}) }, signal })}
-        href={(organization) => `${BASE}/${organization.slug}/projects`}
-        columns={[
-          { title: "Name", sort: "name", cell: (organization) => organization.name },
-          { title: "State", cell: (organization) => <Show when={!organization.claimed}><Badge tone="warn">unclaimed</Badge></Show> },
-          { title: "Created", wide: true, end: true, cell: (organization) => <span class="muted"><Time at={organization.created} /></span> },
-        ]}
-        empty={
-          <Empty title="You belong to no organization" action={<LinkButton href={`${BASE}/add`} primary>Add an organization</LinkButton>}>
-            Projects belong to an organization. Make one, or ask a leader of another to invite you.
-          </Empty>
-        }
-      />}</Show>
+      <Show when={all() ? "all" : "own"} keyed>
+        {(shown) => (
+          <Rows<JsonOrganization>
+            noun="organization"
+            search
+            load={(query, signal) =>
+              list("/v0/organizations", {
+                query: { ...query, sort: "name", ...(shown === "all" ? { all: true } : {}) },
+                signal,
+              })
+            }
+            href={(organization) => `${BASE}/${organization.slug}/projects`}
+            columns={[
+              { title: "Name", sort: "name", cell: (organization) => organization.name },
+              {
+                title: "State",
+                cell: (organization) => (
+                  <Show when={!organization.claimed}>
+                    <Badge tone="warn">unclaimed</Badge>
+                  </Show>
+                ),
+              },
+              {
+                title: "Created",
+                wide: true,
+                end: true,
+                cell: (organization) => (
+                  <span class="muted">
+                    <Time at={organization.created} />
+                  </span>
+                ),
+              },
+            ]}
+            empty={
+              <Empty
+                title="You belong to no organization"
+                action={
+                  <LinkButton href={`${BASE}/add`} primary>
+                    Add an organization
+                  </LinkButton>
+                }
+              >
+                Projects belong to an organization. Make one, or ask a leader of another to invite you.
+              </Empty>
+            }
+          />
+        )}
+      </Show>
     </Page>
   );
 }
@@ -61,8 +103,20 @@ export function Add(): JSX.Element {
           navigate(`${BASE}/${made.slug}/projects`);
         }}
       >
-        <TextField name="name" label="Name" required maxLength={64} autofocus hint="Of a company, a team or an open-source project." />
-        <TextField name="slug" label="Slug" maxLength={64} hint="What stands in addresses; made from the name when left empty." />
+        <TextField
+          name="name"
+          label="Name"
+          required
+          maxLength={64}
+          autofocus
+          hint="Of a company, a team or an open-source project."
+        />
+        <TextField
+          name="slug"
+          label="Slug"
+          maxLength={64}
+          hint="What stands in addresses; made from the name when left empty."
+        />
       </Form>
     </Page>
   );
@@ -70,7 +124,10 @@ export function Add(): JSX.Element {
 
 /** The way back from a page of an organization. */
 export function organizationCrumbs(slug: string, name: string | undefined): Crumb[] {
-  return [{ href: BASE, label: "Organizations" }, { href: `${BASE}/${slug}/projects`, label: name ?? slug }];
+  return [
+    { href: BASE, label: "Organizations" },
+    { href: `${BASE}/${slug}/projects`, label: name ?? slug },
+  ];
 }
 
 export function Settings(): JSX.Element {
@@ -81,12 +138,19 @@ export function Settings(): JSX.Element {
   const [deleting, setDeleting] = createSignal<"soft" | "hard">();
   const path = () => ({ organization: params.organization });
   const change = async (body: { name?: string; slug?: string }) => {
-    const changed = await organization.optimistic((old) => ({ ...old, ...body }), () => call("patch", "/v0/organizations/{organization}", { path: path(), body }));
+    const changed = await organization.optimistic(
+      (old) => ({ ...old, ...body }),
+      () => call("patch", "/v0/organizations/{organization}", { path: path(), body }),
+    );
     organization.set(changed);
-    if (changed.slug !== params.organization) navigate(`${BASE}/${changed.slug}/settings`, { replace: true, scroll: false });
+    if (changed.slug !== params.organization)
+      navigate(`${BASE}/${changed.slug}/settings`, { replace: true, scroll: false });
   };
   const remove = async () => {
-    await call("delete", "/v0/organizations/{organization}", { path: path(), ...(deleting() === "hard" ? { query: { hard: true } } : {}) });
+    await call("delete", "/v0/organizations/{organization}", {
+      path: path(),
+      ...(deleting() === "hard" ? { query: { hard: true } } : {}),
+    });
     toast("The organization was deleted.");
     navigate(BASE);
   };
@@ -96,26 +160,70 @@ export function Settings(): JSX.Element {
         {(shown) => (
           <>
             <Record>
-              <EditableFact label="Name" value={shown().name} maxLength={64} editable={may("edit")} save={(name) => change({ name })} />
-              <EditableFact label="Slug" value={shown().slug} maxLength={64} editable={may("edit")} save={(slug) => change({ slug })} />
-              <Fact label="UUID" copy={shown().uuid}><span class="mono">{shown().uuid}</span></Fact>
-              <Fact label="Created"><Time at={shown().created} /></Fact>
-              <Fact label="Changed"><Time at={shown().modified} /></Fact>
-              <Fact label="Claimed"><Show when={shown().claimed} fallback="by nobody yet">{(at) => <Time at={at()} />}</Show></Fact>
+              <EditableFact
+                label="Name"
+                value={shown().name}
+                maxLength={64}
+                editable={may("edit")}
+                save={(name) => change({ name })}
+              />
+              <EditableFact
+                label="Slug"
+                value={shown().slug}
+                maxLength={64}
+                editable={may("edit")}
+                save={(slug) => change({ slug })}
+              />
+              <Fact label="UUID" copy={shown().uuid}>
+                <span class="mono">{shown().uuid}</span>
+              </Fact>
+              <Fact label="Created">
+                <Time at={shown().created} />
+              </Fact>
+              <Fact label="Changed">
+                <Time at={shown().modified} />
+              </Fact>
+              <Fact label="Claimed">
+                <Show when={shown().claimed} fallback="by nobody yet">
+                  {(at) => <Time at={at()} />}
+                </Show>
+              </Fact>
             </Record>
             <Domains of={shown()} changed={organization.refresh} />
             <Show when={may("delete") || user()?.admin}>
               <section class="card danger-zone" aria-labelledby="danger">
                 <h2 id="danger">Delete the organization</h2>
-                <p class="muted">Its projects, reports and keys go with it. It is hidden from everybody at once; its data stay in the database until an administrator removes them for good.</p>
+                <p class="muted">
+                  Its projects, reports and keys go with it. It is hidden from everybody at once; its data stay in the
+                  database until an administrator removes them for good.
+                </p>
                 <div class="row">
-                  <Show when={may("delete")}><Button kind="danger" onClick={() => setDeleting("soft")}>Delete</Button></Show>
-                  <Show when={user()?.admin}><Button kind="danger" onClick={() => setDeleting("hard")}>Remove for good</Button></Show>
+                  <Show when={may("delete")}>
+                    <Button kind="danger" onClick={() => setDeleting("soft")}>
+                      Delete
+                    </Button>
+                  </Show>
+                  <Show when={user()?.admin}>
+                    <Button kind="danger" onClick={() => setDeleting("hard")}>
+                      Remove for good
+                    </Button>
+                  </Show>
                 </div>
               </section>
             </Show>
-            <Confirm open={deleting() !== undefined} title={deleting() === "hard" ? "Remove it for good?" : "Delete the organization?"} action={deleting() === "hard" ? "Remove for good" : "Delete"} type={shown().slug} onConfirm={remove} onClose={() => setDeleting(undefined)}>
-              <p><strong class="break">{shown().name}</strong> and all of its projects will be {deleting() === "hard" ? "erased from the database" : "gone for everybody"}. The console cannot bring them back.</p>
+            <Confirm
+              open={deleting() !== undefined}
+              title={deleting() === "hard" ? "Remove it for good?" : "Delete the organization?"}
+              action={deleting() === "hard" ? "Remove for good" : "Delete"}
+              type={shown().slug}
+              onConfirm={remove}
+              onClose={() => setDeleting(undefined)}
+            >
+              <p>
+                <strong class="break">{shown().name}</strong> and all of its projects will be{" "}
+                {deleting() === "hard" ? "erased from the database" : "gone for everybody"}. The console cannot bring
+                them back.
+              </p>
             </Confirm>
           </>
         )}
@@ -145,8 +253,15 @@ function Domains(props: { of: JsonOrganization; changed: () => unknown }): JSX.E
           <For each={props.of.sso}>
             {(sso) => (
               <li>
-                <span class="grow"><span class="strong break">{sso.domain}</span> <span class="small muted">since <Time at={sso.created} /></span></span>
-                <Show when={user()?.admin}><Button onClick={() => remove(sso)}>Remove</Button></Show>
+                <span class="grow">
+                  <span class="strong break">{sso.domain}</span>{" "}
+                  <span class="small muted">
+                    since <Time at={sso.created} />
+                  </span>
+                </span>
+                <Show when={user()?.admin}>
+                  <Button onClick={() => remove(sso)}>Remove</Button>
+                </Show>
               </li>
             )}
           </For>
@@ -155,12 +270,21 @@ function Domains(props: { of: JsonOrganization; changed: () => unknown }): JSX.E
           <Form
             action="Add the domain"
             onSubmit={async ({ domain = "" }) => {
-              const added = await call("post", "/v0/organizations/{organization}/sso", { path: path(), body: { domain } });
+              const added = await call("post", "/v0/organizations/{organization}/sso", {
+                path: path(),
+                body: { domain },
+              });
               toast(`People of ${added.domain} join by themselves now.`);
               await props.changed();
             }}
           >
-            <TextField name="domain" label="Domain" required placeholder="example.org" hint="The part of their addresses after the @." />
+            <TextField
+              name="domain"
+              label="Domain"
+              required
+              placeholder="example.org"
+              hint="The part of their addresses after the @."
+            />
           </Form>
         </Show>
       </section>
@@ -169,7 +293,11 @@ function Domains(props: { of: JsonOrganization; changed: () => unknown }): JSX.E
 }
 
 const KINDS: Readonly<Record<JsonUsage["kind"], string>> = {
-  cloud_free: "Free", cloud_metered: "Metered", cloud_self_hosted_licensed: "Licensed, on a server of one's own", self_hosted_free: "A server of your own", self_hosted_licensed: "A server of your own, licensed",
+  cloud_free: "Free",
+  cloud_metered: "Metered",
+  cloud_self_hosted_licensed: "Licensed, on a server of one's own",
+  self_hosted_free: "A server of your own",
+  self_hosted_licensed: "A server of your own, licensed",
 };
 
 export function Usage(): JSX.Element {
@@ -182,10 +310,19 @@ export function Usage(): JSX.Element {
   return (
     <Page title="Usage" crumbs={organizationCrumbs(params.organization, organization()?.name)}>
       <Show when={usage.error()}>{(error) => <Failure error={error()} retry={usage.refresh} />}</Show>
-      <Show when={usage()} fallback={<Show when={!usage.error()}><Skeleton lines={6} /></Show>}>
+      <Show
+        when={usage()}
+        fallback={
+          <Show when={!usage.error()}>
+            <Skeleton lines={6} />
+          </Show>
+        }
+      >
         {(usage) => (
           <>
-            <p class="muted">From {day(usage().start_time)} to {day(usage().end_time)}.</p>
+            <p class="muted">
+              From {day(usage().start_time)} to {day(usage().end_time)}.
+            </p>
             <dl class="tiles">
               <Tile label="Metrics received" value={usage().metrics} about="values that reports brought" />
               <Tile label="Active series" value={usage().active_series} about="different ones among them" />
@@ -193,13 +330,26 @@ export function Usage(): JSX.Element {
             </dl>
             <Record>
               <Fact label="Terms">{KINDS[usage().kind]}</Fact>
-              <Show when={usage().license}>{(license) => <Fact label="License">{count(license().entitlements)} metrics, until {day(license().expiration)}</Fact>}</Show>
+              <Show when={usage().license}>
+                {(license) => (
+                  <Fact label="License">
+                    {count(license().entitlements)} metrics, until {day(license().expiration)}
+                  </Fact>
+                )}
+              </Show>
             </Record>
             <Show
               when={usage().kind.startsWith("cloud")}
-              fallback={<Notice tone="neutral">There are no quotas: this server takes as much as its disk holds. What a single request may bring is limited by the administrator.</Notice>}
+              fallback={
+                <Notice tone="neutral">
+                  There are no quotas: this server takes as much as its disk holds. What a single request may bring is
+                  limited by the administrator.
+                </Notice>
+              }
             >
-              <div class="row"><LinkButton href={`${BASE}/${params.organization}/billing`}>Plan and payment</LinkButton></div>
+              <div class="row">
+                <LinkButton href={`${BASE}/${params.organization}/billing`}>Plan and payment</LinkButton>
+              </div>
             </Show>
           </>
         )}
@@ -211,7 +361,11 @@ export function Usage(): JSX.Element {
 function Tile(props: { label: string; value: number | null | undefined; about: string }): JSX.Element {
   return (
     <Show when={props.value !== null && props.value !== undefined}>
-      <div><dt>{props.label}</dt><dd class="number">{count(props.value ?? 0)}</dd><dd class="small muted">{props.about}</dd></div>
+      <div>
+        <dt>{props.label}</dt>
+        <dd class="number">{count(props.value ?? 0)}</dd>
+        <dd class="small muted">{props.about}</dd>
+      </div>
     </Show>
   );
 }
@@ -222,7 +376,15 @@ export function Audit(): JSX.Element {
   return (
     <Page title="Audit" crumbs={organizationCrumbs(params.organization, organization()?.name)}>
       <p class="muted">Who changed what in this organization and its projects.</p>
-      <Entries load={({ page, per_page }, signal) => list("/v0/organizations/{organization}/audit", { path: { organization: params.organization }, query: { page, per_page }, signal })} />
+      <Entries
+        load={({ page, per_page }, signal) =>
+          list("/v0/organizations/{organization}/audit", {
+            path: { organization: params.organization },
+            query: { page, per_page },
+            signal,
+          })
+        }
+      />
     </Page>
   );
 }

@@ -11,7 +11,17 @@ import { csv, png, save } from "../plot/export";
 import { fetchSeries } from "../plot/fetch";
 import { labels, linesOf } from "../plot/lines";
 import { PinDialog } from "../plot/Pin";
-import { changes, isComplete, lacking, MOST_LINES, ofPlot, parse, permutations, pictured, type PerfQuery } from "../plot/query";
+import {
+  changes,
+  isComplete,
+  lacking,
+  MOST_LINES,
+  ofPlot,
+  parse,
+  permutations,
+  pictured,
+  type PerfQuery,
+} from "../plot/query";
 import { ShareDialog } from "../plot/Share";
 import { Tools } from "../plot/Tools";
 import { useProject } from "../project";
@@ -29,7 +39,9 @@ export function Perf(): JSX.Element {
   const project = useProject();
   const [params, setParams] = useSearchParams();
   // By its content: what else is in the address, such as a search beside the plot, changes nothing in it.
-  const query = createMemo(() => parse(params), undefined, { equals: (one, other) => JSON.stringify(one) === JSON.stringify(other) });
+  const query = createMemo(() => parse(params), undefined, {
+    equals: (one, other) => JSON.stringify(one) === JSON.stringify(other),
+  });
   const change = (part: Partial<PerfQuery>) => setParams(changes(part), { replace: true, scroll: false });
   const path = () => ({ project: project.slug() });
 
@@ -47,12 +59,18 @@ export function Perf(): JSX.Element {
     () => !isComplete(query()) && !query().clear && !query().plot && path(),
     async (path, signal) => {
       const [first] = (await list("/v0/projects/{project}/reports", { path, query: { per_page: 1 }, signal })).rows;
-      return first ? await call("get", "/v0/projects/{project}/reports/{report}", { path: { ...path, report: first.uuid }, signal }) : null;
+      return first
+        ? await call("get", "/v0/projects/{project}/reports/{report}", {
+            path: { ...path, report: first.uuid },
+            signal,
+          })
+        : null;
     },
   );
   createEffect(
     on(newest, (report) => {
-      if (report && !query().clear && !query().plot && !isComplete(query())) change({ ...lacking(query(), report), tab: query().tab });
+      if (report && !query().clear && !query().plot && !isComplete(query()))
+        change({ ...lacking(query(), report), tab: query().tab });
     }),
   );
 
@@ -66,11 +84,30 @@ export function Perf(): JSX.Element {
   const marked = load(
     () => {
       const asked = wanted();
-      return asked && permutations(asked) <= MOST_MARKED && { ...path(), branches: asked.branches, testbeds: asked.testbeds, benchmarks: asked.benchmarks, measures: asked.measures };
+      return (
+        asked &&
+        permutations(asked) <= MOST_MARKED && {
+          ...path(),
+          branches: asked.branches,
+          testbeds: asked.testbeds,
+          benchmarks: asked.benchmarks,
+          measures: asked.measures,
+        }
+      );
     },
     async ({ project, ...chosen }, signal) => {
-      const each = chosen.branches.flatMap((branch) => chosen.testbeds.flatMap((testbed) => chosen.benchmarks.flatMap((benchmark) => chosen.measures.map((measure) => ({ branch, testbed, benchmark, measure })))));
-      const found = await Promise.all(each.map((query) => list("/v0/projects/{project}/changes", { path: { project }, query: { ...query, per_page: 255 }, signal })));
+      const each = chosen.branches.flatMap((branch) =>
+        chosen.testbeds.flatMap((testbed) =>
+          chosen.benchmarks.flatMap((benchmark) =>
+            chosen.measures.map((measure) => ({ branch, testbed, benchmark, measure })),
+          ),
+        ),
+      );
+      const found = await Promise.all(
+        each.map((query) =>
+          list("/v0/projects/{project}/changes", { path: { project }, query: { ...query, per_page: 255 }, signal }),
+        ),
+      );
       return found.flatMap(({ rows }) => rows).filter(({ status }) => status !== "false_alarm");
     },
   );
@@ -88,8 +125,17 @@ export function Perf(): JSX.Element {
     save(file("png"), await png(canvas, name(), labels(shownSeries()).shared.join(" · "), lines));
   };
   const saveSvg = async () => {
-    const [start_time, end_time] = query().x_axis === "date_time" && query().zoom ? (query().zoom ?? []) : [query().start_time, query().end_time];
-    const address = url("/v0/projects/{project}/perf/img", { path: path(), query: { ...pictured({ ...query(), start_time, end_time }), title: name(), format: "svg", theme: isDark() ? "dark" : "light" } });
+    const [start_time, end_time] =
+      query().x_axis === "date_time" && query().zoom ? (query().zoom ?? []) : [query().start_time, query().end_time];
+    const address = url("/v0/projects/{project}/perf/img", {
+      path: path(),
+      query: {
+        ...pictured({ ...query(), start_time, end_time }),
+        title: name(),
+        format: "svg",
+        theme: isDark() ? "dark" : "light",
+      },
+    });
     const answer = await fetch(address, { headers: { "x-tidemark-console": "1" } });
     if (!answer.ok) throw new Error(((await answer.json()) as { message: string }).message);
     save(file("svg"), await answer.blob());
@@ -107,16 +153,27 @@ export function Perf(): JSX.Element {
       actions={
         <Show when={wanted()}>
           <Show when={project.may("manage")}>
-            <Button icon="check" onClick={() => setPinning(true)}>{query().plot ? "Update pin" : "Pin"}</Button>
+            <Button icon="check" onClick={() => setPinning(true)}>
+              {query().plot ? "Update pin" : "Pin"}
+            </Button>
           </Show>
-          <Button icon="out" onClick={() => setSharing(true)}>Share</Button>
+          <Button icon="out" onClick={() => setSharing(true)}>
+            Share
+          </Button>
           <Menu
             label="Download"
-            trigger={<>Download <Icon name="down" size={16} /></>}
+            trigger={
+              <>
+                Download <Icon name="down" size={16} />
+              </>
+            }
             items={[
               { label: "Picture (PNG)", run: () => savePng().catch(toastFailure) },
               { label: "Drawing (SVG)", run: () => saveSvg().catch(toastFailure) },
-              { label: "Values (CSV)", run: () => save(file("csv"), new Blob([csv(shownSeries())], { type: "text/csv" })) },
+              {
+                label: "Values (CSV)",
+                run: () => save(file("csv"), new Blob([csv(shownSeries())], { type: "text/csv" })),
+              },
             ]}
           />
         </Show>
@@ -125,23 +182,39 @@ export function Perf(): JSX.Element {
       <Show
         when={!hasNothing()}
         fallback={
-          <Empty title="Nothing has been measured yet" action={<Show when={!project.isPublic}><LinkButton href="/console/onboard/run" primary>Show me how</LinkButton></Show>}>
+          <Empty
+            title="Nothing has been measured yet"
+            action={
+              <Show when={!project.isPublic}>
+                <LinkButton href="/console/onboard/run" primary>
+                  Show me how
+                </LinkButton>
+              </Show>
+            }
+          >
             Plots are made of reports. Send the first one with <code>tidemark run</code>, and it is here.
           </Empty>
         }
       >
-        <Show when={newest.error() ?? plot.error()}>{(error) => <Failure error={error()} retry={() => Promise.all([newest.refresh(), plot.refresh()])} />}</Show>
+        <Show when={newest.error() ?? plot.error()}>
+          {(error) => <Failure error={error()} retry={() => Promise.all([newest.refresh(), plot.refresh()])} />}
+        </Show>
         <div class="perf">
           <section class="perf-plot stack" aria-label="Plot">
             <Tools query={query()} change={change} />
             <Show when={permutations(query()) > MOST_LINES}>
-              <Notice tone="warn">That would be {plural(permutations(query()), "line")}. Only {MOST_LINES} are shown: choose fewer.</Notice>
+              <Notice tone="warn">
+                That would be {plural(permutations(query()), "line")}. Only {MOST_LINES} are shown: choose fewer.
+              </Notice>
             </Show>
             <Show
               when={wanted()}
               fallback={
                 <div class="perf-blank">
-                  <Show when={query().clear || newest() !== undefined || newest.error()} fallback={<Skeleton lines={9} />}>
+                  <Show
+                    when={query().clear || newest() !== undefined || newest.error()}
+                    fallback={<Skeleton lines={9} />}
+                  >
                     <Checklist query={query()} change={change} />
                   </Show>
                 </div>
@@ -170,7 +243,10 @@ export function Perf(): JSX.Element {
           plot={query().plot === plot()?.uuid ? plot() : undefined}
           open={pinning()}
           onClose={() => setPinning(false)}
-          onPinned={(pinned) => { plot.set(pinned); change({ plot: pinned.uuid }); }}
+          onPinned={(pinned) => {
+            plot.set(pinned);
+            change({ plot: pinned.uuid });
+          }}
         />
         <ShareDialog project={project()} query={query()} open={sharing()} onClose={() => setSharing(false)} />
       </Show>
@@ -195,13 +271,20 @@ function Checklist(props: { query: PerfQuery; change: (part: Partial<PerfQuery>)
             <li classList={{ done: props.query[step].length > 0 }}>
               <Icon name={props.query[step].length ? "check" : "right"} />
               <button type="button" class="button quiet" onClick={() => props.change({ tab: step })}>
-                {props.query[step].length ? plural(props.query[step].length, { branches: "branch", testbeds: "testbed", benchmarks: "benchmark", measures: "measure" }[step]) : `Choose ${step}`}
+                {props.query[step].length
+                  ? plural(
+                      props.query[step].length,
+                      { branches: "branch", testbeds: "testbed", benchmarks: "benchmark", measures: "measure" }[step],
+                    )
+                  : `Choose ${step}`}
               </button>
             </li>
           )}
         </For>
       </ul>
-      <button type="button" class="button" onClick={() => props.change({ clear: false })}>Show the newest report instead</button>
+      <button type="button" class="button" onClick={() => props.change({ clear: false })}>
+        Show the newest report instead
+      </button>
     </section>
   );
 }
@@ -213,7 +296,13 @@ function NoData(props: { query: PerfQuery; change: (part: Partial<PerfQuery>) =>
       <h2>No data here</h2>
       <p class="muted">Nothing of what is chosen was measured{isBound() ? " in this time" : " together"}.</p>
       <Show when={isBound()}>
-        <button type="button" class="button" onClick={() => props.change({ start_time: undefined, end_time: undefined, zoom: undefined })}>Show all time</button>
+        <button
+          type="button"
+          class="button"
+          onClick={() => props.change({ start_time: undefined, end_time: undefined, zoom: undefined })}
+        >
+          Show all time
+        </button>
       </Show>
     </>
   );

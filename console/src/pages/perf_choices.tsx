@@ -32,7 +32,10 @@ function useTab(tab: Tab) {
   };
   const number = (name: string, usual: number) => Math.max(Math.floor(Number(text(name) ?? usual)) || usual, 1);
   const set = (part: Record<string, string | undefined>) =>
-    setParams(Object.fromEntries(Object.entries(part).map(([name, value]) => [`${tab}_${name}`, value])), { replace: true, scroll: false });
+    setParams(Object.fromEntries(Object.entries(part).map(([name, value]) => [`${tab}_${name}`, value])), {
+      replace: true,
+      scroll: false,
+    });
   return {
     text,
     words: () => text("search") ?? "",
@@ -43,7 +46,11 @@ function useTab(tab: Tab) {
   };
 }
 
-export function Choices(props: { query: PerfQuery; change: (part: Partial<PerfQuery>) => void; series: readonly Found[] }): JSX.Element {
+export function Choices(props: {
+  query: PerfQuery;
+  change: (part: Partial<PerfQuery>) => void;
+  series: readonly Found[];
+}): JSX.Element {
   const project = useProject();
   const path = () => ({ project: project.slug() });
   const tab = () => TABS.find((tab) => tab === props.query.tab) ?? "benchmarks";
@@ -52,28 +59,54 @@ export function Choices(props: { query: PerfQuery; change: (part: Partial<PerfQu
     createEffect(() => tab() === name && setWanted(true));
     return load(() => wanted() && path(), fetch);
   };
-  const branches = on("branches", (path, signal) => everything((query) => list("/v0/projects/{project}/branches", { path, query: { ...query, sort: "name" }, signal })));
-  const testbeds = on("testbeds", (path, signal) => everything((query) => list("/v0/projects/{project}/testbeds", { path, query: { ...query, sort: "name" }, signal })));
-  const benchmarks = on("benchmarks", (path, signal) => everything((query) => list("/v0/projects/{project}/benchmarks", { path, query: { ...query, sort: "name" }, signal })));
-  const measures = on("measures", (path, signal) => everything((query) => list("/v0/projects/{project}/measures", { path, query: { ...query, sort: "name" }, signal })));
+  const branches = on("branches", (path, signal) =>
+    everything((query) => list("/v0/projects/{project}/branches", { path, query: { ...query, sort: "name" }, signal })),
+  );
+  const testbeds = on("testbeds", (path, signal) =>
+    everything((query) => list("/v0/projects/{project}/testbeds", { path, query: { ...query, sort: "name" }, signal })),
+  );
+  const benchmarks = on("benchmarks", (path, signal) =>
+    everything((query) =>
+      list("/v0/projects/{project}/benchmarks", { path, query: { ...query, sort: "name" }, signal }),
+    ),
+  );
+  const measures = on("measures", (path, signal) =>
+    everything((query) => list("/v0/projects/{project}/measures", { path, query: { ...query, sort: "name" }, signal })),
+  );
   const error = () => [branches, testbeds, benchmarks, measures].find((each) => each.error())?.error();
   // What is archived is in no list, but can be shown.
-  const with_ = <T extends { uuid: string; name: string }>(all: readonly T[] | undefined, shown: readonly T[]): readonly T[] | undefined => {
+  const with_ = <T extends { uuid: string; name: string }>(
+    all: readonly T[] | undefined,
+    shown: readonly T[],
+  ): readonly T[] | undefined => {
     if (!all) return undefined;
     const listed = new Set(all.map(({ uuid }) => uuid));
     const more = new Map(shown.filter(({ uuid }) => !listed.has(uuid)).map((item) => [item.uuid, item]));
     return more.size ? [...more.values(), ...all] : all;
   };
   /** Keeps the heads beside their branches. */
-  const pairs = (chosen: readonly string[], names: readonly string[], others: readonly string[]) => chosen.map((uuid) => others[names.indexOf(uuid)] ?? "");
-  const counts = () => ({ benchmarks: props.query.benchmarks.length, branches: props.query.branches.length, testbeds: props.query.testbeds.length, measures: props.query.measures.length, reports: 0, plots: 0 });
+  const pairs = (chosen: readonly string[], names: readonly string[], others: readonly string[]) =>
+    chosen.map((uuid) => others[names.indexOf(uuid)] ?? "");
+  const counts = () => ({
+    benchmarks: props.query.benchmarks.length,
+    branches: props.query.branches.length,
+    testbeds: props.query.testbeds.length,
+    measures: props.query.measures.length,
+    reports: 0,
+    plots: 0,
+  });
   // What is chosen by hand is not filled up again when the last of a kind goes.
   const choose = (part: Partial<PerfQuery>) => props.change({ ...part, clear: true, hidden: [] });
   const older = (uuid: string) => {
     const head = props.query.heads[props.query.branches.indexOf(uuid)];
     return head ? <Badge tone="warn">an older head</Badge> : undefined;
   };
-  const trees = { benchmarks: useTab("benchmarks"), branches: useTab("branches"), testbeds: useTab("testbeds"), measures: useTab("measures") };
+  const trees = {
+    benchmarks: useTab("benchmarks"),
+    branches: useTab("branches"),
+    testbeds: useTab("testbeds"),
+    measures: useTab("measures"),
+  };
   /** The search of a tree; a page of it is where it begins, as all of it is on one. */
   const tree = (name: keyof typeof trees) => {
     const { words, search, page, perPage } = trees[name];
@@ -84,7 +117,15 @@ export function Choices(props: { query: PerfQuery; change: (part: Partial<PerfQu
       <div class="perf-tabs" role="tablist" aria-label="What to see">
         <For each={TABS}>
           {(name) => (
-            <button type="button" role="tab" id={`tab-${name}`} aria-controls="tab-panel" aria-selected={tab() === name} class="perf-tab" onClick={() => props.change({ tab: name === "benchmarks" ? undefined : name })}>
+            <button
+              type="button"
+              role="tab"
+              id={`tab-${name}`}
+              aria-controls="tab-panel"
+              aria-selected={tab() === name}
+              class="perf-tab"
+              onClick={() => props.change({ tab: name === "benchmarks" ? undefined : name })}
+            >
               {name.replace(/^./, (letter) => letter.toUpperCase())}
               <Show when={counts()[name]}>{(count) => <span class="number muted">{count()}</span>}</Show>
             </button>
@@ -94,26 +135,81 @@ export function Choices(props: { query: PerfQuery; change: (part: Partial<PerfQu
       <div id="tab-panel" role="tabpanel" aria-labelledby={`tab-${tab()}`}>
         <Show when={error()}>{(error) => <Failure error={error()} />}</Show>
         <Show when={tab() === "benchmarks"}>
-          <TreePicker noun="benchmark" {...tree("benchmarks")} items={with_(benchmarks(), props.series.map((series) => series.benchmark))} chosen={props.query.benchmarks} most={MOST_LINES} onChoose={(chosen) => choose({ benchmarks: chosen })} />
+          <TreePicker
+            noun="benchmark"
+            {...tree("benchmarks")}
+            items={with_(
+              benchmarks(),
+              props.series.map((series) => series.benchmark),
+            )}
+            chosen={props.query.benchmarks}
+            most={MOST_LINES}
+            onChoose={(chosen) => choose({ benchmarks: chosen })}
+          />
         </Show>
         <Show when={tab() === "branches"}>
-          <TreePicker noun="branch" {...tree("branches")} items={with_(branches(), props.series.map((series) => series.branch))} chosen={props.query.branches} most={MOST_LINES} detail={(branch) => older(branch.uuid)} onChoose={(chosen) => choose({ branches: chosen, heads: pairs(chosen, props.query.branches, props.query.heads) })} />
+          <TreePicker
+            noun="branch"
+            {...tree("branches")}
+            items={with_(
+              branches(),
+              props.series.map((series) => series.branch),
+            )}
+            chosen={props.query.branches}
+            most={MOST_LINES}
+            detail={(branch) => older(branch.uuid)}
+            onChoose={(chosen) =>
+              choose({ branches: chosen, heads: pairs(chosen, props.query.branches, props.query.heads) })
+            }
+          />
           <Show when={props.query.heads.some(Boolean)}>
-            <Button kind="quiet" onClick={() => props.change({ heads: props.query.branches.map(() => "") })}>Use the current heads</Button>
+            <Button kind="quiet" onClick={() => props.change({ heads: props.query.branches.map(() => "") })}>
+              Use the current heads
+            </Button>
           </Show>
         </Show>
         <Show when={tab() === "testbeds"}>
-          <TreePicker noun="testbed" {...tree("testbeds")} items={with_(testbeds(), props.series.map((series) => series.testbed))} chosen={props.query.testbeds} most={MOST_LINES} detail={(testbed) => testbed.spec?.name} onChoose={(chosen) => choose({ testbeds: chosen, specs: pairs(chosen, props.query.testbeds, props.query.specs) })} />
+          <TreePicker
+            noun="testbed"
+            {...tree("testbeds")}
+            items={with_(
+              testbeds(),
+              props.series.map((series) => series.testbed),
+            )}
+            chosen={props.query.testbeds}
+            most={MOST_LINES}
+            detail={(testbed) => testbed.spec?.name}
+            onChoose={(chosen) =>
+              choose({ testbeds: chosen, specs: pairs(chosen, props.query.testbeds, props.query.specs) })
+            }
+          />
           <Show when={props.query.specs.some(Boolean)}>
-            <Button kind="quiet" onClick={() => props.change({ specs: props.query.testbeds.map(() => "") })}>Show any spec</Button>
+            <Button kind="quiet" onClick={() => props.change({ specs: props.query.testbeds.map(() => "") })}>
+              Show any spec
+            </Button>
           </Show>
         </Show>
         <Show when={tab() === "measures"}>
           <p class="small muted perf-hint">One, or two: the second has the axis at the right.</p>
-          <TreePicker noun="measure" {...tree("measures")} items={with_(measures(), props.series.map((series) => series.measure))} chosen={props.query.measures} most={2} detail={(measure) => measure.units} onChoose={(chosen) => choose({ measures: chosen })} />
+          <TreePicker
+            noun="measure"
+            {...tree("measures")}
+            items={with_(
+              measures(),
+              props.series.map((series) => series.measure),
+            )}
+            chosen={props.query.measures}
+            most={2}
+            detail={(measure) => measure.units}
+            onChoose={(chosen) => choose({ measures: chosen })}
+          />
         </Show>
-        <Show when={tab() === "reports"}><Reports change={props.change} /></Show>
-        <Show when={tab() === "plots"}><Plots query={props.query} change={props.change} /></Show>
+        <Show when={tab() === "reports"}>
+          <Reports change={props.change} />
+        </Show>
+        <Show when={tab() === "plots"}>
+          <Plots query={props.query} change={props.change} />
+        </Show>
       </div>
     </aside>
   );
@@ -124,9 +220,13 @@ function Reports(props: { change: (part: Partial<PerfQuery>) => void }): JSX.Ele
   const project = useProject();
   const tab = useTab("reports");
   const [params, setParams] = useSearchParams<{ report?: string }>();
-  const time = (name: string) => (Number.isFinite(Number(tab.text(name) ?? NaN)) ? { [name]: Number(tab.text(name)) } : {});
+  const time = (name: string) =>
+    Number.isFinite(Number(tab.text(name) ?? NaN)) ? { [name]: Number(tab.text(name)) } : {};
   const reports = load(
-    () => ({ path: { project: project.slug() }, query: { page: tab.page(), per_page: tab.perPage(), ...time("start_time"), ...time("end_time") } }),
+    () => ({
+      path: { project: project.slug() },
+      query: { page: tab.page(), per_page: tab.perPage(), ...time("start_time"), ...time("end_time") },
+    }),
     (request, signal) => list("/v0/projects/{project}/reports", { ...request, signal }),
   );
   // The open one may be on another page.
@@ -134,32 +234,59 @@ function Reports(props: { change: (part: Partial<PerfQuery>) => void }): JSX.Ele
     () => (params.report ? { project: project.slug(), report: params.report } : undefined),
     (path, signal) => call("get", "/v0/projects/{project}/reports/{report}", { path, signal }),
   );
-  const turn = (uuid: string) => setParams({ report: params.report === uuid ? undefined : uuid }, { replace: true, scroll: false });
+  const turn = (uuid: string) =>
+    setParams({ report: params.report === uuid ? undefined : uuid }, { replace: true, scroll: false });
   const show = async (report: JsonReport) => {
-    const whole = await call("get", "/v0/projects/{project}/reports/{report}", { path: { project: project.slug(), report: report.uuid } });
+    const whole = await call("get", "/v0/projects/{project}/reports/{report}", {
+      path: { project: project.slug(), report: report.uuid },
+    });
     props.change({ ...lacking(parse({}), whole), plot: undefined, zoom: undefined, hidden: [], clear: false });
   };
   const rows = () => {
     const listed = reports()?.rows ?? [];
     const elsewhere = open();
-    return elsewhere && elsewhere.uuid === params.report && !listed.some(({ uuid }) => uuid === elsewhere.uuid) ? [elsewhere, ...listed] : listed;
+    return elsewhere && elsewhere.uuid === params.report && !listed.some(({ uuid }) => uuid === elsewhere.uuid)
+      ? [elsewhere, ...listed]
+      : listed;
   };
   return (
     <div class="stack tight">
       <DateRange of="reports_" />
-      <Show when={reports.error() ?? open.error()}>{(error) => <Failure error={error()} retry={reports.refresh} />}</Show>
+      <Show when={reports.error() ?? open.error()}>
+        {(error) => <Failure error={error()} retry={reports.refresh} />}
+      </Show>
       <Show when={reports()} fallback={<Skeleton lines={PER_PAGE} />}>
         <ul class="perf-list">
-          <For each={rows()} fallback={<li class="muted">There is no report{tab.text("start_time") || tab.text("end_time") ? " between these days" : " yet"}.</li>}>
+          <For
+            each={rows()}
+            fallback={
+              <li class="muted">
+                There is no report{tab.text("start_time") || tab.text("end_time") ? " between these days" : " yet"}.
+              </li>
+            }
+          >
             {(report) => (
               <li>
-                <IconButton icon="right" label={`What is in the report of ${report.branch.name}`} expanded={params.report === report.uuid} onClick={() => turn(report.uuid)} />
+                <IconButton
+                  icon="right"
+                  label={`What is in the report of ${report.branch.name}`}
+                  expanded={params.report === report.uuid}
+                  onClick={() => turn(report.uuid)}
+                />
                 <div class="grow">
-                  <A href={project.path("reports", report.uuid)}><Time at={report.start_time} /></A>{" "}
-                  <Show when={report.counts.alerts.active}>{(count) => <Badge tone="alert">{plural(count(), "alert")}</Badge>}</Show>
-                  <div class="small muted ellipsis">{report.branch.name} · {report.testbed.name}</div>
+                  <A href={project.path("reports", report.uuid)}>
+                    <Time at={report.start_time} />
+                  </A>{" "}
+                  <Show when={report.counts.alerts.active}>
+                    {(count) => <Badge tone="alert">{plural(count(), "alert")}</Badge>}
+                  </Show>
+                  <div class="small muted ellipsis">
+                    {report.branch.name} · {report.testbed.name}
+                  </div>
                   <Show when={params.report === report.uuid}>
-                    <div class="small muted"><Version version={report.branch.head.version} /> · {contents(report)}</div>
+                    <div class="small muted">
+                      <Version version={report.branch.head.version} /> · {contents(report)}
+                    </div>
                   </Show>
                 </div>
                 <Button onClick={() => show(report).catch(toastFailure)}>Plot</Button>
@@ -183,8 +310,17 @@ function Pager(props: { tab: ReturnType<typeof useTab>; total: number; before: s
   return (
     <Show when={page() > 1 || props.total > props.tab.perPage()}>
       <div class="row between">
-        <button type="button" class="button" disabled={page() <= 1} onClick={() => props.tab.turn(page() - 1)}>{props.before}</button>
-        <button type="button" class="button" disabled={page() * props.tab.perPage() >= props.total} onClick={() => props.tab.turn(page() + 1)}>{props.after}</button>
+        <button type="button" class="button" disabled={page() <= 1} onClick={() => props.tab.turn(page() - 1)}>
+          {props.before}
+        </button>
+        <button
+          type="button"
+          class="button"
+          disabled={page() * props.tab.perPage() >= props.total}
+          onClick={() => props.tab.turn(page() + 1)}
+        >
+          {props.after}
+        </button>
       </div>
     </Show>
   );
@@ -195,7 +331,10 @@ function Plots(props: { query: PerfQuery; change: (part: Partial<PerfQuery>) => 
   const project = useProject();
   const tab = useTab("plots");
   const plots = load(
-    () => ({ path: { project: project.slug() }, query: { page: tab.page(), per_page: tab.perPage(), ...(tab.words() ? { search: tab.words() } : {}) } }),
+    () => ({
+      path: { project: project.slug() },
+      query: { page: tab.page(), per_page: tab.perPage(), ...(tab.words() ? { search: tab.words() } : {}) },
+    }),
     (request, signal) => list("/v0/projects/{project}/plots", { ...request, signal }),
   );
   const show = (plot: JsonPlot) => props.change({ ...ofPlot(plot, Date.now()), tab: "plots" });
@@ -204,16 +343,38 @@ function Plots(props: { query: PerfQuery; change: (part: Partial<PerfQuery>) => 
       <label class="search">
         <Icon name="search" size={16} />
         <span class="visually-hidden">Search plots</span>
-        <input type="search" placeholder="Search" value={tab.words()} maxLength={1024} onInput={(event) => tab.search(event.currentTarget.value)} />
+        <input
+          type="search"
+          placeholder="Search"
+          value={tab.words()}
+          maxLength={1024}
+          onInput={(event) => tab.search(event.currentTarget.value)}
+        />
       </label>
       <Show when={plots.error()}>{(error) => <Failure error={error()} retry={plots.refresh} />}</Show>
       <Show when={plots()} fallback={<Skeleton lines={5} />}>
         {(shown) => (
           <ul class="perf-list">
-            <For each={shown().rows} fallback={<li class="muted">{tab.words() ? "No plot is called that." : "No plot is pinned yet. Pin what you see with the button above."}</li>}>
+            <For
+              each={shown().rows}
+              fallback={
+                <li class="muted">
+                  {tab.words()
+                    ? "No plot is called that."
+                    : "No plot is pinned yet. Pin what you see with the button above."}
+                </li>
+              }
+            >
               {(plot) => (
                 <li>
-                  <button type="button" class="perf-plot-link grow" aria-current={plot.uuid === props.query.plot} onClick={() => show(plot)}>{plot.title ?? "Without a title"}</button>
+                  <button
+                    type="button"
+                    class="perf-plot-link grow"
+                    aria-current={plot.uuid === props.query.plot}
+                    onClick={() => show(plot)}
+                  >
+                    {plot.title ?? "Without a title"}
+                  </button>
                 </li>
               )}
             </For>

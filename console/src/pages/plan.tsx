@@ -23,18 +23,35 @@ const LEVELS: Readonly<Record<PlanLevel, { title: string; about: string }>> = {
 };
 
 const TONES: Readonly<Record<JsonPlan["status"], Tone>> = {
-  active: "good", trialing: "good", past_due: "warn", unpaid: "alert", incomplete: "warn", incomplete_expired: "alert", paused: "warn", canceled: "neutral",
+  active: "good",
+  trialing: "good",
+  past_due: "warn",
+  unpaid: "alert",
+  incomplete: "warn",
+  incomplete_expired: "alert",
+  paused: "warn",
+  canceled: "neutral",
 };
 
 const WORDS: Readonly<Record<JsonPlan["status"], string>> = {
-  active: "active", trialing: "on trial", past_due: "payment is late", unpaid: "not paid", incomplete: "payment is not complete", incomplete_expired: "never paid", paused: "paused", canceled: "ended",
+  active: "active",
+  trialing: "on trial",
+  past_due: "payment is late",
+  unpaid: "not paid",
+  incomplete: "payment is not complete",
+  incomplete_expired: "never paid",
+  paused: "paused",
+  canceled: "ended",
 };
 
 export function Billing(): JSX.Element {
   const organization = useOrganization();
   const params = useParams<{ organization: string }>();
   const path = () => ({ organization: params.organization });
-  const setup = load(() => ({}), (_, signal) => call("get", "/v0/server/setup", { signal }));
+  const setup = load(
+    () => ({}),
+    (_, signal) => call("get", "/v0/server/setup", { signal }),
+  );
   const plan = load(path, async (path, signal): Promise<{ is: JsonPlan | null }> => {
     try {
       return { is: await call("get", "/v0/organizations/{organization}/plan", { path, signal }) };
@@ -47,7 +64,9 @@ export function Billing(): JSX.Element {
   const isOver = (one: JsonPlan) => one.status === "canceled" || one.status === "incomplete_expired";
   const choose = async (level: PlanLevel) => {
     try {
-      const { url } = await call("post", "/v0/checkout", { body: { organization: params.organization, level, entitlements: null, self_hosted: null } });
+      const { url } = await call("post", "/v0/checkout", {
+        body: { organization: params.organization, level, entitlements: null, self_hosted: null },
+      });
       window.location.assign(url);
     } catch (error) {
       toastFailure(error);
@@ -55,7 +74,12 @@ export function Billing(): JSX.Element {
   };
   const change = async (cancel_at_period_end: boolean) => {
     try {
-      plan.set({ is: await call("patch", "/v0/organizations/{organization}/plan", { path: path(), body: { cancel_at_period_end } }) });
+      plan.set({
+        is: await call("patch", "/v0/organizations/{organization}/plan", {
+          path: path(),
+          body: { cancel_at_period_end },
+        }),
+      });
       toast(cancel_at_period_end ? "The plan ends with the period that is paid." : "The plan goes on.");
     } catch (error) {
       toastFailure(error);
@@ -68,33 +92,81 @@ export function Billing(): JSX.Element {
   };
   return (
     <Page title="Billing" crumbs={organizationCrumbs(params.organization, organization()?.name)}>
-      <Show when={plan.error() ?? setup.error()}>{(error) => <Failure error={error()} retry={() => Promise.all([plan.refresh(), setup.refresh()])} />}</Show>
-      <Show when={setup() && plan()} fallback={<Show when={!plan.error()}><Skeleton lines={6} /></Show>}>
+      <Show when={plan.error() ?? setup.error()}>
+        {(error) => <Failure error={error()} retry={() => Promise.all([plan.refresh(), setup.refresh()])} />}
+      </Show>
+      <Show
+        when={setup() && plan()}
+        fallback={
+          <Show when={!plan.error()}>
+            <Skeleton lines={6} />
+          </Show>
+        }
+      >
         <Show when={plan()?.is}>
           {(shown) => (
             <>
               <Facts>
-                <Fact label="Plan"><span class="row">{LEVELS[shown().level].title} <Badge tone={TONES[shown().status]}>{WORDS[shown().status]}</Badge></span></Fact>
-                <Fact label="Period">{day(shown().current_period_start)} to {day(shown().current_period_end)}{shown().cancel_at_period_end && !isOver(shown()) ? ", and ends then" : ""}</Fact>
-                <Fact label="Paid by">{shown().customer.name} <span class="muted break">{shown().customer.email}</span></Fact>
-                <Fact label="With"><Show when={shown().card.brand !== "unknown"} fallback="another way than a card">{shown().card.brand} …{shown().card.last_four}, until {shown().card.exp_month}/{shown().card.exp_year}</Show></Fact>
-                <Show when={shown().license}>{(license) => <Fact label="License" copy={license().key}>for {license().entitlements} metrics</Fact>}</Show>
+                <Fact label="Plan">
+                  <span class="row">
+                    {LEVELS[shown().level].title} <Badge tone={TONES[shown().status]}>{WORDS[shown().status]}</Badge>
+                  </span>
+                </Fact>
+                <Fact label="Period">
+                  {day(shown().current_period_start)} to {day(shown().current_period_end)}
+                  {shown().cancel_at_period_end && !isOver(shown()) ? ", and ends then" : ""}
+                </Fact>
+                <Fact label="Paid by">
+                  {shown().customer.name} <span class="muted break">{shown().customer.email}</span>
+                </Fact>
+                <Fact label="With">
+                  <Show when={shown().card.brand !== "unknown"} fallback="another way than a card">
+                    {shown().card.brand} …{shown().card.last_four}, until {shown().card.exp_month}/
+                    {shown().card.exp_year}
+                  </Show>
+                </Fact>
+                <Show when={shown().license}>
+                  {(license) => (
+                    <Fact label="License" copy={license().key}>
+                      for {license().entitlements} metrics
+                    </Fact>
+                  )}
+                </Show>
               </Facts>
               <Show when={TONES[shown().status] !== "good"}>
-                <Notice tone="warn">The plan is not in force: private projects take no reports, and the limits of the free level hold. {isOver(shown()) ? "Choose a plan to go on." : "Complete the payment at the provider to go on."}</Notice>
+                <Notice tone="warn">
+                  The plan is not in force: private projects take no reports, and the limits of the free level hold.{" "}
+                  {isOver(shown()) ? "Choose a plan to go on." : "Complete the payment at the provider to go on."}
+                </Notice>
               </Show>
               <Show when={!isOver(shown())}>
                 <div class="row">
                   <Show when={!shown().license}>
-                    <Show when={shown().cancel_at_period_end} fallback={<Button onClick={() => change(true)}>End it with the period</Button>}>
-                      <Button kind="primary" onClick={() => change(false)}>Let it go on</Button>
+                    <Show
+                      when={shown().cancel_at_period_end}
+                      fallback={<Button onClick={() => change(true)}>End it with the period</Button>}
+                    >
+                      <Button kind="primary" onClick={() => change(false)}>
+                        Let it go on
+                      </Button>
                     </Show>
                   </Show>
-                  <Button kind="danger" onClick={() => setEnding(true)}>End it now</Button>
+                  <Button kind="danger" onClick={() => setEnding(true)}>
+                    End it now
+                  </Button>
                 </div>
               </Show>
-              <Confirm open={ending()} title="End the plan now?" action="End the plan" onConfirm={end} onClose={() => setEnding(false)}>
-                <p>What was used until now is billed. Private projects stay private and readable, but take no reports without a plan.</p>
+              <Confirm
+                open={ending()}
+                title="End the plan now?"
+                action="End the plan"
+                onConfirm={end}
+                onClose={() => setEnding(false)}
+              >
+                <p>
+                  What was used until now is billed. Private projects stay private and readable, but take no reports
+                  without a plan.
+                </p>
               </Confirm>
             </>
           )}
@@ -102,16 +174,26 @@ export function Billing(): JSX.Element {
         <Show when={!plan()?.is || isOver(plan()?.is as JsonPlan)}>
           <Show
             when={setup()?.plans.length}
-            fallback={<Notice tone="neutral">This server does not bill: there are no plans, and nothing is limited by one.</Notice>}
+            fallback={
+              <Notice tone="neutral">
+                This server does not bill: there are no plans, and nothing is limited by one.
+              </Notice>
+            }
           >
-            <Show when={!plan()?.is}><p class="muted">This organization has no plan. It can have public projects without one.</p></Show>
+            <Show when={!plan()?.is}>
+              <p class="muted">This organization has no plan. It can have public projects without one.</p>
+            </Show>
             <dl class="tiles">
               <For each={setup()?.plans}>
                 {(level) => (
                   <div class="stack tight">
                     <dt>{LEVELS[level].title}</dt>
                     <dd>{LEVELS[level].about}</dd>
-                    <dd><Button kind="primary" onClick={() => choose(level)}>Choose {LEVELS[level].title}</Button></dd>
+                    <dd>
+                      <Button kind="primary" onClick={() => choose(level)}>
+                        Choose {LEVELS[level].title}
+                      </Button>
+                    </dd>
                   </div>
                 )}
               </For>
@@ -126,8 +208,12 @@ export function Billing(): JSX.Element {
 
 /** Where people go who signed in with a plan in mind: to the plan of their organization. */
 export function Chosen(): JSX.Element {
-  const organizations = load(() => ({}), (_, signal) => call("get", "/v0/organizations", { query: { per_page: 2 }, signal }));
-  const page = (found: readonly { slug: string }[]) => (found.length === 1 && found[0] ? `/${found[0].slug}/billing` : "");
+  const organizations = load(
+    () => ({}),
+    (_, signal) => call("get", "/v0/organizations", { query: { per_page: 2 }, signal }),
+  );
+  const page = (found: readonly { slug: string }[]) =>
+    found.length === 1 && found[0] ? `/${found[0].slug}/billing` : "";
   return (
     <Page title="Your plan" narrow>
       <Show when={organizations.error()}>{(error) => <Failure error={error()} retry={organizations.refresh} />}</Show>
@@ -149,8 +235,17 @@ export function Checkout(): JSX.Element {
     setFailure(undefined);
     try {
       const { checkout = "", level = "pro", entitlements, self_hosted } = query;
-      const body = { checkout, level, entitlements: entitlements ? Number(entitlements) : null, self_hosted: self_hosted ?? null, remote: null };
-      await call("post", "/v0/organizations/{organization}/plan", { path: { organization: params.organization }, body });
+      const body = {
+        checkout,
+        level,
+        entitlements: entitlements ? Number(entitlements) : null,
+        self_hosted: self_hosted ?? null,
+        remote: null,
+      };
+      await call("post", "/v0/organizations/{organization}/plan", {
+        path: { organization: params.organization },
+        body,
+      });
       toast("The plan has begun.");
       navigate(`/console/organizations/${params.organization}/billing`, { replace: true });
     } catch (error) {
@@ -160,7 +255,9 @@ export function Checkout(): JSX.Element {
   onMount(() => void begin());
   return (
     <Page title="Beginning the plan" crumbs={organizationCrumbs(params.organization, organization()?.name)}>
-      <Show when={failure()} fallback={<Skeleton lines={4} />}>{(error) => <Failure error={error()} retry={begin} />}</Show>
+      <Show when={failure()} fallback={<Skeleton lines={4} />}>
+        {(error) => <Failure error={error()} retry={begin} />}
+      </Show>
     </Page>
   );
 }

@@ -19,7 +19,11 @@ import "./lists.css";
 
 const VISIBILITIES: readonly { value: Visibility; label: string; about: string }[] = [
   { value: "public", label: "Public", about: "everybody can read it, and find it in the list of public projects" },
-  { value: "private", label: "Private", about: "only its members and the leaders of its organization see that it exists" },
+  {
+    value: "private",
+    label: "Private",
+    about: "only its members and the leaders of its organization see that it exists",
+  },
 ];
 
 export function List(): JSX.Element {
@@ -28,22 +32,57 @@ export function List(): JSX.Element {
   const base = () => `/console/organizations/${encodeURIComponent(params.organization)}/projects`;
   const may = load(
     () => ({ organization: params.organization, permission: "create" as const }),
-    async (path, signal) => (await call("get", "/v0/organizations/{organization}/allowed/{permission}", { path, signal })).allowed,
+    async (path, signal) =>
+      (await call("get", "/v0/organizations/{organization}/allowed/{permission}", { path, signal })).allowed,
   );
-  const add = () => <Show when={may()}><LinkButton href={`${base()}/add`} icon="plus" primary>Add a project</LinkButton></Show>;
+  const add = () => (
+    <Show when={may()}>
+      <LinkButton href={`${base()}/add`} icon="plus" primary>
+        Add a project
+      </LinkButton>
+    </Show>
+  );
   return (
-    <Page title="Projects" crumbs={[{ href: base(), label: organization()?.name ?? params.organization }]} actions={add()}>
+    <Page
+      title="Projects"
+      crumbs={[{ href: base(), label: organization()?.name ?? params.organization }]}
+      actions={add()}
+    >
       <Rows<JsonProject>
         noun="project"
         search
-        load={(query, signal) => list("/v0/organizations/{organization}/projects", { path: { organization: params.organization }, query: { ...query, sort: "name" }, signal })}
+        load={(query, signal) =>
+          list("/v0/organizations/{organization}/projects", {
+            path: { organization: params.organization },
+            query: { ...query, sort: "name" },
+            signal,
+          })
+        }
         href={(project) => `/console/projects/${encodeURIComponent(project.slug)}`}
         columns={[
           { title: "Name", sort: "name", cell: (project) => project.name },
-          { title: "Seen by", cell: (project) => <Badge tone={project.visibility === "public" ? "brand" : "neutral"}>{project.visibility}</Badge> },
-          { title: "Created", wide: true, end: true, cell: (project) => <span class="muted"><Time at={project.created} /></span> },
+          {
+            title: "Seen by",
+            cell: (project) => (
+              <Badge tone={project.visibility === "public" ? "brand" : "neutral"}>{project.visibility}</Badge>
+            ),
+          },
+          {
+            title: "Created",
+            wide: true,
+            end: true,
+            cell: (project) => (
+              <span class="muted">
+                <Time at={project.created} />
+              </span>
+            ),
+          },
         ]}
-        empty={<Empty title="No projects yet" action={add()}>A project holds the benchmarks of one piece of software, and their history.</Empty>}
+        empty={
+          <Empty title="No projects yet" action={add()}>
+            A project holds the benchmarks of one piece of software, and their history.
+          </Empty>
+        }
       />
     </Page>
   );
@@ -55,21 +94,48 @@ export function Add(): JSX.Element {
   const navigate = useNavigate();
   const base = () => `/console/organizations/${encodeURIComponent(params.organization)}/projects`;
   return (
-    <Page title="Add a project" crumbs={[{ href: base(), label: organization()?.name ?? params.organization }, { href: base(), label: "Projects" }]} narrow>
+    <Page
+      title="Add a project"
+      crumbs={[
+        { href: base(), label: organization()?.name ?? params.organization },
+        { href: base(), label: "Projects" },
+      ]}
+      narrow
+    >
       <Form
         action="Add the project"
         onCancel={() => navigate(base())}
         onSubmit={async ({ name = "", slug, url, visibility }) => {
           const body = { name, slug: slug ?? null, url: url ?? null, visibility: visibility as Visibility };
-          const made = await call("post", "/v0/organizations/{organization}/projects", { path: { organization: params.organization }, body });
+          const made = await call("post", "/v0/organizations/{organization}/projects", {
+            path: { organization: params.organization },
+            body,
+          });
           toast("The project was added.");
           navigate(`/console/onboard/key?project=${encodeURIComponent(made.slug)}`);
         }}
       >
         <TextField name="name" label="Name" required maxLength={64} autofocus />
-        <TextField name="url" label="Address of its code or home page" type="url" placeholder="https://" hint="With the address of a repository, commits become links." />
-        <SelectField name="visibility" label="Who can see it" required value="public" options={VISIBILITIES.map(({ value, label, about }) => ({ value, label: `${label}: ${about}` }))} />
-        <TextField name="slug" label="Slug" maxLength={64} hint="What stands in addresses; made from the name when left empty." />
+        <TextField
+          name="url"
+          label="Address of its code or home page"
+          type="url"
+          placeholder="https://"
+          hint="With the address of a repository, commits become links."
+        />
+        <SelectField
+          name="visibility"
+          label="Who can see it"
+          required
+          value="public"
+          options={VISIBILITIES.map(({ value, label, about }) => ({ value, label: `${label}: ${about}` }))}
+        />
+        <TextField
+          name="slug"
+          label="Slug"
+          maxLength={64}
+          hint="What stands in addresses; made from the name when left empty."
+        />
       </Form>
     </Page>
   );
@@ -82,7 +148,8 @@ export function Settings(): JSX.Element {
   const change = async (body: JsonUpdateProject) => {
     const changed = await call("patch", "/v0/projects/{project}", { path: { project: project.slug() }, body });
     project.set(changed);
-    if (changed.slug !== project.slug()) navigate(`/console/projects/${encodeURIComponent(changed.slug)}/settings`, { replace: true, scroll: false });
+    if (changed.slug !== project.slug())
+      navigate(`/console/projects/${encodeURIComponent(changed.slug)}/settings`, { replace: true, scroll: false });
   };
   const show = async (visibility: Visibility): Promise<void> => {
     const before = project();
@@ -108,25 +175,74 @@ export function Settings(): JSX.Element {
     const page = `${location.origin}/${project().visibility === "public" ? "perf" : "console/projects"}/${project.slug()}`;
     return `[![benchmarks](${picture})](${page})`;
   };
-  const download = (format: "csv" | "ndjson" | "parquet") => url("/v0/projects/{project}/export", { path: { project: project.slug() }, query: { format } });
+  const download = (format: "csv" | "ndjson" | "parquet") =>
+    url("/v0/projects/{project}/export", { path: { project: project.slug() }, query: { format } });
   return (
-    <Page title="Settings" crumbs={[{ href: project.path(), label: project().name }]} actions={<Raw value={project()} />}>
+    <Page
+      title="Settings"
+      crumbs={[{ href: project.path(), label: project().name }]}
+      actions={<Raw value={project()} />}
+    >
       <Facts>
-        <EditableFact label="Name" value={project().name} maxLength={64} editable={project.may("edit")} save={(name) => change({ name })} />
-        <EditableFact label="Slug" value={project().slug} maxLength={64} editable={project.may("edit")} save={(slug) => change({ slug })} />
-        <EditableFact label="Website" type="url" optional value={project().url ?? ""} editable={project.may("edit")} save={(url) => change({ url: url || null })}>
-          <Show when={project().url} fallback={<span class="muted">none; with the address of a repository, commits become links</span>}>{(url) => <Show when={webAddress(url())} fallback={<span class="break">{url()}</span>}>{(address) => <a href={address()} target="_blank" rel="noreferrer">{url()}</a>}</Show>}</Show>
+        <EditableFact
+          label="Name"
+          value={project().name}
+          maxLength={64}
+          editable={project.may("edit")}
+          save={(name) => change({ name })}
+        />
+        <EditableFact
+          label="Slug"
+          value={project().slug}
+          maxLength={64}
+          editable={project.may("edit")}
+          save={(slug) => change({ slug })}
+        />
+        <EditableFact
+          label="Website"
+          type="url"
+          optional
+          value={project().url ?? ""}
+          editable={project.may("edit")}
+          save={(url) => change({ url: url || null })}
+        >
+          <Show
+            when={project().url}
+            fallback={<span class="muted">none; with the address of a repository, commits become links</span>}
+          >
+            {(url) => (
+              <Show when={webAddress(url())} fallback={<span class="break">{url()}</span>}>
+                {(address) => (
+                  <a href={address()} target="_blank" rel="noreferrer">
+                    {url()}
+                  </a>
+                )}
+              </Show>
+            )}
+          </Show>
         </EditableFact>
-        <Fact label="UUID" copy={project().uuid}><span class="mono">{project().uuid}</span></Fact>
-        <Fact label="Created"><Time at={project().created} /></Fact>
+        <Fact label="UUID" copy={project().uuid}>
+          <span class="mono">{project().uuid}</span>
+        </Fact>
+        <Fact label="Created">
+          <Time at={project().created} />
+        </Fact>
       </Facts>
       <fieldset class="roles" disabled={!project.may("edit")}>
         <legend>Who can see it</legend>
         <For each={VISIBILITIES}>
           {({ value, label, about }) => (
             <label class="check">
-              <input type="radio" name="visibility" value={value} checked={project().visibility === value} onChange={() => void show(value)} />
-              <span><strong>{label}</strong> <span class="muted">{about}</span></span>
+              <input
+                type="radio"
+                name="visibility"
+                value={value}
+                checked={project().visibility === value}
+                onChange={() => void show(value)}
+              />
+              <span>
+                <strong>{label}</strong> <span class="muted">{about}</span>
+              </span>
             </label>
           )}
         </For>
@@ -134,35 +250,67 @@ export function Settings(): JSX.Element {
       <section class="stack tight">
         <div class="row between">
           <h2>Tell others</h2>
-          <Show when={project.may("manage")}><LinkButton href={project.path("notices")} icon="bell">Notices</LinkButton></Show>
+          <Show when={project.may("manage")}>
+            <LinkButton href={project.path("notices")} icon="bell">
+              Notices
+            </LinkButton>
+          </Show>
         </div>
         <p class="muted">
-          Notices tell a chat, a program or a person of new alerts. The badge shows in a README how many are active, and the
-          feed has the reports that raised some.
-          <Show when={project().visibility === "private"}> The project is private: both need a credential, which a README cannot send.</Show>
+          Notices tell a chat, a program or a person of new alerts. The badge shows in a README how many are active, and
+          the feed has the reports that raised some.
+          <Show when={project().visibility === "private"}>
+            {" "}
+            The project is private: both need a credential, which a README cannot send.
+          </Show>
         </p>
         <Facts>
-          <Fact label="Badge" copy={badge()}><span class="mono">{badge()}</span></Fact>
-          <Fact label="Feed" copy={feed()}><span class="mono">{feed()}</span></Fact>
+          <Fact label="Badge" copy={badge()}>
+            <span class="mono">{badge()}</span>
+          </Fact>
+          <Fact label="Feed" copy={feed()}>
+            <span class="mono">{feed()}</span>
+          </Fact>
         </Facts>
       </section>
       <section class="stack tight">
         <h2>Take the data along</h2>
         <p class="muted">Every metric of the project, one row each.</p>
         <div class="row">
-          <a class="button" href={download("csv")} download={`${project.slug()}.csv`} rel="external">CSV</a>
-          <a class="button" href={download("ndjson")} download={`${project.slug()}.ndjson`} rel="external">NDJSON</a>
-          <a class="button" href={download("parquet")} download={`${project.slug()}.parquet`} rel="external">Parquet</a>
+          <a class="button" href={download("csv")} download={`${project.slug()}.csv`} rel="external">
+            CSV
+          </a>
+          <a class="button" href={download("ndjson")} download={`${project.slug()}.ndjson`} rel="external">
+            NDJSON
+          </a>
+          <a class="button" href={download("parquet")} download={`${project.slug()}.parquet`} rel="external">
+            Parquet
+          </a>
         </div>
       </section>
       <Show when={project.may("delete")}>
         <section class="card danger-zone">
-          <div><h2>Delete the project</h2><p class="muted">With its reports, thresholds, alerts and plots.</p></div>
-          <Button kind="danger" onClick={() => setDeleting(true)}>Delete the project</Button>
+          <div>
+            <h2>Delete the project</h2>
+            <p class="muted">With its reports, thresholds, alerts and plots.</p>
+          </div>
+          <Button kind="danger" onClick={() => setDeleting(true)}>
+            Delete the project
+          </Button>
         </section>
       </Show>
-      <Confirm open={deleting()} title="Delete the project?" action="Delete for good" type={project().slug} onConfirm={remove} onClose={() => setDeleting(false)}>
-        <p><strong class="break">{project().name}</strong> and everything in it will be gone. Links, badges and embedded plots will lead nowhere.</p>
+      <Confirm
+        open={deleting()}
+        title="Delete the project?"
+        action="Delete for good"
+        type={project().slug}
+        onConfirm={remove}
+        onClose={() => setDeleting(false)}
+      >
+        <p>
+          <strong class="break">{project().name}</strong> and everything in it will be gone. Links, badges and embedded
+          plots will lead nowhere.
+        </p>
       </Confirm>
     </Page>
   );

@@ -37,13 +37,21 @@ function State(props: { of: JsonProjectKey }): JSX.Element {
 
 /** When a key ends: those that never do have a date beyond any calendar. */
 function Expiry(props: { at: string }): JSX.Element {
-  return <Show when={new Date(props.at).getFullYear() < 2100} fallback="never"><Time at={props.at} /></Show>;
+  return (
+    <Show when={new Date(props.at).getFullYear() < 2100} fallback="never">
+      <Time at={props.at} />
+    </Show>
+  );
 }
 
 export function List(): JSX.Element {
   const project = useProject();
   const add = () => (
-    <Show when={project.may("manage")}><LinkButton href={project.path("keys", "add")} icon="plus" primary>Create a key</LinkButton></Show>
+    <Show when={project.may("manage")}>
+      <LinkButton href={project.path("keys", "add")} icon="plus" primary>
+        Create a key
+      </LinkButton>
+    </Show>
   );
   return (
     <Page title="Keys" crumbs={[{ href: project.path(), label: project().name }]} actions={add()}>
@@ -51,17 +59,42 @@ export function List(): JSX.Element {
         noun="key"
         search
         archived="revoked"
-        load={(query, signal) => list("/v0/projects/{project}/keys", { path: { project: project.slug() }, query: { ...query, sort: "name" }, signal })}
+        load={(query, signal) =>
+          list("/v0/projects/{project}/keys", {
+            path: { project: project.slug() },
+            query: { ...query, sort: "name" },
+            signal,
+          })
+        }
         href={(key) => project.path("keys", key.uuid)}
         columns={[
           { title: "Name", sort: "name", cell: (key) => key.name },
           { title: "State", cell: (key) => <State of={key} /> },
-          { title: "Created", wide: true, end: true, cell: (key) => <span class="muted"><Time at={key.creation} /></span> },
-          { title: "Expires", wide: true, end: true, cell: (key) => <span class="muted"><Expiry at={key.expiration} /></span> },
+          {
+            title: "Created",
+            wide: true,
+            end: true,
+            cell: (key) => (
+              <span class="muted">
+                <Time at={key.creation} />
+              </span>
+            ),
+          },
+          {
+            title: "Expires",
+            wide: true,
+            end: true,
+            cell: (key) => (
+              <span class="muted">
+                <Expiry at={key.expiration} />
+              </span>
+            ),
+          },
         ]}
         empty={
           <Empty title="No keys yet" action={add()}>
-            With a key of the project a build server sends reports. It can do nothing else than what reporting needs, and nothing outside of this project.
+            With a key of the project a build server sends reports. It can do nothing else than what reporting needs,
+            and nothing outside of this project.
           </Empty>
         }
       />
@@ -82,11 +115,21 @@ export function Add(): JSX.Element {
             action="Create the key"
             onCancel={() => navigate(project.path("keys"))}
             onSubmit={async ({ name = "", ttl }) => {
-              const created = await call("post", "/v0/projects/{project}/keys", { path: { project: project.slug() }, body: { name, ttl: ttl ? Number(ttl) : null } });
+              const created = await call("post", "/v0/projects/{project}/keys", {
+                path: { project: project.slug() },
+                body: { name, ttl: ttl ? Number(ttl) : null },
+              });
               setMade(created.key);
             }}
           >
-            <TextField name="name" label="Name" required maxLength={64} autofocus hint="Where it will be used, such as: GitHub Actions." />
+            <TextField
+              name="name"
+              label="Name"
+              required
+              maxLength={64}
+              autofocus
+              hint="Where it will be used, such as: GitHub Actions."
+            />
             <SelectField name="ttl" label="Lives for" required value={LIVES[1]?.value ?? ""} options={LIVES} />
           </Form>
         }
@@ -95,9 +138,18 @@ export function Add(): JSX.Element {
           <div class="stack">
             <Notice tone="warn">Copy the key now: it is shown only here, and nobody can see it again.</Notice>
             <Code label="The key" text={key()} />
-            <p class="muted">Keep it as a secret of the build server; the command line takes it from the environment:</p>
-            <Code label="Environment" text={`export TIDEMARK_HOST=${location.origin}\nexport TIDEMARK_API_KEY=${key()}\ntidemark run --project ${project.slug()} "cargo bench"`} />
-            <div class="row"><LinkButton href={project.path("keys")} primary>I have copied it</LinkButton></div>
+            <p class="muted">
+              Keep it as a secret of the build server; the command line takes it from the environment:
+            </p>
+            <Code
+              label="Environment"
+              text={`export TIDEMARK_HOST=${location.origin}\nexport TIDEMARK_API_KEY=${key()}\ntidemark run --project ${project.slug()} "cargo bench"`}
+            />
+            <div class="row">
+              <LinkButton href={project.path("keys")} primary>
+                I have copied it
+              </LinkButton>
+            </div>
           </div>
         )}
       </Show>
@@ -117,21 +169,73 @@ export function View(): JSX.Element {
     await key.refresh();
   };
   const rename = async (name: string) => {
-    key.set(await key.optimistic((old) => ({ ...old, name }), () => call("patch", "/v0/projects/{project}/keys/{key}", { path: path(), body: { name } })));
+    key.set(
+      await key.optimistic(
+        (old) => ({ ...old, name }),
+        () => call("patch", "/v0/projects/{project}/keys/{key}", { path: path(), body: { name } }),
+      ),
+    );
   };
   return (
-    <Show when={key()} fallback={<Page title="Key" crumbs={useCrumbs()}><Show when={key.error()} fallback={<Skeleton lines={5} />}>{(error) => <Failure error={error()} retry={key.refresh} />}</Show></Page>}>
+    <Show
+      when={key()}
+      fallback={
+        <Page title="Key" crumbs={useCrumbs()}>
+          <Show when={key.error()} fallback={<Skeleton lines={5} />}>
+            {(error) => <Failure error={error()} retry={key.refresh} />}
+          </Show>
+        </Page>
+      }
+    >
       {(shown) => (
-        <Page title={shown().name} aside={<State of={shown()} />} crumbs={useCrumbs()} actions={<Show when={!shown().revoked && project.may("manage")}><Button kind="danger" onClick={() => setRevoking(true)}>Revoke</Button></Show>}>
+        <Page
+          title={shown().name}
+          aside={<State of={shown()} />}
+          crumbs={useCrumbs()}
+          actions={
+            <Show when={!shown().revoked && project.may("manage")}>
+              <Button kind="danger" onClick={() => setRevoking(true)}>
+                Revoke
+              </Button>
+            </Show>
+          }
+        >
           <Facts>
-            <EditableFact label="Name" value={shown().name} maxLength={64} editable={!shown().revoked && project.may("manage")} save={rename} />
-            <Fact label="UUID" copy={shown().uuid}><span class="mono">{shown().uuid}</span></Fact>
-            <Fact label="Created"><Time at={shown().creation} /></Fact>
-            <Fact label="Expires"><Expiry at={shown().expiration} /></Fact>
-            <Show when={shown().revoked}>{(at) => <Fact label="Revoked"><Time at={at()} /></Fact>}</Show>
+            <EditableFact
+              label="Name"
+              value={shown().name}
+              maxLength={64}
+              editable={!shown().revoked && project.may("manage")}
+              save={rename}
+            />
+            <Fact label="UUID" copy={shown().uuid}>
+              <span class="mono">{shown().uuid}</span>
+            </Fact>
+            <Fact label="Created">
+              <Time at={shown().creation} />
+            </Fact>
+            <Fact label="Expires">
+              <Expiry at={shown().expiration} />
+            </Fact>
+            <Show when={shown().revoked}>
+              {(at) => (
+                <Fact label="Revoked">
+                  <Time at={at()} />
+                </Fact>
+              )}
+            </Show>
           </Facts>
-          <Confirm open={revoking()} title="Revoke the key?" action="Revoke" onConfirm={revoke} onClose={() => setRevoking(false)}>
-            <p>Whatever uses <strong class="break">{shown().name}</strong> is refused from now on. A revoked key cannot be used again.</p>
+          <Confirm
+            open={revoking()}
+            title="Revoke the key?"
+            action="Revoke"
+            onConfirm={revoke}
+            onClose={() => setRevoking(false)}
+          >
+            <p>
+              Whatever uses <strong class="break">{shown().name}</strong> is refused from now on. A revoked key cannot
+              be used again.
+            </p>
           </Confirm>
         </Page>
       )}
@@ -141,5 +245,8 @@ export function View(): JSX.Element {
 
 function useCrumbs(): Crumb[] {
   const project = useProject();
-  return [{ href: project.path(), label: project().name }, { href: project.path("keys"), label: "Keys" }];
+  return [
+    { href: project.path(), label: project().name },
+    { href: project.path("keys"), label: "Keys" },
+  ];
 }

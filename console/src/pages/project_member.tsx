@@ -25,21 +25,59 @@ const ROLES: readonly { value: ProjectRole; label: string; about: string }[] = [
 export function List(): JSX.Element {
   const project = useProject();
   const add = () => (
-    <Show when={project.may("create_role")}><LinkButton href={project.path("members", "add")} icon="plus" primary>Add a member</LinkButton></Show>
+    <Show when={project.may("create_role")}>
+      <LinkButton href={project.path("members", "add")} icon="plus" primary>
+        Add a member
+      </LinkButton>
+    </Show>
   );
   return (
     <Page title="Members" crumbs={[{ href: project.path(), label: project().name }]} actions={add()}>
       <Rows<JsonProjectMember>
         noun="member"
         search
-        load={(query, signal) => list("/v0/projects/{project}/members", { path: { project: project.slug() }, query: { ...query, sort: "name" }, signal })}
+        load={(query, signal) =>
+          list("/v0/projects/{project}/members", {
+            path: { project: project.slug() },
+            query: { ...query, sort: "name" },
+            signal,
+          })
+        }
         href={(member) => project.path("members", member.slug)}
         columns={[
-          { title: "Name", sort: "name", cell: (member) => <>{member.name}<Show when={member.uuid === user()?.uuid}> <span class="muted small">you</span></Show></> },
-          { title: "Role", cell: (member) => <Badge tone={member.role === "maintainer" ? "brand" : "neutral"}>{member.role}</Badge> },
-          { title: "Since", wide: true, end: true, cell: (member) => <span class="muted"><Time at={member.created} /></span> },
+          {
+            title: "Name",
+            sort: "name",
+            cell: (member) => (
+              <>
+                {member.name}
+                <Show when={member.uuid === user()?.uuid}>
+                  {" "}
+                  <span class="muted small">you</span>
+                </Show>
+              </>
+            ),
+          },
+          {
+            title: "Role",
+            cell: (member) => <Badge tone={member.role === "maintainer" ? "brand" : "neutral"}>{member.role}</Badge>,
+          },
+          {
+            title: "Since",
+            wide: true,
+            end: true,
+            cell: (member) => (
+              <span class="muted">
+                <Time at={member.created} />
+              </span>
+            ),
+          },
         ]}
-        empty={<Empty title="No members of its own" action={add()}>The leaders of the organization see and change the project in any case. Give others a role here.</Empty>}
+        empty={
+          <Empty title="No members of its own" action={add()}>
+            The leaders of the organization see and change the project in any case. Give others a role here.
+          </Empty>
+        }
       />
     </Page>
   );
@@ -55,7 +93,11 @@ export function Add(): JSX.Element {
   const navigate = useNavigate();
   const [person, setPerson] = createSignal<Person>();
   const search = async (words: string, signal: AbortSignal) => {
-    const known = await list("/v0/organizations/{organization}/members", { path: { organization: project().organization }, query: { search: words, per_page: 20 }, signal }).catch((error: unknown) => {
+    const known = await list("/v0/organizations/{organization}/members", {
+      path: { organization: project().organization },
+      query: { search: words, per_page: 20 },
+      signal,
+    }).catch((error: unknown) => {
       // Who may add members of a project need not see those of its organization.
       if (error instanceof ApiError && error.status >= 403 && error.status <= 404) return { rows: [], total: 0 };
       throw error;
@@ -71,13 +113,30 @@ export function Add(): JSX.Element {
         action="Add the member"
         onCancel={() => navigate(project.path("members"))}
         onSubmit={async ({ role }) => {
-          await call("post", "/v0/projects/{project}/members", { path: { project: project.slug() }, body: { user: person()?.user ?? "", role: role as ProjectRole } });
+          await call("post", "/v0/projects/{project}/members", {
+            path: { project: project.slug() },
+            body: { user: person()?.user ?? "", role: role as ProjectRole },
+          });
           toast("The member was added.");
           navigate(project.path("members"));
         }}
       >
-        <Picker<Person> label="Who" required placeholder="A name or a slug" hint="Somebody of the organization, or the slug of another user of this server." value={person()} onPick={setPerson} search={search} />
-        <SelectField name="role" label="Role" required value="developer" options={ROLES.map(({ value, label, about }) => ({ value, label: `${label}: ${about}` }))} />
+        <Picker<Person>
+          label="Who"
+          required
+          placeholder="A name or a slug"
+          hint="Somebody of the organization, or the slug of another user of this server."
+          value={person()}
+          onPick={setPerson}
+          search={search}
+        />
+        <SelectField
+          name="role"
+          label="Role"
+          required
+          value="developer"
+          options={ROLES.map(({ value, label, about }) => ({ value, label: `${label}: ${about}` }))}
+        />
       </Form>
     </Page>
   );
@@ -94,7 +153,12 @@ export function View(): JSX.Element {
     const before = member()?.role;
     if (!before || before === role) return;
     try {
-      member.set(await member.optimistic((old) => ({ ...old, role }), () => call("patch", "/v0/projects/{project}/members/{user}", { path: path(), body: { role } })));
+      member.set(
+        await member.optimistic(
+          (old) => ({ ...old, role }),
+          () => call("patch", "/v0/projects/{project}/members/{user}", { path: path(), body: { role } }),
+        ),
+      );
       toast(`${member()?.name} is a ${role} now.`, () => setRole(before));
     } catch (error) {
       toastFailure(error);
@@ -106,27 +170,70 @@ export function View(): JSX.Element {
     navigate(project.path("members"));
   };
   return (
-    <Show when={member()} fallback={<Page title="Member" crumbs={useCrumbs()}><Show when={member.error()} fallback={<Skeleton lines={5} />}>{(error) => <Failure error={error()} retry={member.refresh} />}</Show></Page>}>
+    <Show
+      when={member()}
+      fallback={
+        <Page title="Member" crumbs={useCrumbs()}>
+          <Show when={member.error()} fallback={<Skeleton lines={5} />}>
+            {(error) => <Failure error={error()} retry={member.refresh} />}
+          </Show>
+        </Page>
+      }
+    >
       {(shown) => (
-        <Page title={shown().name} aside={<Badge tone="brand">{shown().role}</Badge>} crumbs={useCrumbs()} actions={<Show when={project.may("delete_role")}><Button kind="danger" onClick={() => setRemoving(true)}>Remove</Button></Show>}>
+        <Page
+          title={shown().name}
+          aside={<Badge tone="brand">{shown().role}</Badge>}
+          crumbs={useCrumbs()}
+          actions={
+            <Show when={project.may("delete_role")}>
+              <Button kind="danger" onClick={() => setRemoving(true)}>
+                Remove
+              </Button>
+            </Show>
+          }
+        >
           <fieldset class="roles" disabled={!project.may("edit_role")}>
             <legend>Role</legend>
             <For each={ROLES}>
               {({ value, label, about }) => (
                 <label class="check">
-                  <input type="radio" name="role" value={value} checked={shown().role === value} onChange={() => void setRole(value)} />
-                  <span><strong>{label}</strong> <span class="muted">{about}</span></span>
+                  <input
+                    type="radio"
+                    name="role"
+                    value={value}
+                    checked={shown().role === value}
+                    onChange={() => void setRole(value)}
+                  />
+                  <span>
+                    <strong>{label}</strong> <span class="muted">{about}</span>
+                  </span>
                 </label>
               )}
             </For>
           </fieldset>
           <Facts>
-            <Fact label="Slug" copy={shown().slug}>{shown().slug}</Fact>
-            <Fact label="UUID" copy={shown().uuid}><span class="mono">{shown().uuid}</span></Fact>
-            <Fact label="Since"><Time at={shown().created} /></Fact>
+            <Fact label="Slug" copy={shown().slug}>
+              {shown().slug}
+            </Fact>
+            <Fact label="UUID" copy={shown().uuid}>
+              <span class="mono">{shown().uuid}</span>
+            </Fact>
+            <Fact label="Since">
+              <Time at={shown().created} />
+            </Fact>
           </Facts>
-          <Confirm open={removing()} title="Remove the member?" action="Remove" onConfirm={remove} onClose={() => setRemoving(false)}>
-            <p><strong class="break">{shown().name}</strong> will have no role in the project any more. The keys that they created in it are revoked.</p>
+          <Confirm
+            open={removing()}
+            title="Remove the member?"
+            action="Remove"
+            onConfirm={remove}
+            onClose={() => setRemoving(false)}
+          >
+            <p>
+              <strong class="break">{shown().name}</strong> will have no role in the project any more. The keys that
+              they created in it are revoked.
+            </p>
             <p class="muted">Leaders of the organization keep what they may do.</p>
           </Confirm>
         </Page>
@@ -137,5 +244,8 @@ export function View(): JSX.Element {
 
 function useCrumbs(): Crumb[] {
   const project = useProject();
-  return [{ href: project.path(), label: project().name }, { href: project.path("members"), label: "Members" }];
+  return [
+    { href: project.path(), label: project().name },
+    { href: project.path("members"), label: "Members" },
+  ];
 }

@@ -7,7 +7,21 @@ import { call } from "../api";
 import { count } from "../format";
 import { bindKeys } from "../keys";
 import { load } from "../load";
-import { bare, example, limits, matches, nameOf, operations, resolve, right, typeText, type Operation, type Parameter, type Schema, type Spec } from "../openapi";
+import {
+  bare,
+  example,
+  limits,
+  matches,
+  nameOf,
+  operations,
+  resolve,
+  right,
+  typeText,
+  type Operation,
+  type Parameter,
+  type Schema,
+  type Spec,
+} from "../openapi";
 import { user } from "../session";
 import { Icon } from "../ui/Icon";
 import { Page } from "../ui/Page";
@@ -18,11 +32,20 @@ const BASE = "/console/api";
 
 export function Reference(): JSX.Element {
   const params = useParams<{ operation?: string }>();
-  const spec = load(() => ({}), async (_, signal) => (await call("get", "/v0/server/spec", { signal })) as unknown as Spec);
+  const spec = load(
+    () => ({}),
+    async (_, signal) => (await call("get", "/v0/server/spec", { signal })) as unknown as Spec,
+  );
   return (
     <Show
       when={spec()}
-      fallback={<Page title="API reference"><Show when={spec.error()} fallback={<Skeleton lines={14} />}>{(error) => <Failure error={error()} retry={spec.refresh} />}</Show></Page>}
+      fallback={
+        <Page title="API reference">
+          <Show when={spec.error()} fallback={<Skeleton lines={14} />}>
+            {(error) => <Failure error={error()} retry={spec.refresh} />}
+          </Show>
+        </Page>
+      }
     >
       {(spec) => (
         <div class="reference" classList={{ inside: Boolean(params.operation) }}>
@@ -55,21 +78,52 @@ function Contents(props: { spec: Spec }): JSX.Element {
   const words = () => params.search ?? "";
   const groups = createMemo(() => {
     const found = new Map<string, Operation[]>();
-    for (const operation of operations(props.spec)) if (matches(operation, words())) found.set(operation.tag, [...(found.get(operation.tag) ?? []), operation]);
+    for (const operation of operations(props.spec))
+      if (matches(operation, words())) found.set(operation.tag, [...(found.get(operation.tag) ?? []), operation]);
     return [...found.entries()];
   });
-  const schemas = createMemo(() => (words() ? Object.keys(props.spec.components.schemas).filter((name) => name.toLowerCase().includes(words().toLowerCase())).slice(0, 12) : []));
+  const schemas = createMemo(() =>
+    words()
+      ? Object.keys(props.spec.components.schemas)
+          .filter((name) => name.toLowerCase().includes(words().toLowerCase()))
+          .slice(0, 12)
+      : [],
+  );
   const query = () => (words() ? `?search=${encodeURIComponent(words())}` : "");
   return (
     <nav class="contents" aria-label="Operations">
-      <label class="search"><Icon name="search" size={16} /><span class="visually-hidden">Search the API</span><input ref={field} type="search" placeholder="Search" value={words()} onInput={(event) => setParams({ search: event.currentTarget.value || undefined }, { replace: true, scroll: false })} /><kbd aria-hidden="true">/</kbd></label>
+      <label class="search">
+        <Icon name="search" size={16} />
+        <span class="visually-hidden">Search the API</span>
+        <input
+          ref={field}
+          type="search"
+          placeholder="Search"
+          value={words()}
+          onInput={(event) =>
+            setParams({ search: event.currentTarget.value || undefined }, { replace: true, scroll: false })
+          }
+        />
+        <kbd aria-hidden="true">/</kbd>
+      </label>
       <div class="contents-list">
         <For each={groups()} fallback={<p class="muted small">No operation has these words.</p>}>
           {([tag, own]) => (
             <details open={Boolean(words()) || own.some(({ id }) => location.pathname === `${BASE}/${id}`)}>
-              <summary>{tag.charAt(0).toUpperCase() + tag.slice(1)} <span class="muted small">{own.length}</span></summary>
+              <summary>
+                {tag.charAt(0).toUpperCase() + tag.slice(1)} <span class="muted small">{own.length}</span>
+              </summary>
               <ul>
-                <For each={own}>{(operation) => <li><A href={`${BASE}/${operation.id}${query()}`}><Method of={operation.method} /><span>{operation.summary?.replace(/\.$/, "")}</span></A></li>}</For>
+                <For each={own}>
+                  {(operation) => (
+                    <li>
+                      <A href={`${BASE}/${operation.id}${query()}`}>
+                        <Method of={operation.method} />
+                        <span>{operation.summary?.replace(/\.$/, "")}</span>
+                      </A>
+                    </li>
+                  )}
+                </For>
               </ul>
             </details>
           )}
@@ -77,7 +131,17 @@ function Contents(props: { spec: Spec }): JSX.Element {
         <Show when={schemas().length}>
           <details open>
             <summary>Schemas</summary>
-            <ul><For each={schemas()}>{(name) => <li><A href={`${BASE}/schemas/${name}${query()}`}><span class="mono">{name}</span></A></li>}</For></ul>
+            <ul>
+              <For each={schemas()}>
+                {(name) => (
+                  <li>
+                    <A href={`${BASE}/schemas/${name}${query()}`}>
+                      <span class="mono">{name}</span>
+                    </A>
+                  </li>
+                )}
+              </For>
+            </ul>
           </details>
         </Show>
       </div>
@@ -92,7 +156,15 @@ function Method(props: { of: string }): JSX.Element {
 /** Text with code between backticks, and paragraphs. */
 function Prose(props: { text: string | undefined }): JSX.Element {
   const paragraphs = () => (props.text ?? "").split(/\n\s*\n/).filter(Boolean);
-  return <For each={paragraphs()}>{(paragraph) => <p class="prose"><Words text={paragraph} /></p>}</For>;
+  return (
+    <For each={paragraphs()}>
+      {(paragraph) => (
+        <p class="prose">
+          <Words text={paragraph} />
+        </p>
+      )}
+    </For>
+  );
 }
 
 function Words(props: { text: string }): JSX.Element {
@@ -105,13 +177,36 @@ function Overview(props: { spec: Spec }): JSX.Element {
   return (
     <Page title="API reference" aside={<Badge>contract {props.spec.info.version}</Badge>}>
       <div class="stack">
-        <p class="muted prose">Everything that the console does goes through this API, and so can you. {count(operations(props.spec).length)} operations are described here, by this very server.</p>
+        <p class="muted prose">
+          Everything that the console does goes through this API, and so can you. {count(operations(props.spec).length)}{" "}
+          operations are described here, by this very server.
+        </p>
         <h2>Who you are</h2>
-        <p class="prose">A request carries a key in its header. Make one on <A href={`/console/users/${user()?.slug ?? ""}/keys`}>the page of your keys</A>, or for a project on its page of keys. What is tried here goes with your session instead.</p>
-        <Code label="A first request" text={`export TIDEMARK_API_KEY=svc_user_…\ncurl -H "Authorization: Bearer $TIDEMARK_API_KEY" ${host}/v0/organizations`} />
+        <p class="prose">
+          A request carries a key in its header. Make one on{" "}
+          <A href={`/console/users/${user()?.slug ?? ""}/keys`}>the page of your keys</A>, or for a project on its page
+          of keys. What is tried here goes with your session instead.
+        </p>
+        <Code
+          label="A first request"
+          text={`export TIDEMARK_API_KEY=svc_user_…\ncurl -H "Authorization: Bearer $TIDEMARK_API_KEY" ${host}/v0/organizations`}
+        />
         <h2>What holds everywhere</h2>
-        <ul class="prose stack tight"><For each={sentences()}>{(sentence) => <li><Words text={sentence} /></li>}</For></ul>
-        <p><a href="/v0/server/spec" target="_self">openapi.json</a> <span class="muted">has all of this for machines.</span></p>
+        <ul class="prose stack tight">
+          <For each={sentences()}>
+            {(sentence) => (
+              <li>
+                <Words text={sentence} />
+              </li>
+            )}
+          </For>
+        </ul>
+        <p>
+          <a href="/v0/server/spec" target="_self">
+            openapi.json
+          </a>{" "}
+          <span class="muted">has all of this for machines.</span>
+        </p>
       </div>
     </Page>
   );
@@ -120,16 +215,33 @@ function Overview(props: { spec: Spec }): JSX.Element {
 const CRUMBS = [{ href: BASE, label: "API reference" }];
 
 function OperationPage(props: { spec: Spec; operation: Operation }): JSX.Element {
-  const parameters = (place: Parameter["in"]) => (props.operation.parameters ?? []).filter((parameter) => parameter.in === place);
+  const parameters = (place: Parameter["in"]) =>
+    (props.operation.parameters ?? []).filter((parameter) => parameter.in === place);
   const body = () => props.operation.requestBody?.content["application/json"]?.schema;
   const answers = () => Object.entries(props.operation.responses).filter(([status]) => status.startsWith("2"));
   return (
     <Page title={props.operation.summary?.replace(/\.$/, "") ?? props.operation.id} crumbs={CRUMBS}>
-      <div class="endpoint"><Method of={props.operation.method} /><code class="break grow">{props.operation.path}</code><Copy text={props.operation.path} label="Copy the path" /></div>
+      <div class="endpoint">
+        <Method of={props.operation.method} />
+        <code class="break grow">{props.operation.path}</code>
+        <Copy text={props.operation.path} label="Copy the path" />
+      </div>
       <Prose text={props.operation.description} />
-      <p><span class="muted">Who may:</span> {right(props.operation["x-right"])}.</p>
-      <Show when={parameters("path").length}><section class="stack tight"><h2>In the path</h2><Parameters spec={props.spec} of={parameters("path")} /></section></Show>
-      <Show when={parameters("query").length}><section class="stack tight"><h2>In the query</h2><Parameters spec={props.spec} of={parameters("query")} /></section></Show>
+      <p>
+        <span class="muted">Who may:</span> {right(props.operation["x-right"])}.
+      </p>
+      <Show when={parameters("path").length}>
+        <section class="stack tight">
+          <h2>In the path</h2>
+          <Parameters spec={props.spec} of={parameters("path")} />
+        </section>
+      </Show>
+      <Show when={parameters("query").length}>
+        <section class="stack tight">
+          <h2>In the query</h2>
+          <Parameters spec={props.spec} of={parameters("query")} />
+        </section>
+      </Show>
       <Show when={body()}>
         {(schema) => (
           <section class="stack tight">
@@ -147,13 +259,25 @@ function OperationPage(props: { spec: Spec; operation: Operation }): JSX.Element
             const isEmpty = !schema || (!schema.$ref && !schema.type && !schema.items);
             return (
               <div class="stack tight">
-                <p><Badge tone="good">{status}</Badge> <Show when={!isEmpty && schema} fallback={<span class="muted">{kinds.length ? kinds.join(", ") : "nothing"}</span>}>{(schema) => <TypeName spec={props.spec} schema={schema()} />}</Show></p>
+                <p>
+                  <Badge tone="good">{status}</Badge>{" "}
+                  <Show
+                    when={!isEmpty && schema}
+                    fallback={<span class="muted">{kinds.length ? kinds.join(", ") : "nothing"}</span>}
+                  >
+                    {(schema) => <TypeName spec={props.spec} schema={schema()} />}
+                  </Show>
+                </p>
                 <Show when={!isEmpty && schema}>
                   {(schema) => (
-                    <details class="explain"><summary>Fields and an example</summary>
+                    <details class="explain">
+                      <summary>Fields and an example</summary>
                       <div class="stack tight">
                         <Fields spec={props.spec} schema={schema().items ?? schema()} />
-                        <Code label={`Example of ${status}`} text={JSON.stringify(example(props.spec, schema(), true), null, 2)} />
+                        <Code
+                          label={`Example of ${status}`}
+                          text={JSON.stringify(example(props.spec, schema(), true), null, 2)}
+                        />
                       </div>
                     </details>
                   )}
@@ -162,7 +286,10 @@ function OperationPage(props: { spec: Spec; operation: Operation }): JSX.Element
             );
           }}
         </For>
-        <p class="muted small">Failures are answered with a status of 400 or more and the body <A href={`${BASE}/schemas/Error`}>Error</A>, whose <code>message</code> says what was wrong.</p>
+        <p class="muted small">
+          Failures are answered with a status of 400 or more and the body <A href={`${BASE}/schemas/Error`}>Error</A>,
+          whose <code>message</code> says what was wrong.
+        </p>
       </section>
       <Try spec={props.spec} operation={props.operation} />
     </Page>
@@ -172,7 +299,17 @@ function OperationPage(props: { spec: Spec; operation: Operation }): JSX.Element
 function Parameters(props: { spec: Spec; of: readonly Parameter[] }): JSX.Element {
   return (
     <dl class="fields">
-      <For each={props.of}>{(parameter) => <FieldRow spec={props.spec} name={parameter.name} schema={parameter.schema} required={parameter.required ?? false} about={parameter.description} />}</For>
+      <For each={props.of}>
+        {(parameter) => (
+          <FieldRow
+            spec={props.spec}
+            name={parameter.name}
+            schema={parameter.schema}
+            required={parameter.required ?? false}
+            about={parameter.description}
+          />
+        )}
+      </For>
     </dl>
   );
 }
@@ -180,30 +317,87 @@ function Parameters(props: { spec: Spec; of: readonly Parameter[] }): JSX.Elemen
 /** The fields of an object, or what else a schema is. */
 function Fields(props: { spec: Spec; schema: Schema; depth?: number }): JSX.Element {
   const found = () => resolve(props.spec, bare(props.schema).schema);
-  const entries = () => Object.entries(found().properties ?? {}).sort(([one], [two]) => Number(found().required?.includes(two) ?? false) - Number(found().required?.includes(one) ?? false));
+  const entries = () =>
+    Object.entries(found().properties ?? {}).sort(
+      ([one], [two]) =>
+        Number(found().required?.includes(two) ?? false) - Number(found().required?.includes(one) ?? false),
+    );
   return (
-    <Show when={entries().length} fallback={<p class="small"><TypeName spec={props.spec} schema={props.schema} /> <Show when={found().enum}>{(values) => <Values of={values()} />}</Show> <span class="muted"><Words text={found().description ?? ""} /></span></p>}>
+    <Show
+      when={entries().length}
+      fallback={
+        <p class="small">
+          <TypeName spec={props.spec} schema={props.schema} />{" "}
+          <Show when={found().enum}>{(values) => <Values of={values()} />}</Show>{" "}
+          <span class="muted">
+            <Words text={found().description ?? ""} />
+          </span>
+        </p>
+      }
+    >
       <dl class="fields">
-        <For each={entries()}>{([name, schema]) => <FieldRow spec={props.spec} name={name} schema={schema} required={found().required?.includes(name) ?? false} about={undefined} depth={props.depth ?? 0} />}</For>
+        <For each={entries()}>
+          {([name, schema]) => (
+            <FieldRow
+              spec={props.spec}
+              name={name}
+              schema={schema}
+              required={found().required?.includes(name) ?? false}
+              about={undefined}
+              depth={props.depth ?? 0}
+            />
+          )}
+        </For>
       </dl>
     </Show>
   );
 }
 
-function FieldRow(props: { spec: Spec; name: string; schema: Schema; required: boolean; about: string | undefined; depth?: number }): JSX.Element {
+function FieldRow(props: {
+  spec: Spec;
+  name: string;
+  schema: Schema;
+  required: boolean;
+  about: string | undefined;
+  depth?: number;
+}): JSX.Element {
   const inner = () => bare(props.schema).schema;
   const found = () => resolve(props.spec, inner());
   const about = () => props.about ?? props.schema.description ?? found().description;
-  const nested = () => (found().properties ? inner() : found().items && resolve(props.spec, found().items as Schema).properties ? (found().items as Schema) : undefined);
+  const nested = () =>
+    found().properties
+      ? inner()
+      : found().items && resolve(props.spec, found().items as Schema).properties
+        ? (found().items as Schema)
+        : undefined;
   return (
     <div>
-      <dt><code>{props.name}</code> <span class="small muted"><TypeName spec={props.spec} schema={props.schema} /></span> <Show when={props.required}><span class="small required">required</span></Show></dt>
+      <dt>
+        <code>{props.name}</code>{" "}
+        <span class="small muted">
+          <TypeName spec={props.spec} schema={props.schema} />
+        </span>{" "}
+        <Show when={props.required}>
+          <span class="small required">required</span>
+        </Show>
+      </dt>
       <dd>
-        <Show when={about()}>{(text) => <span><Words text={text()} /></span>}</Show>
+        <Show when={about()}>
+          {(text) => (
+            <span>
+              <Words text={text()} />
+            </span>
+          )}
+        </Show>
         <Show when={limits(found())}>{(text) => <span class="small muted"> {text()}</span>}</Show>
         <Show when={found().enum}>{(values) => <Values of={values()} />}</Show>
         <Show when={(props.depth ?? 0) < 3 && nested()}>
-          {(schema) => <details class="explain"><summary class="small">Fields of {nameOf(schema()) ?? "it"}</summary><Fields spec={props.spec} schema={schema()} depth={(props.depth ?? 0) + 1} /></details>}
+          {(schema) => (
+            <details class="explain">
+              <summary class="small">Fields of {nameOf(schema()) ?? "it"}</summary>
+              <Fields spec={props.spec} schema={schema()} depth={(props.depth ?? 0) + 1} />
+            </details>
+          )}
         </Show>
       </dd>
     </div>
@@ -211,28 +405,63 @@ function FieldRow(props: { spec: Spec; name: string; schema: Schema; required: b
 }
 
 function Values(props: { of: readonly unknown[] }): JSX.Element {
-  return <span class="values"><For each={props.of}>{(value) => <code>{String(value)}</code>}</For></span>;
+  return (
+    <span class="values">
+      <For each={props.of}>{(value) => <code>{String(value)}</code>}</For>
+    </span>
+  );
 }
 
 /** The name of a schema, which leads to its page if it has one. */
 function TypeName(props: { spec: Spec; schema: Schema }): JSX.Element {
   const inner = () => bare(props.schema).schema;
   const linked = () => nameOf(inner()) ?? nameOf(inner().items);
-  return <Show when={linked()} fallback={typeText(props.spec, props.schema)}>{(name) => <A href={`${BASE}/schemas/${name()}`}>{typeText(props.spec, props.schema)}</A>}</Show>;
+  return (
+    <Show when={linked()} fallback={typeText(props.spec, props.schema)}>
+      {(name) => <A href={`${BASE}/schemas/${name()}`}>{typeText(props.spec, props.schema)}</A>}
+    </Show>
+  );
 }
 
 function SchemaPage(props: { spec: Spec; name: string }): JSX.Element {
   const schema = () => props.spec.components.schemas[props.name];
-  const users = createMemo(() => operations(props.spec).filter((operation) => JSON.stringify([operation.requestBody, operation.responses]).includes(`/schemas/${props.name}"`)));
+  const users = createMemo(() =>
+    operations(props.spec).filter((operation) =>
+      JSON.stringify([operation.requestBody, operation.responses]).includes(`/schemas/${props.name}"`),
+    ),
+  );
   return (
-    <Show when={schema()} fallback={<Page title="API reference" crumbs={CRUMBS}><Empty title="There is no such operation">It may have been renamed. Search for it at the side.</Empty></Page>}>
+    <Show
+      when={schema()}
+      fallback={
+        <Page title="API reference" crumbs={CRUMBS}>
+          <Empty title="There is no such operation">It may have been renamed. Search for it at the side.</Empty>
+        </Page>
+      }
+    >
       {(schema) => (
         <Page title={props.name} crumbs={CRUMBS}>
           <Prose text={schema().description} />
           <Fields spec={props.spec} schema={schema()} />
-          <section class="stack tight"><h2>Example</h2><Code label="Example" text={JSON.stringify(example(props.spec, schema(), true), null, 2)} /></section>
+          <section class="stack tight">
+            <h2>Example</h2>
+            <Code label="Example" text={JSON.stringify(example(props.spec, schema(), true), null, 2)} />
+          </section>
           <Show when={users().length}>
-            <section class="stack tight"><h2>Where it is used</h2><ul class="plain"><For each={users()}>{(operation) => <li><A href={`${BASE}/${operation.id}`}><Method of={operation.method} /> {operation.path}</A></li>}</For></ul></section>
+            <section class="stack tight">
+              <h2>Where it is used</h2>
+              <ul class="plain">
+                <For each={users()}>
+                  {(operation) => (
+                    <li>
+                      <A href={`${BASE}/${operation.id}`}>
+                        <Method of={operation.method} /> {operation.path}
+                      </A>
+                    </li>
+                  )}
+                </For>
+              </ul>
+            </section>
           </Show>
         </Page>
       )}
@@ -252,18 +481,34 @@ interface Tried {
 /** Sends the operation with the reader's session. */
 function Try(props: { spec: Spec; operation: Operation }): JSX.Element {
   const parameters = () => (props.operation.parameters ?? []).filter((parameter) => parameter.in !== "header");
-  const known: Record<string, string> = { project: localStorage.getItem("tidemark-project") ?? "", user: user()?.slug ?? "" };
-  const [values, setValues] = createSignal<Record<string, string>>(Object.fromEntries(parameters().map(({ name, in: place }) => [name, place === "path" ? (known[name] ?? "") : ""])));
+  const known: Record<string, string> = {
+    project: localStorage.getItem("tidemark-project") ?? "",
+    user: user()?.slug ?? "",
+  };
+  const [values, setValues] = createSignal<Record<string, string>>(
+    Object.fromEntries(parameters().map(({ name, in: place }) => [name, place === "path" ? (known[name] ?? "") : ""])),
+  );
   const schema = () => props.operation.requestBody?.content["application/json"]?.schema;
-  const [body, setBody] = createSignal(schema() ? JSON.stringify(example(props.spec, schema() as Schema, false), null, 2) : "");
+  const [body, setBody] = createSignal(
+    schema() ? JSON.stringify(example(props.spec, schema() as Schema, false), null, 2) : "",
+  );
   const [tried, setTried] = createSignal<Tried>();
   const [failure, setFailure] = createSignal<string>();
   const address = () => {
-    const path = props.operation.path.replace(/\{(\w+)\}/g, (_, name: string) => (values()[name] ? encodeURIComponent(values()[name] ?? "") : `{${name}}`));
-    const query = new URLSearchParams(parameters().flatMap(({ name, in: place }) => (place === "query" && values()[name] ? [[name, values()[name] ?? ""]] : [])));
+    const path = props.operation.path.replace(/\{(\w+)\}/g, (_, name: string) =>
+      values()[name] ? encodeURIComponent(values()[name] ?? "") : `{${name}}`,
+    );
+    const query = new URLSearchParams(
+      parameters().flatMap(({ name, in: place }) =>
+        place === "query" && values()[name] ? [[name, values()[name] ?? ""]] : [],
+      ),
+    );
     return path + (query.size ? `?${query}` : "");
   };
-  const missing = () => parameters().filter(({ name, required, in: place }) => (place === "path" || required) && !values()[name]).map(({ name }) => name);
+  const missing = () =>
+    parameters()
+      .filter(({ name, required, in: place }) => (place === "path" || required) && !values()[name])
+      .map(({ name }) => name);
   const wrong = () => {
     if (!schema()) return undefined;
     try {
@@ -274,7 +519,9 @@ function Try(props: { spec: Spec; operation: Operation }): JSX.Element {
     }
   };
   const curl = () => {
-    const lines = [`curl ${props.operation.method === "get" ? "" : `-X ${props.operation.method.toUpperCase()} `}"${location.origin}${address()}"`];
+    const lines = [
+      `curl ${props.operation.method === "get" ? "" : `-X ${props.operation.method.toUpperCase()} `}"${location.origin}${address()}"`,
+    ];
     if (props.operation["x-right"] !== "public") lines.push('-H "Authorization: Bearer $TIDEMARK_API_KEY"');
     if (schema()) lines.push("-H 'Content-Type: application/json'", `-d '${body().replaceAll("'", "'\\''")}'`);
     return lines.join(" \\\n  ");
@@ -292,7 +539,11 @@ function Try(props: { spec: Spec; operation: Operation }): JSX.Element {
       const response = await fetch(address(), {
         method: props.operation.method.toUpperCase(),
         credentials: "same-origin",
-        headers: { accept: "application/json, image/*, */*", "x-tidemark-console": "1", ...(schema() ? { "content-type": "application/json" } : {}) },
+        headers: {
+          accept: "application/json, image/*, */*",
+          "x-tidemark-console": "1",
+          ...(schema() ? { "content-type": "application/json" } : {}),
+        },
         ...(schema() ? { body: body() } : {}),
       });
       const kind = response.headers.get("content-type") ?? "";
@@ -304,7 +555,9 @@ function Try(props: { spec: Spec; operation: Operation }): JSX.Element {
         status: response.status,
         ok: response.ok,
         milliseconds: performance.now() - start,
-        headers: ["content-type", "x-total-count", "x-perf-truncated", "x-request-id", "etag"].flatMap((name): [string, string][] => (response.headers.get(name) ? [[name, response.headers.get(name) ?? ""]] : [])),
+        headers: ["content-type", "x-total-count", "x-perf-truncated", "x-request-id", "etag"].flatMap(
+          (name): [string, string][] => (response.headers.get(name) ? [[name, response.headers.get(name) ?? ""]] : []),
+        ),
         text: isPicture ? undefined : text.length > 100_000 ? `${text.slice(0, 100_000)}\n…` : text,
         picture: isPicture ? URL.createObjectURL(blob) : undefined,
       });
@@ -314,21 +567,56 @@ function Try(props: { spec: Spec; operation: Operation }): JSX.Element {
     }
   };
   // What was answered belongs to what was asked.
-  createEffect(() => { props.operation.id; setTried(undefined); });
+  createEffect(() => {
+    props.operation.id;
+    setTried(undefined);
+  });
   return (
     <section class="card stack" aria-labelledby="try">
-      <header class="row between"><h2 id="try">Try it</h2><Show when={props.operation.method !== "get"}><span class="small muted">with your session, and for real</span></Show></header>
+      <header class="row between">
+        <h2 id="try">Try it</h2>
+        <Show when={props.operation.method !== "get"}>
+          <span class="small muted">with your session, and for real</span>
+        </Show>
+      </header>
       <Show when={parameters().length}>
         <div class="try-fields">
           <For each={parameters()}>
             {(parameter) => {
-              const options = () => resolve(props.spec, bare(parameter.schema).schema).enum ?? (bare(parameter.schema).schema.type === "boolean" ? [true, false] : undefined);
+              const options = () =>
+                resolve(props.spec, bare(parameter.schema).schema).enum ??
+                (bare(parameter.schema).schema.type === "boolean" ? [true, false] : undefined);
               const set = (value: string) => setValues((old) => ({ ...old, [parameter.name]: value }));
               return (
                 <label class="field">
-                  <span class="mono">{parameter.name}<Show when={parameter.in === "path" || parameter.required}><span class="required" aria-hidden="true"> *</span></Show></span>
-                  <Show when={options()} fallback={<input value={values()[parameter.name] ?? ""} required={parameter.in === "path" || parameter.required} autocomplete="off" onInput={(event) => set(event.currentTarget.value)} />}>
-                    {(options) => <select onChange={(event) => set(event.currentTarget.value)}><option value="" /><For each={options()}>{(option) => <option value={String(option)}>{String(option)}</option>}</For></select>}
+                  <span class="mono">
+                    {parameter.name}
+                    <Show when={parameter.in === "path" || parameter.required}>
+                      <span class="required" aria-hidden="true">
+                        {" "}
+                        *
+                      </span>
+                    </Show>
+                  </span>
+                  <Show
+                    when={options()}
+                    fallback={
+                      <input
+                        value={values()[parameter.name] ?? ""}
+                        required={parameter.in === "path" || parameter.required}
+                        autocomplete="off"
+                        onInput={(event) => set(event.currentTarget.value)}
+                      />
+                    }
+                  >
+                    {(options) => (
+                      <select onChange={(event) => set(event.currentTarget.value)}>
+                        <option value="" />
+                        <For each={options()}>
+                          {(option) => <option value={String(option)}>{String(option)}</option>}
+                        </For>
+                      </select>
+                    )}
                   </Show>
                 </label>
               );
@@ -339,25 +627,87 @@ function Try(props: { spec: Spec; operation: Operation }): JSX.Element {
       <Show when={schema()}>
         {(schema) => (
           <div class="stack tight">
-            <div class="row between"><label for="try-body" class="strong">Body</label><span class="row small"><button type="button" class="button quiet" onClick={() => setBody(JSON.stringify(example(props.spec, schema(), false), null, 2))}>Required only</button><button type="button" class="button quiet" onClick={() => setBody(JSON.stringify(example(props.spec, schema(), true), null, 2))}>All fields</button></span></div>
-            <textarea id="try-body" class="mono" rows={Math.min(Math.max(body().split("\n").length, 4), 20)} spellcheck={false} value={body()} aria-invalid={wrong() !== undefined} onInput={(event) => setBody(event.currentTarget.value)} />
+            <div class="row between">
+              <label for="try-body" class="strong">
+                Body
+              </label>
+              <span class="row small">
+                <button
+                  type="button"
+                  class="button quiet"
+                  onClick={() => setBody(JSON.stringify(example(props.spec, schema(), false), null, 2))}
+                >
+                  Required only
+                </button>
+                <button
+                  type="button"
+                  class="button quiet"
+                  onClick={() => setBody(JSON.stringify(example(props.spec, schema(), true), null, 2))}
+                >
+                  All fields
+                </button>
+              </span>
+            </div>
+            <textarea
+              id="try-body"
+              class="mono"
+              rows={Math.min(Math.max(body().split("\n").length, 4), 20)}
+              spellcheck={false}
+              value={body()}
+              aria-invalid={wrong() !== undefined}
+              onInput={(event) => setBody(event.currentTarget.value)}
+            />
             <Show when={wrong()}>{(text) => <p class="field-error">{text()}</p>}</Show>
           </div>
         )}
       </Show>
       <Code label="The same with curl" text={curl()} />
       <div class="row">
-        <Button kind={props.operation.method === "delete" ? "danger" : "primary"} disabled={missing().length > 0 || wrong() !== undefined} onClick={send}>Send</Button>
-        <Show when={missing().length}><span class="small muted">needs {missing().join(", ")}</span></Show>
+        <Button
+          kind={props.operation.method === "delete" ? "danger" : "primary"}
+          disabled={missing().length > 0 || wrong() !== undefined}
+          onClick={send}
+        >
+          Send
+        </Button>
+        <Show when={missing().length}>
+          <span class="small muted">needs {missing().join(", ")}</span>
+        </Show>
       </div>
-      <Show when={failure()}>{(text) => <p class="field-error" role="alert">{text()}</p>}</Show>
+      <Show when={failure()}>
+        {(text) => (
+          <p class="field-error" role="alert">
+            {text()}
+          </p>
+        )}
+      </Show>
       <Show when={tried()}>
         {(tried) => (
           <div class="stack tight" role="status">
-            <p class="row"><Badge tone={tried().ok ? "good" : "alert"}>{tried().status}</Badge><span class="small muted number">{Math.round(tried().milliseconds)} ms</span></p>
-            <dl class="small headers"><For each={tried().headers}>{([name, value]) => <div><dt class="muted">{name}</dt><dd class="break">{value}</dd></div>}</For></dl>
-            <Show when={tried().picture}>{(source) => <img class="picture" src={source()} alt="What the server drew" />}</Show>
-            <Show when={tried().text}>{(text) => <div class="answer"><Code label="Answer" text={text()} /></div>}</Show>
+            <p class="row">
+              <Badge tone={tried().ok ? "good" : "alert"}>{tried().status}</Badge>
+              <span class="small muted number">{Math.round(tried().milliseconds)} ms</span>
+            </p>
+            <dl class="small headers">
+              <For each={tried().headers}>
+                {([name, value]) => (
+                  <div>
+                    <dt class="muted">{name}</dt>
+                    <dd class="break">{value}</dd>
+                  </div>
+                )}
+              </For>
+            </dl>
+            <Show when={tried().picture}>
+              {(source) => <img class="picture" src={source()} alt="What the server drew" />}
+            </Show>
+            <Show when={tried().text}>
+              {(text) => (
+                <div class="answer">
+                  <Code label="Answer" text={text()} />
+                </div>
+              )}
+            </Show>
           </div>
         )}
       </Show>

@@ -15,22 +15,48 @@ const FEW = 8;
 /** The newest reports of a branch or a testbed. In the public view there is no list to lead to. */
 export function Reports(props: { branch?: string; testbed?: string }): JSX.Element {
   const project = useProject();
-  const of = () => ({ ...(props.branch ? { branch: props.branch } : {}), ...(props.testbed ? { testbed: props.testbed } : {}) });
+  const of = () => ({
+    ...(props.branch ? { branch: props.branch } : {}),
+    ...(props.testbed ? { testbed: props.testbed } : {}),
+  });
   const reports = load(
     () => ({ project: project.slug(), ...of() }),
-    ({ project, ...query }, signal) => list("/v0/projects/{project}/reports", { path: { project }, query: { ...query, per_page: FEW }, signal }),
+    ({ project, ...query }, signal) =>
+      list("/v0/projects/{project}/reports", { path: { project }, query: { ...query, per_page: FEW }, signal }),
   );
   return (
-    <Related title="Reports" total={reports()?.total} error={reports.error()} retry={reports.refresh} all={`${project.path("reports")}?${new URLSearchParams(of())}`} none="Nothing was reported yet.">
+    <Related
+      title="Reports"
+      total={reports()?.total}
+      error={reports.error()}
+      retry={reports.refresh}
+      all={`${project.path("reports")}?${new URLSearchParams(of())}`}
+      none="Nothing was reported yet."
+    >
       <Table<JsonReport>
         label="Reports"
         rows={reports()?.rows ?? []}
         href={(report) => project.path("reports", report.uuid)}
         columns={[
           { title: "When", cell: (report) => <Time at={report.start_time} /> },
-          { title: props.branch ? "Testbed" : "Branch", cell: (report) => <span class="break">{props.branch ? report.testbed.name : report.branch.name}</span> },
+          {
+            title: props.branch ? "Testbed" : "Branch",
+            cell: (report) => <span class="break">{props.branch ? report.testbed.name : report.branch.name}</span>,
+          },
           { title: "Version", wide: true, cell: (report) => <Version version={report.branch.head.version} /> },
-          { title: "Alerts", end: true, cell: (report) => <Show when={report.counts.alerts.total} fallback={<span class="muted">–</span>}><Badge tone={report.counts.alerts.active ? "alert" : "neutral"}>{report.counts.alerts.active ? `${count(report.counts.alerts.active)} active` : `${count(report.counts.alerts.total)} settled`}</Badge></Show> },
+          {
+            title: "Alerts",
+            end: true,
+            cell: (report) => (
+              <Show when={report.counts.alerts.total} fallback={<span class="muted">–</span>}>
+                <Badge tone={report.counts.alerts.active ? "alert" : "neutral"}>
+                  {report.counts.alerts.active
+                    ? `${count(report.counts.alerts.active)} active`
+                    : `${count(report.counts.alerts.total)} settled`}
+                </Badge>
+              </Show>
+            ),
+          },
         ]}
       />
     </Related>
@@ -40,40 +66,94 @@ export function Reports(props: { branch?: string; testbed?: string }): JSX.Eleme
 /** The thresholds of a branch, a testbed or a measure. */
 export function Thresholds(props: { branch?: string; testbed?: string; measure?: string }): JSX.Element {
   const project = useProject();
-  const of = () => ({ ...(props.branch ? { branch: props.branch } : {}), ...(props.testbed ? { testbed: props.testbed } : {}), ...(props.measure ? { measure: props.measure } : {}) });
+  const of = () => ({
+    ...(props.branch ? { branch: props.branch } : {}),
+    ...(props.testbed ? { testbed: props.testbed } : {}),
+    ...(props.measure ? { measure: props.measure } : {}),
+  });
   const thresholds = load(
     () => ({ project: project.slug(), ...of() }),
-    ({ project, ...query }, signal) => list("/v0/projects/{project}/thresholds", { path: { project }, query: { ...query, per_page: FEW }, signal }),
+    ({ project, ...query }, signal) =>
+      list("/v0/projects/{project}/thresholds", { path: { project }, query: { ...query, per_page: FEW }, signal }),
   );
   const name = ({ branch, testbed, measure }: JsonThreshold) =>
-    [!props.measure && measure.name, !props.branch && branch.name, !props.testbed && testbed.name].filter(Boolean).join(" · ");
+    [!props.measure && measure.name, !props.branch && branch.name, !props.testbed && testbed.name]
+      .filter(Boolean)
+      .join(" · ");
   return (
-    <Related title="Thresholds" total={thresholds()?.total} error={thresholds.error()} retry={thresholds.refresh} all={`${project.path("thresholds")}?${new URLSearchParams(of())}`} none="Nothing is watched here: values are kept, but nobody is told when they move.">
+    <Related
+      title="Thresholds"
+      total={thresholds()?.total}
+      error={thresholds.error()}
+      retry={thresholds.refresh}
+      all={`${project.path("thresholds")}?${new URLSearchParams(of())}`}
+      none="Nothing is watched here: values are kept, but nobody is told when they move."
+    >
       <Table<JsonThreshold>
         label="Thresholds"
         rows={thresholds()?.rows ?? []}
         href={(threshold) => project.path("thresholds", threshold.uuid)}
         columns={[
           { title: "Watched", cell: name },
-          { title: "Model", cell: (threshold) => <Show when={threshold.model} fallback={<Badge>no model</Badge>}>{(model) => <span class="small">{describe(model())}</span>}</Show> },
-          { title: "Changed", wide: true, end: true, cell: (threshold) => <span class="muted"><Time at={threshold.modified} /></span> },
+          {
+            title: "Model",
+            cell: (threshold) => (
+              <Show when={threshold.model} fallback={<Badge>no model</Badge>}>
+                {(model) => <span class="small">{describe(model())}</span>}
+              </Show>
+            ),
+          },
+          {
+            title: "Changed",
+            wide: true,
+            end: true,
+            cell: (threshold) => (
+              <span class="muted">
+                <Time at={threshold.modified} />
+              </span>
+            ),
+          },
         ]}
       />
     </Related>
   );
 }
 
-function Related(props: { title: string; total: number | undefined; error: unknown; retry: () => unknown; all: string; none: string; children: JSX.Element }): JSX.Element {
+function Related(props: {
+  title: string;
+  total: number | undefined;
+  error: unknown;
+  retry: () => unknown;
+  all: string;
+  none: string;
+  children: JSX.Element;
+}): JSX.Element {
   const project = useProject();
   return (
     <section class="stack tight related">
       <div class="row between">
-        <h2>{props.title} <Show when={props.total}>{(total) => <span class="muted small number">{count(total())}</span>}</Show></h2>
-        <Show when={(props.total ?? 0) > FEW && !project.isPublic}><LinkButton href={props.all}>All {plural(props.total ?? 0, props.title.slice(0, -1).toLowerCase())}</LinkButton></Show>
+        <h2>
+          {props.title}{" "}
+          <Show when={props.total}>{(total) => <span class="muted small number">{count(total())}</span>}</Show>
+        </h2>
+        <Show when={(props.total ?? 0) > FEW && !project.isPublic}>
+          <LinkButton href={props.all}>
+            All {plural(props.total ?? 0, props.title.slice(0, -1).toLowerCase())}
+          </LinkButton>
+        </Show>
       </div>
       <Show when={props.error}>{(error) => <Failure error={error()} retry={props.retry} />}</Show>
-      <Show when={props.total !== undefined} fallback={<Show when={!props.error}><Skeleton lines={4} /></Show>}>
-        <Show when={props.total} fallback={<p class="muted">{props.none}</p>}>{props.children}</Show>
+      <Show
+        when={props.total !== undefined}
+        fallback={
+          <Show when={!props.error}>
+            <Skeleton lines={4} />
+          </Show>
+        }
+      >
+        <Show when={props.total} fallback={<p class="muted">{props.none}</p>}>
+          {props.children}
+        </Show>
       </Show>
     </section>
   );

@@ -2,7 +2,15 @@
 
 import { A, useNavigate, useParams, useSearchParams } from "@solidjs/router";
 import { createMemo, createSignal, For, Show, type JSX } from "solid-js";
-import { call, list, type JsonAlert, type JsonJob, type JsonReport, type JsonReportMeasure, type JsonReportResult } from "../api";
+import {
+  call,
+  list,
+  type JsonAlert,
+  type JsonJob,
+  type JsonReport,
+  type JsonReportMeasure,
+  type JsonReportResult,
+} from "../api";
 import { DateRange, FilterPicker } from "../choices";
 import { count, elapsed, moment, plural } from "../format";
 import { hasEnded, Noise, Standing, Status } from "../job";
@@ -32,19 +40,43 @@ export function List(): JSX.Element {
         noun="report"
         archived
         params={["branch", "testbed", "start_time", "end_time"]}
-        load={(query, signal) => list("/v0/projects/{project}/reports", { path: { project: project.slug() }, query: { ...query, sort: "date_time" }, signal })}
+        load={(query, signal) =>
+          list("/v0/projects/{project}/reports", {
+            path: { project: project.slug() },
+            query: { ...query, sort: "date_time" },
+            signal,
+          })
+        }
         href={(report) => project.path("reports", report.uuid)}
-        tools={() => <><FilterPicker kind="branch" /><FilterPicker kind="testbed" /><DateRange /></>}
+        tools={() => (
+          <>
+            <FilterPicker kind="branch" />
+            <FilterPicker kind="testbed" />
+            <DateRange />
+          </>
+        )}
         columns={[
           { title: "When", sort: "date_time", falling: true, cell: (report) => <Time at={report.start_time} /> },
           { title: "Branch", cell: (report) => <span class="break">{report.branch.name}</span> },
           { title: "Version", wide: true, cell: (report) => <Version version={report.branch.head.version} /> },
           { title: "Testbed", wide: true, cell: (report) => <span class="break">{report.testbed.name}</span> },
-          { title: "Results", wide: true, end: true, cell: (report) => <span class="number muted nowrap">{contents(report)}</span> },
+          {
+            title: "Results",
+            wide: true,
+            end: true,
+            cell: (report) => <span class="number muted nowrap">{contents(report)}</span>,
+          },
           { title: "Alerts", end: true, cell: (report) => <AlertCount report={report} /> },
         ]}
         empty={
-          <Empty title="No reports yet" action={<LinkButton href="/console/onboard/run" primary>Show me how</LinkButton>}>
+          <Empty
+            title="No reports yet"
+            action={
+              <LinkButton href="/console/onboard/run" primary>
+                Show me how
+              </LinkButton>
+            }
+          >
             A report is what one run of your benchmarks came to. Send the first with <code>tidemark run</code>.
           </Empty>
         }
@@ -82,7 +114,11 @@ interface Row extends Judged {
 /** What is shown of the results, by the word for it in the address. */
 const SHOWN: readonly { value: string; label: string; fits: (verdict: Verdict) => boolean }[] = [
   { value: "", label: "All", fits: () => true },
-  { value: "moved", label: "Only what moved", fits: (verdict) => verdict === "regression" || verdict === "improvement" },
+  {
+    value: "moved",
+    label: "Only what moved",
+    fits: (verdict) => verdict === "regression" || verdict === "improvement",
+  },
   { value: "regression", label: "Outside the threshold", fits: (verdict) => verdict === "regression" },
   { value: "improvement", label: "Better than the limits", fits: (verdict) => verdict === "improvement" },
   { value: "unwatched", label: "Not judged", fits: (verdict) => verdict.startsWith("no_") },
@@ -100,10 +136,16 @@ export function View(): JSX.Element {
   const report = load(path, (path, signal) => call("get", "/v0/projects/{project}/reports/{report}", { path, signal }));
 
   const job = load(
-    () => { const uuid = report()?.job; return uuid ? { project: project.slug(), job: uuid } : undefined; },
+    () => {
+      const uuid = report()?.job;
+      return uuid ? { project: project.slug(), job: uuid } : undefined;
+    },
     (path, signal) => call("get", "/v0/projects/{project}/jobs/{job}", { path, signal }),
   );
-  const isUnderWay = () => { const known = job(); return known !== undefined && !hasEnded(known); };
+  const isUnderWay = () => {
+    const known = job();
+    return known !== undefined && !hasEnded(known);
+  };
   const follow = async () => {
     await job.refresh();
     if (job()?.status === "processed") await report.refresh();
@@ -115,11 +157,24 @@ export function View(): JSX.Element {
     const uuids = new Set(which.map(({ uuid }) => uuid));
     try {
       await report.optimistic<unknown>(
-        (old) => ({ ...old, alerts: (old.alerts ?? []).map((alert) => (uuids.has(alert.uuid) ? { ...alert, status } : alert)) }),
+        (old) => ({
+          ...old,
+          alerts: (old.alerts ?? []).map((alert) => (uuids.has(alert.uuid) ? { ...alert, status } : alert)),
+        }),
         () =>
           status === "dismissed"
-            ? call("patch", "/v0/projects/{project}/alerts", { path: { project: project.slug() }, body: { status, report: params.report } })
-            : Promise.all(which.map(({ uuid }) => call("patch", "/v0/projects/{project}/alerts/{alert}", { path: { project: project.slug(), alert: uuid }, body: { status } }))),
+            ? call("patch", "/v0/projects/{project}/alerts", {
+                path: { project: project.slug() },
+                body: { status, report: params.report },
+              })
+            : Promise.all(
+                which.map(({ uuid }) =>
+                  call("patch", "/v0/projects/{project}/alerts/{alert}", {
+                    path: { project: project.slug(), alert: uuid },
+                    body: { status },
+                  }),
+                ),
+              ),
       );
       void project.alerts.refresh();
       if (status === "dismissed") toast(`${plural(which.length, "alert")} dismissed.`, () => settle("active", which));
@@ -139,30 +194,62 @@ export function View(): JSX.Element {
       {(shown) => (
         <Page
           title={`Report of ${moment(shown().start_time)}`}
-          aside={<AlertCount report={{ ...shown(), counts: { ...shown().counts, alerts: { total: shown().alerts?.length ?? 0, active: active().length } } }} />}
+          aside={
+            <AlertCount
+              report={{
+                ...shown(),
+                counts: { ...shown().counts, alerts: { total: shown().alerts?.length ?? 0, active: active().length } },
+              }}
+            />
+          }
           crumbs={useCrumbs()}
           actions={
             <>
               <Show when={active().length && project.may("edit")}>
-                <Button onClick={() => settle("dismissed", active())}>Dismiss {plural(active().length, "alert")}</Button>
+                <Button onClick={() => settle("dismissed", active())}>
+                  Dismiss {plural(active().length, "alert")}
+                </Button>
               </Show>
               <Raw value={shown()} />
               <Show when={project.may("delete")}>
-                <Button kind="danger" onClick={() => setDeleting(true)}>Delete</Button>
+                <Button kind="danger" onClick={() => setDeleting(true)}>
+                  Delete
+                </Button>
               </Show>
             </>
           }
         >
           <Show when={job()}>
-            {(job) => <Standing of={job()}><p><A href={project.path("jobs", job().uuid)}>{hasEnded(job()) ? "See what the job printed" : "Watch the job"}</A></p></Standing>}
+            {(job) => (
+              <Standing of={job()}>
+                <p>
+                  <A href={project.path("jobs", job().uuid)}>
+                    {hasEnded(job()) ? "See what the job printed" : "Watch the job"}
+                  </A>
+                </p>
+              </Standing>
+            )}
           </Show>
           <Summary report={shown()} job={job()} />
           <Show when={!isUnderWay()}>
             <ReportVerdict report={shown()} />
             <Results report={shown()} />
           </Show>
-          <Confirm open={deleting()} title="Delete the report?" action="Delete" onConfirm={remove} onClose={() => setDeleting(false)}>
-            <p>Its {plural(shown().counts.results.reduce((sum, iteration) => sum + iteration.benchmarks, 0), "result")} and {plural(shown().alerts?.length ?? 0, "alert")} will be gone for good.</p>
+          <Confirm
+            open={deleting()}
+            title="Delete the report?"
+            action="Delete"
+            onConfirm={remove}
+            onClose={() => setDeleting(false)}
+          >
+            <p>
+              Its{" "}
+              {plural(
+                shown().counts.results.reduce((sum, iteration) => sum + iteration.benchmarks, 0),
+                "result",
+              )}{" "}
+              and {plural(shown().alerts?.length ?? 0, "alert")} will be gone for good.
+            </p>
             <p class="muted">Limits that were computed with its values stay as they are.</p>
           </Confirm>
         </Page>
@@ -174,20 +261,97 @@ export function View(): JSX.Element {
 function Summary(props: { report: JsonReport; job: JsonJob | undefined }): JSX.Element {
   const project = useProject();
   const version = () => props.report.branch.head.version;
-  const seconds = () => Math.round((new Date(props.report.end_time).getTime() - new Date(props.report.start_time).getTime()) / 1000);
+  const seconds = () =>
+    Math.round((new Date(props.report.end_time).getTime() - new Date(props.report.start_time).getTime()) / 1000);
   return (
     <dl class="summary card">
-      <div><dt>Branch</dt><dd><A class="break" href={`${project.path("branches", props.report.branch.slug)}?head=${props.report.branch.head.uuid}`}>{props.report.branch.name}</A></dd></div>
-      <div><dt>Version</dt><dd><Version version={version()} /><Show when={version()?.hash}>{(hash) => <Copy text={hash()} label="Copy the hash" />}</Show></dd></div>
-      <div><dt>Testbed</dt><dd><A class="break" href={project.path("testbeds", props.report.testbed.slug)}>{props.report.testbed.name}</A></dd></div>
-      <Show when={props.report.testbed.spec}>{(spec) => <div><dt>Spec</dt><dd>{spec().name}</dd></div>}</Show>
-      <div><dt>Began</dt><dd><Time at={props.report.start_time} /></dd></div>
-      <div><dt>Took</dt><dd>{elapsed(Math.max(seconds(), 0))}</dd></div>
-      <div><dt>Read by</dt><dd><code>{props.report.adapter}</code></dd></div>
-      <Show when={props.job}>{(job) => <div><dt>Job</dt><dd><A class="plain" href={project.path("jobs", job().uuid)}><Status of={job().status} /></A></dd></div>}</Show>
-      <Show when={props.report.noise}>{(noise) => <div><dt>Noise</dt><dd><Noise of={noise()} /></dd></div>}</Show>
-      <Show when={props.report.user}>{(user) => <div><dt>Sent by</dt><dd>{user().name}</dd></div>}</Show>
-      <div><dt>UUID</dt><dd><code class="muted">{props.report.uuid.slice(0, 8)}</code><Copy text={props.report.uuid} label="Copy the UUID" /></dd></div>
+      <div>
+        <dt>Branch</dt>
+        <dd>
+          <A
+            class="break"
+            href={`${project.path("branches", props.report.branch.slug)}?head=${props.report.branch.head.uuid}`}
+          >
+            {props.report.branch.name}
+          </A>
+        </dd>
+      </div>
+      <div>
+        <dt>Version</dt>
+        <dd>
+          <Version version={version()} />
+          <Show when={version()?.hash}>{(hash) => <Copy text={hash()} label="Copy the hash" />}</Show>
+        </dd>
+      </div>
+      <div>
+        <dt>Testbed</dt>
+        <dd>
+          <A class="break" href={project.path("testbeds", props.report.testbed.slug)}>
+            {props.report.testbed.name}
+          </A>
+        </dd>
+      </div>
+      <Show when={props.report.testbed.spec}>
+        {(spec) => (
+          <div>
+            <dt>Spec</dt>
+            <dd>{spec().name}</dd>
+          </div>
+        )}
+      </Show>
+      <div>
+        <dt>Began</dt>
+        <dd>
+          <Time at={props.report.start_time} />
+        </dd>
+      </div>
+      <div>
+        <dt>Took</dt>
+        <dd>{elapsed(Math.max(seconds(), 0))}</dd>
+      </div>
+      <div>
+        <dt>Read by</dt>
+        <dd>
+          <code>{props.report.adapter}</code>
+        </dd>
+      </div>
+      <Show when={props.job}>
+        {(job) => (
+          <div>
+            <dt>Job</dt>
+            <dd>
+              <A class="plain" href={project.path("jobs", job().uuid)}>
+                <Status of={job().status} />
+              </A>
+            </dd>
+          </div>
+        )}
+      </Show>
+      <Show when={props.report.noise}>
+        {(noise) => (
+          <div>
+            <dt>Noise</dt>
+            <dd>
+              <Noise of={noise()} />
+            </dd>
+          </div>
+        )}
+      </Show>
+      <Show when={props.report.user}>
+        {(user) => (
+          <div>
+            <dt>Sent by</dt>
+            <dd>{user().name}</dd>
+          </div>
+        )}
+      </Show>
+      <div>
+        <dt>UUID</dt>
+        <dd>
+          <code class="muted">{props.report.uuid.slice(0, 8)}</code>
+          <Copy text={props.report.uuid} label="Copy the UUID" />
+        </dd>
+      </div>
     </dl>
   );
 }
@@ -195,18 +359,26 @@ function Summary(props: { report: JsonReport; job: JsonJob | undefined }): JSX.E
 function Results(props: { report: JsonReport }): JSX.Element {
   const [params, setParams] = useSearchParams();
   const text = (name: string) => (typeof params[name] === "string" ? params[name] : "");
-  const set = (name: string, value: string) => setParams({ [name]: value || undefined }, { replace: true, scroll: false });
+  const set = (name: string, value: string) =>
+    setParams({ [name]: value || undefined }, { replace: true, scroll: false });
   const rows = createMemo(() => allRows(props.report));
-  const measures = createMemo(() => [...new Map(rows().map(({ measured: { measure } }) => [measure.slug, measure.name]))]);
+  const measures = createMemo(() => [
+    ...new Map(rows().map(({ measured: { measure } }) => [measure.slug, measure.name])),
+  ]);
   const grouping = () => text("group") || (measures().length > 1 ? "measure" : "none");
   const words = () => text("search").toLowerCase().split(/\s+/).filter(Boolean);
   const found = createMemo(() =>
-    rows().filter(({ name, measured: { measure } }) => (!text("measure") || measure.slug === text("measure")) && words().every((word) => name.toLowerCase().includes(word))),
+    rows().filter(
+      ({ name, measured: { measure } }) =>
+        (!text("measure") || measure.slug === text("measure")) &&
+        words().every((word) => name.toLowerCase().includes(word)),
+    ),
   );
   const shown = () => SHOWN.find(({ value }) => value === text("show")) ?? SHOWN[0];
   const visible = createMemo(() => found().filter(({ verdict }) => shown()?.fits(verdict)));
   const groups = createMemo(() => {
-    const key = ({ name, measured: { measure } }: Row) => (grouping() === "measure" ? measure.name : grouping() === "benchmark" ? prefix(name) : "");
+    const key = ({ name, measured: { measure } }: Row) =>
+      grouping() === "measure" ? measure.name : grouping() === "benchmark" ? prefix(name) : "";
     const sorted = new Map<string, Row[]>();
     for (const row of visible()) sorted.set(key(row), [...(sorted.get(key(row)) ?? []), row]);
     return [...sorted];
@@ -232,22 +404,45 @@ function Results(props: { report: JsonReport }): JSX.Element {
         <label class="search">
           <Icon name="search" size={16} />
           <span class="visually-hidden">Search the results</span>
-          <input type="search" value={text("search")} placeholder="Search" onInput={(event) => set("search", event.currentTarget.value)} />
+          <input
+            type="search"
+            value={text("search")}
+            placeholder="Search"
+            onInput={(event) => set("search", event.currentTarget.value)}
+          />
         </label>
         <Show when={measures().length > 1}>
           <label>
             <span class="visually-hidden">Measure</span>
             <select onChange={(event) => set("measure", event.currentTarget.value)}>
               <option value="">Every measure</option>
-              <For each={measures()}>{([slug, name]) => <option value={slug} selected={slug === text("measure")}>{name}</option>}</For>
+              <For each={measures()}>
+                {([slug, name]) => (
+                  <option value={slug} selected={slug === text("measure")}>
+                    {name}
+                  </option>
+                )}
+              </For>
             </select>
           </label>
         </Show>
         <label>
           <span class="visually-hidden">Group</span>
           <select onChange={(event) => set("group", event.currentTarget.value)}>
-            <For each={[["none", "Not grouped"], ["measure", "By measure"], ["benchmark", "By group"]] as const}>
-              {([value, label]) => <option value={value} selected={value === grouping()}>{label}</option>}
+            <For
+              each={
+                [
+                  ["none", "Not grouped"],
+                  ["measure", "By measure"],
+                  ["benchmark", "By group"],
+                ] as const
+              }
+            >
+              {([value, label]) => (
+                <option value={value} selected={value === grouping()}>
+                  {label}
+                </option>
+              )}
             </For>
           </select>
         </label>
@@ -256,13 +451,27 @@ function Results(props: { report: JsonReport }): JSX.Element {
         when={groups().length}
         fallback={
           <Show when={rows().length} fallback={<Empty title="The report has no results" />}>
-            <Show when={text("show") === "moved" && !text("search") && !text("measure")} fallback={<Empty title="Nothing matches">No result fits the search and the filters.</Empty>}>
-              <Empty title="Nothing moved" action={<Button onClick={() => set("show", "")}>Show all</Button>}>Every value that has limits is within them.</Empty>
+            <Show
+              when={text("show") === "moved" && !text("search") && !text("measure")}
+              fallback={<Empty title="Nothing matches">No result fits the search and the filters.</Empty>}
+            >
+              <Empty title="Nothing moved" action={<Button onClick={() => set("show", "")}>Show all</Button>}>
+                Every value that has limits is within them.
+              </Empty>
             </Show>
           </Show>
         }
       >
-        <For each={groups()}>{([title, rows]) => <Group title={title} rows={rows} report={props.report} withMeasure={grouping() !== "measure" && measures().length > 1} />}</For>
+        <For each={groups()}>
+          {([title, rows]) => (
+            <Group
+              title={title}
+              rows={rows}
+              report={props.report}
+              withMeasure={grouping() !== "measure" && measures().length > 1}
+            />
+          )}
+        </For>
       </Show>
     </section>
   );
@@ -273,25 +482,70 @@ function Group(props: { title: string; rows: readonly Row[]; report: JsonReport;
   const several = () => (props.report.results?.length ?? 0) > 1;
   return (
     <div class="group">
-      <Show when={props.title}><h2>{props.title} <span class="muted small number">{count(props.rows.length)}</span></h2></Show>
+      <Show when={props.title}>
+        <h2>
+          {props.title} <span class="muted small number">{count(props.rows.length)}</span>
+        </h2>
+      </Show>
       <Table<Row>
         label={props.title || "Results"}
         rows={props.rows}
         first={FIRST}
         href={({ result, measured }) => perfUpTo(project, props.report, result.benchmark, measured.measure)}
         columns={[
-          { title: "Benchmark", cell: (row) => <>{row.name}<Show when={several()}> <span class="muted small">iteration {row.result.iteration}</span></Show><Show when={props.withMeasure}><span class="muted small"> · {row.measured.measure.name}</span></Show></> },
-          { title: "Value", end: true, cell: (row) => <A class="above plain" href={project.path("metrics", row.measured.metric.uuid)}><Value value={row.measured.metric.value} units={row.measured.measure.units} /></A> },
-          { title: "Baseline", end: true, wide: true, cell: (row) => <Show when={typeof row.measured.boundary?.baseline === "number"} fallback={<span class="muted">–</span>}><span class="muted"><Value value={row.measured.boundary?.baseline ?? 0} units={row.measured.measure.units} /></span></Show> },
+          {
+            title: "Benchmark",
+            cell: (row) => (
+              <>
+                {row.name}
+                <Show when={several()}>
+                  {" "}
+                  <span class="muted small">iteration {row.result.iteration}</span>
+                </Show>
+                <Show when={props.withMeasure}>
+                  <span class="muted small"> · {row.measured.measure.name}</span>
+                </Show>
+              </>
+            ),
+          },
+          {
+            title: "Value",
+            end: true,
+            cell: (row) => (
+              <A class="above plain" href={project.path("metrics", row.measured.metric.uuid)}>
+                <Value value={row.measured.metric.value} units={row.measured.measure.units} />
+              </A>
+            ),
+          },
+          {
+            title: "Baseline",
+            end: true,
+            wide: true,
+            cell: (row) => (
+              <Show when={typeof row.measured.boundary?.baseline === "number"} fallback={<span class="muted">–</span>}>
+                <span class="muted">
+                  <Value value={row.measured.boundary?.baseline ?? 0} units={row.measured.measure.units} />
+                </span>
+              </Show>
+            ),
+          },
           { title: "Δ", end: true, cell: (row) => <Change row={row} /> },
           {
             title: "Limits",
             wide: true,
             cell: (row) => (
-              <Show when={row.measured.boundary && !row.verdict.startsWith("no_") && row.measured.boundary} fallback={<span class="muted">–</span>}>
+              <Show
+                when={row.measured.boundary && !row.verdict.startsWith("no_") && row.measured.boundary}
+                fallback={<span class="muted">–</span>}
+              >
                 {(boundary) => (
                   <span class="row limits-cell">
-                    <Gauge value={row.measured.metric.value} boundary={boundary()} units={row.measured.measure.units} bad={row.verdict === "regression"} />
+                    <Gauge
+                      value={row.measured.metric.value}
+                      boundary={boundary()}
+                      units={row.measured.measure.units}
+                      bad={row.verdict === "regression"}
+                    />
                     <span class="small muted number nowrap">{limitsText(boundary(), row.measured.measure.units)}</span>
                   </span>
                 )}
@@ -309,7 +563,11 @@ function Change(props: { row: Row }): JSX.Element {
   const direction = () => (props.row.verdict === "pass" ? undefined : worseOf(props.row.measured.measure));
   return (
     <Show when={typeof props.row.measured.boundary?.baseline === "number"} fallback={<span class="muted">–</span>}>
-      <Delta from={props.row.measured.boundary?.baseline ?? 0} to={props.row.measured.metric.value} {...(direction() ? { worse: direction() as "up" | "down" } : {})} />
+      <Delta
+        from={props.row.measured.boundary?.baseline ?? 0}
+        to={props.row.measured.metric.value}
+        {...(direction() ? { worse: direction() as "up" | "down" } : {})}
+      />
     </Show>
   );
 }
@@ -318,10 +576,22 @@ function Outcome(props: { row: Row }): JSX.Element {
   const project = useProject();
   const word = () => VERDICTS[props.row.verdict];
   return (
-    <Show when={props.row.alert} fallback={<Show when={props.row.verdict === "improvement"} fallback={<span class="small muted nowrap">{word().word}</span>}><Badge tone="good">{word().word}</Badge></Show>}>
+    <Show
+      when={props.row.alert}
+      fallback={
+        <Show
+          when={props.row.verdict === "improvement"}
+          fallback={<span class="small muted nowrap">{word().word}</span>}
+        >
+          <Badge tone="good">{word().word}</Badge>
+        </Show>
+      }
+    >
       {(alert) => (
         <A class="above plain nowrap" href={project.path("alerts", alert().uuid)}>
-          <Badge tone={alert().status === "active" ? word().tone : "neutral"}>{alert().status === "active" ? word().word : `${word().word}, ${alert().status}`}</Badge>
+          <Badge tone={alert().status === "active" ? word().tone : "neutral"}>
+            {alert().status === "active" ? word().word : `${word().word}, ${alert().status}`}
+          </Badge>
         </A>
       )}
     </Show>
@@ -358,7 +628,9 @@ function prefix(name: string): string {
 function Waiting(props: { error: unknown; retry: () => unknown }): JSX.Element {
   return (
     <Page title="Report" crumbs={useCrumbs()}>
-      <Show when={props.error} fallback={<Skeleton lines={12} />}>{(error) => <Failure error={error()} retry={props.retry} />}</Show>
+      <Show when={props.error} fallback={<Skeleton lines={12} />}>
+        {(error) => <Failure error={error()} retry={props.retry} />}
+      </Show>
     </Page>
   );
 }

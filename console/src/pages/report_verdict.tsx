@@ -3,7 +3,14 @@
 
 import { A } from "@solidjs/router";
 import { createSignal, Show, type JSX } from "solid-js";
-import { call, type JsonChange, type JsonReport, type JsonVerdict, type JsonVerdictComparison, type VerdictAnswer } from "../api";
+import {
+  call,
+  type JsonChange,
+  type JsonReport,
+  type JsonVerdict,
+  type JsonVerdictComparison,
+  type VerdictAnswer,
+} from "../api";
 import { Effect, Levels, Share } from "../change";
 import { count, plural, ratio, share } from "../format";
 import { nameOf } from "../history";
@@ -33,22 +40,45 @@ export function ReportVerdict(props: { report: JsonReport }): JSX.Element {
   );
   const [asked, setAsked] = createSignal(0);
   const isUnsettled = () => verdict()?.settled === false && asked() < TIMES;
-  refreshWhile(isUnsettled, () => { setAsked((times) => times + 1); return verdict.refresh(); }, PAUSE);
+  refreshWhile(
+    isUnsettled,
+    () => {
+      setAsked((times) => times + 1);
+      return verdict.refresh();
+    },
+    PAUSE,
+  );
   // Not that of the report which was shown before.
-  const shown = () => { const known = verdict(); return known?.report === props.report.uuid ? known : undefined; };
+  const shown = () => {
+    const known = verdict();
+    return known?.report === props.report.uuid ? known : undefined;
+  };
   return (
     <section class="stack" aria-labelledby="verdict">
       <div class="row">
         <h2 id="verdict">Against the runs before</h2>
-        <Show when={shown()}>{(shown) => <Badge tone={ANSWERS[shown().answer].tone}>{ANSWERS[shown().answer].word}</Badge>}</Show>
+        <Show when={shown()}>
+          {(shown) => <Badge tone={ANSWERS[shown().answer].tone}>{ANSWERS[shown().answer].word}</Badge>}
+        </Show>
       </div>
       <Show when={verdict.error()}>{(error) => <Failure error={error()} retry={verdict.refresh} />}</Show>
-      <Show when={shown()} fallback={<Show when={!verdict.error()}><Skeleton lines={5} /></Show>}>
+      <Show
+        when={shown()}
+        fallback={
+          <Show when={!verdict.error()}>
+            <Skeleton lines={5} />
+          </Show>
+        }
+      >
         {(shown) => (
           <>
             <p>{summary(shown())}</p>
             <Cause verdict={shown()} />
-            <Comparisons label="What changed" of={shown().comparisons.filter(({ answer }) => answer === "changed")} report={props.report} />
+            <Comparisons
+              label="What changed"
+              of={shown().comparisons.filter(({ answer }) => answer === "changed")}
+              report={props.report}
+            />
             <div class="stack tight">
               <Folded answer="unchanged" verdict={shown()} report={props.report} />
               <Folded answer="inconclusive" verdict={shown()} report={props.report} />
@@ -64,7 +94,11 @@ export function ReportVerdict(props: { report: JsonReport }): JSX.Element {
 /** How many series come to what: `2 regressions, 67 unchanged, 14 inconclusive`. */
 function summary({ counts }: JsonVerdict): string {
   const { regressions, improvements, differences, unchanged, inconclusive } = counts;
-  const changed = [[regressions, "regression"], [improvements, "improvement"], [differences, "difference"]] as const;
+  const changed = [
+    [regressions, "regression"],
+    [improvements, "improvement"],
+    [differences, "difference"],
+  ] as const;
   const parts = [
     ...changed.flatMap(([number, noun]) => (number ? [plural(number, noun)] : [])),
     ...(unchanged ? [`${count(unchanged)} unchanged`] : []),
@@ -83,7 +117,10 @@ function Cause(props: { verdict: JsonVerdict }): JSX.Element {
   return (
     <>
       <Show when={props.verdict.cause === "host"}>
-        <Notice tone="warn">Most benchmarks moved together: {together()}. Look at the machine first; what is said here of each benchmark is without that.</Notice>
+        <Notice tone="warn">
+          Most benchmarks moved together: {together()}. Look at the machine first; what is said here of each benchmark
+          is without that.
+        </Notice>
       </Show>
       <Show when={props.verdict.cause === "noise"}>
         <Notice tone="neutral">The same was measured before, so that all differences are noise.</Notice>
@@ -99,15 +136,26 @@ function Folded(props: { answer: VerdictAnswer; verdict: JsonVerdict; report: Js
   return (
     <Show when={own().length}>
       <details class="explain" onToggle={(event) => setOpen(event.currentTarget.open)}>
-        <summary>{count(own().length)} {props.answer}</summary>
-        <Show when={open()}><div class="stack tight"><Comparisons label={ANSWERS[props.answer].word} of={own()} report={props.report} withSmallest /></div></Show>
+        <summary>
+          {count(own().length)} {props.answer}
+        </summary>
+        <Show when={open()}>
+          <div class="stack tight">
+            <Comparisons label={ANSWERS[props.answer].word} of={own()} report={props.report} withSmallest />
+          </div>
+        </Show>
       </details>
     </Show>
   );
 }
 
 /** A table of comparisons; of those that show no change, with the smallest one that would have been seen. */
-function Comparisons(props: { label: string; of: readonly JsonVerdictComparison[]; report: JsonReport; withSmallest?: boolean }): JSX.Element {
+function Comparisons(props: {
+  label: string;
+  of: readonly JsonVerdictComparison[];
+  report: JsonReport;
+  withSmallest?: boolean;
+}): JSX.Element {
   const project = useProject();
   return (
     <Show when={props.of.length}>
@@ -123,15 +171,52 @@ function Comparisons(props: { label: string; of: readonly JsonVerdictComparison[
               <>
                 <Name of={nameOf(one)} />
                 <span class="below">{one.measure.name}</span>
-                <span class="below on-phone"><Levels before={one.base} after={one.head} units={one.measure.units} /></span>
+                <span class="below on-phone">
+                  <Levels before={one.base} after={one.head} units={one.measure.units} />
+                </span>
               </>
             ),
           },
-          { title: "Level", wide: true, end: true, cell: (one) => <Show when={typeof one.base === "number"} fallback={<span class="muted">–</span>}><Value value={one.base ?? 0} units={one.measure.units} /></Show> },
+          {
+            title: "Level",
+            wide: true,
+            end: true,
+            cell: (one) => (
+              <Show when={typeof one.base === "number"} fallback={<span class="muted">–</span>}>
+                <Value value={one.base ?? 0} units={one.measure.units} />
+              </Show>
+            ),
+          },
           { title: "Now", wide: true, end: true, cell: (one) => <Value value={one.head} units={one.measure.units} /> },
-          { title: "Change", end: true, cell: (one) => <><Share of={one.change} direction={one.direction} /><span class="below number">{interval(one.lower, one.upper)}</span></> },
-          ...(props.withSmallest ? [{ title: "Would be seen", end: true, cell: (one: JsonVerdictComparison) => <span class="muted number nowrap">{typeof one.detectable === "number" ? `from ${share(one.detectable)}` : "–"}</span> }] : []),
-          { title: "Runs before", wide: true, end: true, cell: (one) => <span class="muted number">{count(one.base_runs)}</span> },
+          {
+            title: "Change",
+            end: true,
+            cell: (one) => (
+              <>
+                <Share of={one.change} direction={one.direction} />
+                <span class="below number">{interval(one.lower, one.upper)}</span>
+              </>
+            ),
+          },
+          ...(props.withSmallest
+            ? [
+                {
+                  title: "Would be seen",
+                  end: true,
+                  cell: (one: JsonVerdictComparison) => (
+                    <span class="muted number nowrap">
+                      {typeof one.detectable === "number" ? `from ${share(one.detectable)}` : "–"}
+                    </span>
+                  ),
+                },
+              ]
+            : []),
+          {
+            title: "Runs before",
+            wide: true,
+            end: true,
+            cell: (one) => <span class="muted number">{count(one.base_runs)}</span>,
+          },
         ]}
       />
     </Show>
@@ -148,11 +233,17 @@ function Found(props: { changes: readonly JsonChange[]; isLooking: boolean }): J
   const project = useProject();
   return (
     <>
-      <Show when={props.isLooking}><p class="small muted" role="status">Looking for changes of level…</p></Show>
+      <Show when={props.isLooking}>
+        <p class="small muted" role="status">
+          Looking for changes of level…
+        </p>
+      </Show>
       <Show when={props.changes.length}>
         <div class="row between">
           <h3>Changes found with this report</h3>
-          <A class="small" href={`${project.path("changes")}?status=all`}>All changes</A>
+          <A class="small" href={`${project.path("changes")}?status=all`}>
+            All changes
+          </A>
         </div>
         <Table<JsonChange>
           label="Changes found with this report"
@@ -160,10 +251,35 @@ function Found(props: { changes: readonly JsonChange[]; isLooking: boolean }): J
           first={FEW}
           href={(change) => perfAround(project, change, change.at.start_time)}
           columns={[
-            { title: "Series", cell: (change) => <><Name of={nameOf(change)} /><span class="below">{change.measure.name}</span><span class="below on-phone">since <Time at={change.at.start_time} /></span></> },
+            {
+              title: "Series",
+              cell: (change) => (
+                <>
+                  <Name of={nameOf(change)} />
+                  <span class="below">{change.measure.name}</span>
+                  <span class="below on-phone">
+                    since <Time at={change.at.start_time} />
+                  </span>
+                </>
+              ),
+            },
             { title: "Effect", end: true, cell: (change) => <Effect change={change} /> },
-            { title: "Level", wide: true, end: true, cell: (change) => <Levels before={change.before} after={change.after} units={change.measure.units} /> },
-            { title: "Began", wide: true, end: true, cell: (change) => <span class="muted"><Time at={change.at.start_time} /></span> },
+            {
+              title: "Level",
+              wide: true,
+              end: true,
+              cell: (change) => <Levels before={change.before} after={change.after} units={change.measure.units} />,
+            },
+            {
+              title: "Began",
+              wide: true,
+              end: true,
+              cell: (change) => (
+                <span class="muted">
+                  <Time at={change.at.start_time} />
+                </span>
+              ),
+            },
           ]}
         />
       </Show>

@@ -19,7 +19,10 @@ import "./admin.css";
 
 const HERE: Place = {
   path: (...segments) => ["/console/server/runners", ...segments.map(encodeURIComponent)].join("/"),
-  crumbs: () => [{ href: "/console/server", label: "This server" }, { href: "/console/server/runners", label: "Runners" }],
+  crumbs: () => [
+    { href: "/console/server", label: "This server" },
+    { href: "/console/server/runners", label: "Runners" },
+  ],
   may: () => true,
 };
 
@@ -31,36 +34,76 @@ const STATES: Readonly<Record<RunnerState, { tone: Tone; word: string }>> = {
 
 function State(props: { of: JsonRunner }): JSX.Element {
   const state = () => STATES[props.of.state];
-  return <Show when={!props.of.archived} fallback={<Badge tone="warn">archived</Badge>}><Badge tone={state().tone}>{state().word}</Badge></Show>;
+  return (
+    <Show when={!props.of.archived} fallback={<Badge tone="warn">archived</Badge>}>
+      <Badge tone={state().tone}>{state().word}</Badge>
+    </Show>
+  );
 }
 
 /** When it was last heard of. */
 function Heard(props: { of: JsonRunner }): JSX.Element {
-  return <Show when={props.of.last_heartbeat} fallback={<span class="muted">never</span>}>{(at) => <Time at={at()} />}</Show>;
+  return (
+    <Show when={props.of.last_heartbeat} fallback={<span class="muted">never</span>}>
+      {(at) => <Time at={at()} />}
+    </Show>
+  );
 }
 
 export function List(): JSX.Element {
-  const add = () => <LinkButton href={HERE.path("add")} icon="plus" primary>Add a runner</LinkButton>;
+  const add = () => (
+    <LinkButton href={HERE.path("add")} icon="plus" primary>
+      Add a runner
+    </LinkButton>
+  );
   return (
     <Page title="Runners" crumbs={HERE.crumbs().slice(0, 1)} actions={add()}>
       <Rows<JsonRunner>
         noun="runner"
         search
         archived
-        load={(query, signal) => list("/v0/runners", { query: { ...query, sort: query.sort === "created" ? "created" : "name" }, signal })}
+        load={(query, signal) =>
+          list("/v0/runners", { query: { ...query, sort: query.sort === "created" ? "created" : "name" }, signal })
+        }
         changing={(runners) => runners.length > 0}
         href={(runner) => HERE.path(runner.slug)}
         columns={[
           { title: "Name", sort: "name", cell: (runner) => runner.name },
           { title: "State", cell: (runner) => <State of={runner} /> },
-          { title: "Specs", wide: true, end: true, cell: (runner) => <span class="number">{count(runner.specs.length)}</span> },
+          {
+            title: "Specs",
+            wide: true,
+            end: true,
+            cell: (runner) => <span class="number">{count(runner.specs.length)}</span>,
+          },
           { title: "Version", wide: true, cell: (runner) => <span class="muted">{runner.version ?? "–"}</span> },
-          { title: "Last heard of", wide: true, end: true, cell: (runner) => <span class="muted"><Heard of={runner} /></span> },
-          { title: "Created", sort: "created", falling: true, wide: true, end: true, cell: (runner) => <span class="muted"><Time at={runner.created} /></span> },
+          {
+            title: "Last heard of",
+            wide: true,
+            end: true,
+            cell: (runner) => (
+              <span class="muted">
+                <Heard of={runner} />
+              </span>
+            ),
+          },
+          {
+            title: "Created",
+            sort: "created",
+            falling: true,
+            wide: true,
+            end: true,
+            cell: (runner) => (
+              <span class="muted">
+                <Time at={runner.created} />
+              </span>
+            ),
+          },
         ]}
         empty={
           <Empty title="No runners yet" action={add()}>
-            A runner is a machine of yours that waits for jobs and does nothing else, so that what it measures is quiet. Add one here, then start it there with the key that is shown.
+            A runner is a machine of yours that waits for jobs and does nothing else, so that what it measures is quiet.
+            Add one here, then start it there with the key that is shown.
           </Empty>
         }
       />
@@ -75,7 +118,10 @@ function Key(props: { runner: string; text: string }): JSX.Element {
       <Notice tone="warn">Copy the key now: it is shown only here, and nobody can see it again.</Notice>
       <Code label="The key" text={props.text} />
       <p class="muted">Start the runner on its machine, as a user that may make containers there:</p>
-      <Code label="Commands" text={`export TIDEMARK_HOST=${location.origin}\nexport TIDEMARK_RUNNER_KEY=${props.text}\ntidemark runner up --runner ${props.runner}`} />
+      <Code
+        label="Commands"
+        text={`export TIDEMARK_HOST=${location.origin}\nexport TIDEMARK_RUNNER_KEY=${props.text}\ntidemark runner up --runner ${props.runner}`}
+      />
     </>
   );
 }
@@ -94,19 +140,37 @@ export function Add(): JSX.Element {
             onSubmit={async ({ name = "", slug }) => {
               const { uuid, key } = await call("post", "/v0/runners", { body: { name, slug: slug ?? null } });
               // The key is what counts: by its UUID the runner is known as well.
-              const known = await call("get", "/v0/runners/{runner}", { path: { runner: uuid } }).catch(() => undefined);
+              const known = await call("get", "/v0/runners/{runner}", { path: { runner: uuid } }).catch(
+                () => undefined,
+              );
               setMade({ slug: known?.slug ?? uuid, key });
             }}
           >
-            <TextField name="name" label="Name" required maxLength={64} autofocus hint="What tells the machine from others, such as bench-1." />
-            <TextField name="slug" label="Slug" maxLength={64} hint="What stands in addresses and commands; made from the name when left empty." />
+            <TextField
+              name="name"
+              label="Name"
+              required
+              maxLength={64}
+              autofocus
+              hint="What tells the machine from others, such as bench-1."
+            />
+            <TextField
+              name="slug"
+              label="Slug"
+              maxLength={64}
+              hint="What stands in addresses and commands; made from the name when left empty."
+            />
           </Form>
         }
       >
         {(made) => (
           <div class="stack">
             <Key runner={made().slug} text={made().key} />
-            <div class="row"><LinkButton href={HERE.path(made().slug)} primary>I have copied it</LinkButton></div>
+            <div class="row">
+              <LinkButton href={HERE.path(made().slug)} primary>
+                I have copied it
+              </LinkButton>
+            </div>
             <p class="muted">Next, choose the specs whose jobs it does.</p>
           </div>
         )}
@@ -119,7 +183,8 @@ export function View(): JSX.Element {
   const params = useParams<{ runner: string }>();
   const [asking, setAsking] = createSignal(false);
   const [key, setKey] = createSignal<string>();
-  const renew = async () => setKey((await call("post", "/v0/runners/{runner}/key", { path: { runner: params.runner } })).key);
+  const renew = async () =>
+    setKey((await call("post", "/v0/runners/{runner}/key", { path: { runner: params.runner } })).key);
   return (
     <>
       <Thing<JsonRunner, JsonUpdateRunner>
@@ -129,14 +194,30 @@ export function View(): JSX.Element {
         nameLength={64}
         load={(runner, signal) => call("get", "/v0/runners/{runner}", { path: { runner }, signal })}
         patch={(runner, body) => call("patch", "/v0/runners/{runner}", { path: { runner }, body })}
-        actions={(shown) => <Show when={!shown().archived}><Button icon="key" onClick={() => setAsking(true)}>New key</Button></Show>}
+        actions={(shown) => (
+          <Show when={!shown().archived}>
+            <Button icon="key" onClick={() => setAsking(true)}>
+              New key
+            </Button>
+          </Show>
+        )}
         facts={(shown, here) => {
           refreshWhile(() => !shown().archived, here.refresh, 3_000);
           return (
             <>
-              <Fact label="State"><State of={shown()} /></Fact>
-              <Fact label="Last heard of"><Heard of={shown()} /></Fact>
-              <Show when={shown().job}>{(job) => <Fact label="Job" copy={job()}><span class="mono">{job()}</span></Fact>}</Show>
+              <Fact label="State">
+                <State of={shown()} />
+              </Fact>
+              <Fact label="Last heard of">
+                <Heard of={shown()} />
+              </Fact>
+              <Show when={shown().job}>
+                {(job) => (
+                  <Fact label="Job" copy={job()}>
+                    <span class="mono">{job()}</span>
+                  </Fact>
+                )}
+              </Show>
               <Fact label="Version">{shown().version ?? <span class="muted">not said yet</span>}</Fact>
             </>
           );
@@ -144,8 +225,17 @@ export function View(): JSX.Element {
       >
         {(shown, here) => <Specs runner={shown().slug} changed={here.refresh} />}
       </Thing>
-      <Confirm open={asking()} title="Give it another key?" action="Make a new key" onConfirm={renew} onClose={() => setAsking(false)}>
-        <p>The present key stops working at once, and the runner is disconnected until it has the new one. A job that it works on goes on once it is back.</p>
+      <Confirm
+        open={asking()}
+        title="Give it another key?"
+        action="Make a new key"
+        onConfirm={renew}
+        onClose={() => setAsking(false)}
+      >
+        <p>
+          The present key stops working at once, and the runner is disconnected until it has the new one. A job that it
+          works on goes on once it is back.
+        </p>
       </Confirm>
       <Dialog open={key() !== undefined} title="The new key" onClose={() => setKey(undefined)} wide>
         <Key runner={params.runner} text={key() ?? ""} />
@@ -161,7 +251,10 @@ function Specs(props: { runner: string; changed: () => Promise<void> }): JSX.Ele
   const sorted = (all: JsonSpec[]) => all.sort((a, b) => a.name.localeCompare(b.name));
   const add = async (spec: JsonSpec): Promise<void> => {
     try {
-      await specs.optimistic((old) => sorted([...old, spec]), () => call("post", "/v0/runners/{runner}/specs", { path: path(), body: { spec: spec.uuid } }));
+      await specs.optimistic(
+        (old) => sorted([...old, spec]),
+        () => call("post", "/v0/runners/{runner}/specs", { path: path(), body: { spec: spec.uuid } }),
+      );
       void props.changed();
     } catch (error) {
       toastFailure(error);
@@ -169,7 +262,10 @@ function Specs(props: { runner: string; changed: () => Promise<void> }): JSX.Ele
   };
   const remove = async (spec: JsonSpec): Promise<void> => {
     try {
-      await specs.optimistic((old) => old.filter(({ uuid }) => uuid !== spec.uuid), () => call("delete", "/v0/runners/{runner}/specs/{spec}", { path: { ...path(), spec: spec.uuid } }));
+      await specs.optimistic(
+        (old) => old.filter(({ uuid }) => uuid !== spec.uuid),
+        () => call("delete", "/v0/runners/{runner}/specs/{spec}", { path: { ...path(), spec: spec.uuid } }),
+      );
       void props.changed();
       toast(`It no longer does jobs for ${spec.name}.`, () => add(spec));
     } catch (error) {
@@ -184,22 +280,52 @@ function Specs(props: { runner: string; changed: () => Promise<void> }): JSX.Ele
   return (
     <section class="stack tight" aria-labelledby="specs">
       <div class="row between">
-        <h2 id="specs">Specs <Show when={specs()}>{(all) => <span class="muted small">{plural(all().length, "spec")}</span>}</Show></h2>
-        <Picker<JsonSpec> label="Add a spec" quiet placeholder="Add a spec" value={undefined} onPick={(spec) => spec && void add(spec)} search={offered} />
+        <h2 id="specs">
+          Specs <Show when={specs()}>{(all) => <span class="muted small">{plural(all().length, "spec")}</span>}</Show>
+        </h2>
+        <Picker<JsonSpec>
+          label="Add a spec"
+          quiet
+          placeholder="Add a spec"
+          value={undefined}
+          onPick={(spec) => spec && void add(spec)}
+          search={offered}
+        />
       </div>
       <Show when={specs.error()}>{(error) => <Failure error={error()} retry={specs.refresh} />}</Show>
-      <Show when={specs()} fallback={<Show when={!specs.error()}><Skeleton lines={2} /></Show>}>
+      <Show
+        when={specs()}
+        fallback={
+          <Show when={!specs.error()}>
+            <Skeleton lines={2} />
+          </Show>
+        }
+      >
         {(all) => (
           <Show
             when={all().length}
-            fallback={<Empty title="It does no jobs yet" action={<LinkButton href="/console/server/specs">See the specs</LinkButton>}>A runner does the jobs of the specs it serves. Add the one that says what its machine is.</Empty>}
+            fallback={
+              <Empty
+                title="It does no jobs yet"
+                action={<LinkButton href="/console/server/specs">See the specs</LinkButton>}
+              >
+                A runner does the jobs of the specs it serves. Add the one that says what its machine is.
+              </Empty>
+            }
           >
             <ul class="invited">
               <For each={all()}>
                 {(spec) => (
                   <li>
-                    <span class="grow"><A class="strong break" href={`/console/server/specs/${encodeURIComponent(spec.slug)}`}>{spec.name}</A> <span class="small muted">{machineText(spec)}</span></span>
-                    <Show when={spec.fallback}><Badge tone="brand">fallback</Badge></Show>
+                    <span class="grow">
+                      <A class="strong break" href={`/console/server/specs/${encodeURIComponent(spec.slug)}`}>
+                        {spec.name}
+                      </A>{" "}
+                      <span class="small muted">{machineText(spec)}</span>
+                    </span>
+                    <Show when={spec.fallback}>
+                      <Badge tone="brand">fallback</Badge>
+                    </Show>
                     <Button onClick={() => remove(spec)}>Take away</Button>
                   </li>
                 )}

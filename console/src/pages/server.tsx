@@ -16,7 +16,9 @@ import { EditableFact, Fact, Record } from "../ui/Record";
 import { toast } from "../ui/Toast";
 import "./admin.css";
 
-type Counted = { [K in keyof JsonServerStats]-?: NonNullable<JsonServerStats[K]> extends JsonCohort ? K : never }[keyof JsonServerStats];
+type Counted = {
+  [K in keyof JsonServerStats]-?: NonNullable<JsonServerStats[K]> extends JsonCohort ? K : never;
+}[keyof JsonServerStats];
 const COUNTED: readonly { name: Counted; label: string }[] = [
   { name: "users", label: "Users" },
   { name: "projects", label: "Projects" },
@@ -26,40 +28,100 @@ const COUNTED: readonly { name: Counted; label: string }[] = [
 ];
 
 export function Stats(): JSX.Element {
-  const stats = load(() => ({}), (_, signal) => call("get", "/v0/server/stats", { signal }));
-  const config = load(() => ({}), async (_, signal) => (await call("get", "/v0/server/config", { signal })) as { server?: { metrics_address?: string | null }; access?: unknown });
+  const stats = load(
+    () => ({}),
+    (_, signal) => call("get", "/v0/server/stats", { signal }),
+  );
+  const config = load(
+    () => ({}),
+    async (_, signal) =>
+      (await call("get", "/v0/server/config", { signal })) as {
+        server?: { metrics_address?: string | null };
+        access?: unknown;
+      },
+  );
   const elsewhere = () => config()?.server?.metrics_address;
   return (
-    <Page title="This server" actions={<Show when={config() && !elsewhere()}><a class="button" href="/metrics" target="_self" rel="external">Metrics for Prometheus</a></Show>}>
+    <Page
+      title="This server"
+      actions={
+        <Show when={config() && !elsewhere()}>
+          <a class="button" href="/metrics" target="_self" rel="external">
+            Metrics for Prometheus
+          </a>
+        </Show>
+      }
+    >
       <Show when={stats.error()}>{(error) => <Failure error={error()} retry={stats.refresh} />}</Show>
-      <Show when={stats()} fallback={<Show when={!stats.error()}><Skeleton lines={8} /></Show>}>
+      <Show
+        when={stats()}
+        fallback={
+          <Show when={!stats.error()}>
+            <Skeleton lines={8} />
+          </Show>
+        }
+      >
         {(stats) => (
           <>
             <dl class="tiles">
               <For each={COUNTED}>
                 {({ name, label }) => (
                   <Show when={stats()[name] as JsonCohort | null | undefined}>
-                    {(cohort) => <div><dt>{label}</dt><dd class="number">{count(cohort().total)}</dd><dd class="small muted">{count(cohort().week)} this week, {count(cohort().month)} this month</dd></div>}
+                    {(cohort) => (
+                      <div>
+                        <dt>{label}</dt>
+                        <dd class="number">{count(cohort().total)}</dd>
+                        <dd class="small muted">
+                          {count(cohort().week)} this week, {count(cohort().month)} this month
+                        </dd>
+                      </div>
+                    )}
                   </Show>
                 )}
               </For>
-              <Show when={stats().organizations as readonly unknown[] | null | undefined}>{(all) => <div><dt>Organizations</dt><dd class="number">{count(all().length)}</dd><dd class="small muted">in all</dd></div>}</Show>
+              <Show when={stats().organizations as readonly unknown[] | null | undefined}>
+                {(all) => (
+                  <div>
+                    <dt>Organizations</dt>
+                    <dd class="number">{count(all().length)}</dd>
+                    <dd class="small muted">in all</dd>
+                  </div>
+                )}
+              </Show>
             </dl>
             <Record>
               <Fact label="Contract version">{stats().server.version ?? "–"}</Fact>
               <Fact label="Tidemark version">{stats().server.tidemark_version ?? "–"}</Fact>
-              <Fact label="First started"><Time at={stats().server.created} /></Fact>
-              <Fact label="UUID" copy={stats().server.uuid}><span class="mono">{stats().server.uuid}</span></Fact>
-              <Show when={elsewhere()}>{(address) => <Fact label="Metrics for Prometheus" copy={`http://${address()}/metrics`}><span class="mono">http://{address()}/metrics</span></Fact>}</Show>
+              <Fact label="First started">
+                <Time at={stats().server.created} />
+              </Fact>
+              <Fact label="UUID" copy={stats().server.uuid}>
+                <span class="mono">{stats().server.uuid}</span>
+              </Fact>
+              <Show when={elsewhere()}>
+                {(address) => (
+                  <Fact label="Metrics for Prometheus" copy={`http://${address()}/metrics`}>
+                    <span class="mono">http://{address()}/metrics</span>
+                  </Fact>
+                )}
+              </Show>
               <Fact label="Counted at">{moment(stats().timestamp)}</Fact>
             </Record>
             <Show when={config()?.access}>
               {(access) => (
                 <section class="stack tight" aria-labelledby="access">
                   <h2 id="access">Access</h2>
-                  <p class="muted">Who may use this server, and how much unclaimed organizations may store. <A class="underlined" href="/console/server/config">Configuration</A> has the names of the settings.</p>
+                  <p class="muted">
+                    Who may use this server, and how much unclaimed organizations may store.{" "}
+                    <A class="underlined" href="/console/server/config">
+                      Configuration
+                    </A>{" "}
+                    has the names of the settings.
+                  </p>
                   <Record>
-                    <For each={flat(access())}>{([key, setting]) => <Fact label={settingLabel(key)}>{settingText(key, setting)}</Fact>}</For>
+                    <For each={flat(access())}>
+                      {([key, setting]) => <Fact label={settingLabel(key)}>{settingText(key, setting)}</Fact>}
+                    </For>
                   </Record>
                 </section>
               )}
@@ -67,7 +129,18 @@ export function Stats(): JSX.Element {
             <Show when={(stats().admins as JsonUser[] | null | undefined)?.length}>
               <section class="stack tight" aria-labelledby="admins">
                 <h2 id="admins">Administrators</h2>
-                <ul><For each={stats().admins as JsonUser[]}>{(admin) => <li><A class="underlined" href={`/console/server/users/${admin.slug}`}>{admin.name}</A> <span class="muted break">{admin.email}</span></li>}</For></ul>
+                <ul>
+                  <For each={stats().admins as JsonUser[]}>
+                    {(admin) => (
+                      <li>
+                        <A class="underlined" href={`/console/server/users/${admin.slug}`}>
+                          {admin.name}
+                        </A>{" "}
+                        <span class="muted break">{admin.email}</span>
+                      </li>
+                    )}
+                  </For>
+                </ul>
               </section>
             </Show>
             <p class="small muted">Nothing of this is sent anywhere.</p>
@@ -80,7 +153,11 @@ export function Stats(): JSX.Element {
 
 /** The label of an access setting: `unclaimed.total_image_bytes` is "Unclaimed: total images". */
 function settingLabel(key: string): string {
-  const words = key.replace(".", ": ").replace(/image_bytes$/, "images").replace(/report_bytes$/, "reports").replaceAll("_", " ");
+  const words = key
+    .replace(".", ": ")
+    .replace(/image_bytes$/, "images")
+    .replace(/report_bytes$/, "reports")
+    .replaceAll("_", " ");
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
@@ -102,10 +179,37 @@ export function Users(): JSX.Element {
         columns={[
           { title: "Name", sort: "name", cell: (user) => user.name },
           { title: "E-mail", wide: true, cell: (user) => <span class="break">{user.email}</span> },
-          { title: "State", cell: (user) => <span class="row"><Show when={user.admin}><Badge tone="brand">administrator</Badge></Show><Show when={user.locked}><Badge tone="alert">locked</Badge></Show></span> },
-          { title: "Created", wide: true, end: true, cell: (user) => <Show when={user.created}>{(at) => <span class="muted"><Time at={at()} /></span>}</Show> },
+          {
+            title: "State",
+            cell: (user) => (
+              <span class="row">
+                <Show when={user.admin}>
+                  <Badge tone="brand">administrator</Badge>
+                </Show>
+                <Show when={user.locked}>
+                  <Badge tone="alert">locked</Badge>
+                </Show>
+              </span>
+            ),
+          },
+          {
+            title: "Created",
+            wide: true,
+            end: true,
+            cell: (user) => (
+              <Show when={user.created}>
+                {(at) => (
+                  <span class="muted">
+                    <Time at={at()} />
+                  </span>
+                )}
+              </Show>
+            ),
+          },
         ]}
-        empty={<Empty title="Nobody has an account">They sign up by themselves, or are invited to an organization.</Empty>}
+        empty={
+          <Empty title="Nobody has an account">They sign up by themselves, or are invited to an organization.</Empty>
+        }
       />
     </Page>
   );
@@ -114,16 +218,26 @@ export function Users(): JSX.Element {
 export function User(): JSX.Element {
   const params = useParams<{ user: string }>();
   const navigate = useNavigate();
-  const [asking, setAsking] = createSignal<{ title: string; action: string; text: string; body: { admin?: boolean; locked?: boolean } }>();
+  const [asking, setAsking] = createSignal<{
+    title: string;
+    action: string;
+    text: string;
+    body: { admin?: boolean; locked?: boolean };
+  }>();
   const path = () => ({ user: params.user });
   const account = load(path, (path, signal) => call("get", "/v0/users/{user}", { path, signal }));
-  const crumbs = [{ href: "/console/server", label: "This server" }, { href: "/console/server/users", label: "Users" }];
+  const crumbs = [
+    { href: "/console/server", label: "This server" },
+    { href: "/console/server/users", label: "Users" },
+  ];
   const isMe = () => account()?.uuid === me()?.uuid;
   const change = async (body: { name?: string; slug?: string; email?: string; admin?: boolean; locked?: boolean }) => {
     const changed = await call("patch", "/v0/users/{user}", { path: path(), body });
     account.set(changed);
-    if (body.email && changed.email !== body.email) toast(`A link was mailed to ${body.email}; it becomes the address once it was opened.`);
-    if (changed.slug !== params.user) navigate(`/console/server/users/${changed.slug}`, { replace: true, scroll: false });
+    if (body.email && changed.email !== body.email)
+      toast(`A link was mailed to ${body.email}; it becomes the address once it was opened.`);
+    if (changed.slug !== params.user)
+      navigate(`/console/server/users/${changed.slug}`, { replace: true, scroll: false });
   };
   const decide = async () => {
     const question = asking();
@@ -132,18 +246,76 @@ export function User(): JSX.Element {
     toast("The account was changed.");
   };
   return (
-    <Show when={account()} fallback={<Page title="User" crumbs={crumbs}><Show when={account.error()} fallback={<Skeleton lines={5} />}>{(error) => <Failure error={error()} retry={account.refresh} />}</Show></Page>}>
+    <Show
+      when={account()}
+      fallback={
+        <Page title="User" crumbs={crumbs}>
+          <Show when={account.error()} fallback={<Skeleton lines={5} />}>
+            {(error) => <Failure error={error()} retry={account.refresh} />}
+          </Show>
+        </Page>
+      }
+    >
       {(shown) => (
         <Page
           title={shown().name}
           crumbs={crumbs}
-          aside={<span class="row"><Show when={isMe()}><Badge>you</Badge></Show><Show when={shown().admin}><Badge tone="brand">administrator</Badge></Show><Show when={shown().locked}><Badge tone="alert">locked</Badge></Show></span>}
+          aside={
+            <span class="row">
+              <Show when={isMe()}>
+                <Badge>you</Badge>
+              </Show>
+              <Show when={shown().admin}>
+                <Badge tone="brand">administrator</Badge>
+              </Show>
+              <Show when={shown().locked}>
+                <Badge tone="alert">locked</Badge>
+              </Show>
+            </span>
+          }
           actions={
             <>
-              <Button onClick={() => setAsking(shown().admin ? { title: "Take the rights back?", action: "Take them back", text: "will no longer administer this server.", body: { admin: false } } : { title: "Make an administrator?", action: "Make an administrator", text: "will see and change everything on this server, private projects included.", body: { admin: true } })}>
+              <Button
+                onClick={() =>
+                  setAsking(
+                    shown().admin
+                      ? {
+                          title: "Take the rights back?",
+                          action: "Take them back",
+                          text: "will no longer administer this server.",
+                          body: { admin: false },
+                        }
+                      : {
+                          title: "Make an administrator?",
+                          action: "Make an administrator",
+                          text: "will see and change everything on this server, private projects included.",
+                          body: { admin: true },
+                        },
+                  )
+                }
+              >
                 {shown().admin ? "No administrator" : "Make an administrator"}
               </Button>
-              <Button kind={shown().locked ? "quiet" : "danger"} onClick={() => setAsking(shown().locked ? { title: "Unlock the account?", action: "Unlock", text: "will be able to sign in again, and their keys will work again.", body: { locked: false } } : { title: "Lock the account?", action: "Lock", text: "cannot sign in until unlocked, and their keys are refused.", body: { locked: true } })}>
+              <Button
+                kind={shown().locked ? "quiet" : "danger"}
+                onClick={() =>
+                  setAsking(
+                    shown().locked
+                      ? {
+                          title: "Unlock the account?",
+                          action: "Unlock",
+                          text: "will be able to sign in again, and their keys will work again.",
+                          body: { locked: false },
+                        }
+                      : {
+                          title: "Lock the account?",
+                          action: "Lock",
+                          text: "cannot sign in until unlocked, and their keys are refused.",
+                          body: { locked: true },
+                        },
+                  )
+                }
+              >
                 {shown().locked ? "Unlock" : "Lock"}
               </Button>
             </>
@@ -152,13 +324,37 @@ export function User(): JSX.Element {
           <Record>
             <EditableFact label="Name" value={shown().name} maxLength={64} editable save={(name) => change({ name })} />
             <EditableFact label="Slug" value={shown().slug} maxLength={64} editable save={(slug) => change({ slug })} />
-            <EditableFact label="E-mail" type="email" value={shown().email} editable save={(email) => change({ email })} />
-            <Fact label="UUID" copy={shown().uuid}><span class="mono">{shown().uuid}</span></Fact>
-            <Show when={shown().created}>{(at) => <Fact label="Created"><Time at={at()} /></Fact>}</Show>
-            <Fact label="Keys"><LinkButton href={`/console/users/${shown().slug}/keys`}>See the keys</LinkButton></Fact>
+            <EditableFact
+              label="E-mail"
+              type="email"
+              value={shown().email}
+              editable
+              save={(email) => change({ email })}
+            />
+            <Fact label="UUID" copy={shown().uuid}>
+              <span class="mono">{shown().uuid}</span>
+            </Fact>
+            <Show when={shown().created}>
+              {(at) => (
+                <Fact label="Created">
+                  <Time at={at()} />
+                </Fact>
+              )}
+            </Show>
+            <Fact label="Keys">
+              <LinkButton href={`/console/users/${shown().slug}/keys`}>See the keys</LinkButton>
+            </Fact>
           </Record>
-          <Confirm open={asking() !== undefined} title={asking()?.title ?? ""} action={asking()?.action ?? ""} onConfirm={decide} onClose={() => setAsking(undefined)}>
-            <p><strong class="break">{shown().name}</strong> {asking()?.text}</p>
+          <Confirm
+            open={asking() !== undefined}
+            title={asking()?.title ?? ""}
+            action={asking()?.action ?? ""}
+            onConfirm={decide}
+            onClose={() => setAsking(undefined)}
+          >
+            <p>
+              <strong class="break">{shown().name}</strong> {asking()?.text}
+            </p>
           </Confirm>
         </Page>
       )}
@@ -170,29 +366,56 @@ export function User(): JSX.Element {
 function flat(value: unknown, name = ""): [string, unknown][] {
   if (value === null || typeof value !== "object" || Array.isArray(value)) return [[name, value]];
   const entries = Object.entries(value as { [key: string]: unknown });
-  return entries.length ? entries.flatMap(([key, inner]) => flat(inner, name ? `${name}.${key}` : key)) : [[name, "{}"]];
+  return entries.length
+    ? entries.flatMap(([key, inner]) => flat(inner, name ? `${name}.${key}` : key))
+    : [[name, "{}"]];
 }
 
 export function Config(): JSX.Element {
-  const config = load(() => ({}), async (_, signal) => (await call("get", "/v0/server/config", { signal })) as { [section: string]: unknown });
+  const config = load(
+    () => ({}),
+    async (_, signal) => (await call("get", "/v0/server/config", { signal })) as { [section: string]: unknown },
+  );
   const sections = () => {
     const all = Object.entries(config() ?? {});
     const isSection = (value: unknown) => value !== null && typeof value === "object" && !Array.isArray(value);
     const loose = all.filter(([, value]) => !isSection(value));
-    return [...(loose.length ? [["general", Object.fromEntries(loose)] as [string, unknown]] : []), ...all.filter(([, value]) => isSection(value))];
+    return [
+      ...(loose.length ? [["general", Object.fromEntries(loose)] as [string, unknown]] : []),
+      ...all.filter(([, value]) => isSection(value)),
+    ];
   };
   return (
     <Page title="Configuration" crumbs={[{ href: "/console/server", label: "This server" }]}>
-      <Notice tone="neutral">This is what the server runs with; secrets are masked. It comes from its file, the environment and the command line, and is changed there. <code>tidemark serve --print-config</code> explains each setting.</Notice>
+      <Notice tone="neutral">
+        This is what the server runs with; secrets are masked. It comes from its file, the environment and the command
+        line, and is changed there. <code>tidemark serve --print-config</code> explains each setting.
+      </Notice>
       <Show when={config.error()}>{(error) => <Failure error={error()} retry={config.refresh} />}</Show>
-      <Show when={config()} fallback={<Show when={!config.error()}><Skeleton lines={14} /></Show>}>
+      <Show
+        when={config()}
+        fallback={
+          <Show when={!config.error()}>
+            <Skeleton lines={14} />
+          </Show>
+        }
+      >
         <For each={sections()}>
           {([name, values]) => (
             <section class="stack tight" aria-labelledby={`config-${name}`}>
               <h2 id={`config-${name}`}>{name}</h2>
               <Record>
                 <For each={flat(values)}>
-                  {([key, value]) => <Fact label={key}><Show when={value !== null && !(Array.isArray(value) && !value.length)} fallback={<span class="muted">not set</span>}><span class="mono">{typeof value === "string" ? value : JSON.stringify(value)}</span></Show></Fact>}
+                  {([key, value]) => (
+                    <Fact label={key}>
+                      <Show
+                        when={value !== null && !(Array.isArray(value) && !value.length)}
+                        fallback={<span class="muted">not set</span>}
+                      >
+                        <span class="mono">{typeof value === "string" ? value : JSON.stringify(value)}</span>
+                      </Show>
+                    </Fact>
+                  )}
                 </For>
               </Record>
             </section>
@@ -207,22 +430,45 @@ export function Backup(): JSX.Element {
   const [made, setMade] = createSignal<string[]>([]);
   return (
     <Page title="Backup" crumbs={[{ href: "/console/server", label: "This server" }]} narrow>
-      <p class="muted">A copy of the database, made while the server goes on working. It is put beside the database, in the data folder of the server.</p>
+      <p class="muted">
+        A copy of the database, made while the server goes on working. It is put beside the database, in the data folder
+        of the server.
+      </p>
       <Form
         action="Make a backup"
         onSubmit={async ({ compression, copy, remove }) => {
-          const body: JsonBackup = { compress: compression !== undefined, compression: (compression as JsonBackup["compression"]) ?? null, data_store: copy ? "aws_s3" : null, remove: Boolean(remove) };
+          const body: JsonBackup = {
+            compress: compression !== undefined,
+            compression: (compression as JsonBackup["compression"]) ?? null,
+            data_store: copy ? "aws_s3" : null,
+            remove: Boolean(remove),
+          };
           const { created } = await call("post", "/v0/server/backup", { body });
           setMade((all) => [created, ...all]);
           toast("The backup was made.");
         }}
       >
-        <SelectField name="compression" label="Compression" required value="zstd" options={[{ value: "zstd", label: "zstd: small and fast" }, { value: "gzip", label: "gzip: can be opened everywhere" }, { value: "", label: "None" }]} />
+        <SelectField
+          name="compression"
+          label="Compression"
+          required
+          value="zstd"
+          options={[
+            { value: "zstd", label: "zstd: small and fast" },
+            { value: "gzip", label: "gzip: can be opened everywhere" },
+            { value: "", label: "None" },
+          ]}
+        />
         <CheckField name="copy" label="Copy it to the object store of the configuration" />
         <CheckField name="remove" label="Remove the local file once it is copied" />
       </Form>
       <Show when={made().length}>
-        <section class="stack tight" aria-labelledby="made"><h2 id="made">Made just now</h2><ul><For each={made()}>{(at) => <li>{moment(at)}</li>}</For></ul></section>
+        <section class="stack tight" aria-labelledby="made">
+          <h2 id="made">Made just now</h2>
+          <ul>
+            <For each={made()}>{(at) => <li>{moment(at)}</li>}</For>
+          </ul>
+        </section>
       </Show>
     </Page>
   );

@@ -14,7 +14,10 @@ import { toast, toastFailure } from "../ui/Toast";
 
 const HERE: Place = {
   path: (...segments) => ["/console/server/specs", ...segments.map(encodeURIComponent)].join("/"),
-  crumbs: () => [{ href: "/console/server", label: "This server" }, { href: "/console/server/specs", label: "Specs" }],
+  crumbs: () => [
+    { href: "/console/server", label: "This server" },
+    { href: "/console/server/specs", label: "Specs" },
+  ],
   may: () => true,
 };
 
@@ -22,24 +25,49 @@ const HERE: Place = {
 const GIGABYTE = 1e9;
 
 export function List(): JSX.Element {
-  const add = () => <LinkButton href={HERE.path("add")} icon="plus" primary>Add a spec</LinkButton>;
+  const add = () => (
+    <LinkButton href={HERE.path("add")} icon="plus" primary>
+      Add a spec
+    </LinkButton>
+  );
   return (
     <Page title="Specs" crumbs={HERE.crumbs().slice(0, 1)} actions={add()}>
       <Rows<JsonSpec>
         noun="spec"
         search
         archived
-        load={(query, signal) => list("/v0/specs", { query: { ...query, sort: query.sort === "created" ? "created" : "name" }, signal })}
+        load={(query, signal) =>
+          list("/v0/specs", { query: { ...query, sort: query.sort === "created" ? "created" : "name" }, signal })
+        }
         href={(spec) => HERE.path(spec.slug)}
         columns={[
           { title: "Name", sort: "name", cell: (spec) => spec.name },
-          { title: "Serves", cell: (spec) => <Show when={spec.fallback}><Badge tone="brand">jobs that name none</Badge></Show> },
+          {
+            title: "Serves",
+            cell: (spec) => (
+              <Show when={spec.fallback}>
+                <Badge tone="brand">jobs that name none</Badge>
+              </Show>
+            ),
+          },
           { title: "Machine", wide: true, cell: (spec) => <span class="muted">{machineText(spec)}</span> },
-          { title: "Created", sort: "created", falling: true, wide: true, end: true, cell: (spec) => <span class="muted"><Time at={spec.created} /></span> },
+          {
+            title: "Created",
+            sort: "created",
+            falling: true,
+            wide: true,
+            end: true,
+            cell: (spec) => (
+              <span class="muted">
+                <Time at={spec.created} />
+              </span>
+            ),
+          },
         ]}
         empty={
           <Empty title="No specs yet" action={add()}>
-            A spec is a kind of machine: its system, processors, memory, disk and network. A job runs on one, and a runner does the jobs of the specs it serves.
+            A spec is a kind of machine: its system, processors, memory, disk and network. A job runs on one, and a
+            runner does the jobs of the specs it serves.
           </Empty>
         }
       />
@@ -51,7 +79,9 @@ export function Add(): JSX.Element {
   const navigate = useNavigate();
   return (
     <Page title="Add a spec" crumbs={HERE.crumbs()} narrow>
-      <p class="muted">What it says of the machine cannot be changed later, so that values of different machines are never compared.</p>
+      <p class="muted">
+        What it says of the machine cannot be changed later, so that values of different machines are never compared.
+      </p>
       <Form
         action="Add the spec"
         onCancel={() => navigate(HERE.path())}
@@ -73,11 +103,51 @@ export function Add(): JSX.Element {
           navigate(HERE.path(made.slug));
         }}
       >
-        <TextField name="name" label="Name" required maxLength={64} autofocus hint="What tells this kind of machine from others, such as metal-8." />
-        <TextField name="slug" label="Slug" maxLength={64} hint="What stands in addresses and after --spec; made from the name when left empty." />
-        <SelectField name="os" label="System" required value="linux" options={[{ value: "linux", label: "Linux" }, { value: "macos", label: "macOS" }, { value: "windows", label: "Windows" }]} />
-        <SelectField name="architecture" label="Instruction set" required value="x86_64" options={[{ value: "x86_64", label: "x86_64" }, { value: "aarch64", label: "aarch64" }]} />
-        <SelectField name="sandbox" label="Separated from its host by" required value="container" options={[{ value: "container", label: "A container" }, { value: "firecracker", label: "A Firecracker microVM" }]} />
+        <TextField
+          name="name"
+          label="Name"
+          required
+          maxLength={64}
+          autofocus
+          hint="What tells this kind of machine from others, such as metal-8."
+        />
+        <TextField
+          name="slug"
+          label="Slug"
+          maxLength={64}
+          hint="What stands in addresses and after --spec; made from the name when left empty."
+        />
+        <SelectField
+          name="os"
+          label="System"
+          required
+          value="linux"
+          options={[
+            { value: "linux", label: "Linux" },
+            { value: "macos", label: "macOS" },
+            { value: "windows", label: "Windows" },
+          ]}
+        />
+        <SelectField
+          name="architecture"
+          label="Instruction set"
+          required
+          value="x86_64"
+          options={[
+            { value: "x86_64", label: "x86_64" },
+            { value: "aarch64", label: "aarch64" },
+          ]}
+        />
+        <SelectField
+          name="sandbox"
+          label="Separated from its host by"
+          required
+          value="container"
+          options={[
+            { value: "container", label: "A container" },
+            { value: "firecracker", label: "A Firecracker microVM" },
+          ]}
+        />
         <TextField name="cpu" label="Processors" type="number" required min={1} max={2147483647} step={1} value="2" />
         <TextField name="memory" label="Memory in GB" type="number" required min={0.001} step="any" value="4" />
         <TextField name="disk" label="Disk in GB" type="number" required min={0.001} step="any" value="10" />
@@ -104,19 +174,39 @@ export function View(): JSX.Element {
       actions={(shown, here) => {
         const serve = async (fallback: boolean): Promise<void> => {
           setBusy(true);
-          await here.change({ fallback }).then(
-            () => toast(fallback ? "It serves the jobs that name no spec." : "It no longer serves the jobs that name no spec.", () => serve(!fallback)),
-            toastFailure,
-          );
+          await here
+            .change({ fallback })
+            .then(
+              () =>
+                toast(
+                  fallback
+                    ? "It serves the jobs that name no spec."
+                    : "It no longer serves the jobs that name no spec.",
+                  () => serve(!fallback),
+                ),
+              toastFailure,
+            );
           setBusy(false);
         };
-        return <Show when={!shown().archived}><Button disabled={busy()} onClick={() => serve(!shown().fallback)}>{shown().fallback ? "No fallback" : "Make the fallback"}</Button></Show>;
+        return (
+          <Show when={!shown().archived}>
+            <Button disabled={busy()} onClick={() => serve(!shown().fallback)}>
+              {shown().fallback ? "No fallback" : "Make the fallback"}
+            </Button>
+          </Show>
+        );
       }}
       facts={(shown) => (
         <>
           <Fact label="Machine">{machineText(shown())}</Fact>
           <Fact label="Fallback">
-            <Show when={shown().fallback} fallback={<span class="muted">no: only jobs that name it run on it</span>}>{(since) => <>for jobs that name no spec, since <Time at={since()} /></>}</Show>
+            <Show when={shown().fallback} fallback={<span class="muted">no: only jobs that name it run on it</span>}>
+              {(since) => (
+                <>
+                  for jobs that name no spec, since <Time at={since()} />
+                </>
+              )}
+            </Show>
           </Fact>
         </>
       )}

@@ -18,7 +18,11 @@ import { Reports, Thresholds } from "./related";
 export function List(): JSX.Element {
   const project = useProject();
   const add = () => (
-    <Show when={project.may("create")}><LinkButton href={project.path("testbeds", "add")} icon="plus" primary>Add a testbed</LinkButton></Show>
+    <Show when={project.may("create")}>
+      <LinkButton href={project.path("testbeds", "add")} icon="plus" primary>
+        Add a testbed
+      </LinkButton>
+    </Show>
   );
   return (
     <Page title="Testbeds" crumbs={[{ href: project.path(), label: project().name }]} actions={add()}>
@@ -26,16 +30,32 @@ export function List(): JSX.Element {
         noun="testbed"
         search
         archived
-        load={(query, signal) => list("/v0/projects/{project}/testbeds", { path: { project: project.slug() }, query: { ...query, sort: "name" }, signal })}
+        load={(query, signal) =>
+          list("/v0/projects/{project}/testbeds", {
+            path: { project: project.slug() },
+            query: { ...query, sort: "name" },
+            signal,
+          })
+        }
         href={(testbed) => project.path("testbeds", testbed.slug)}
         columns={[
           { title: "Name", sort: "name", cell: (testbed) => testbed.name },
           { title: "Spec", wide: true, cell: (testbed) => <span class="muted">{testbed.spec?.name ?? "–"}</span> },
-          { title: "Created", wide: true, end: true, cell: (testbed) => <span class="muted"><Time at={testbed.created} /></span> },
+          {
+            title: "Created",
+            wide: true,
+            end: true,
+            cell: (testbed) => (
+              <span class="muted">
+                <Time at={testbed.created} />
+              </span>
+            ),
+          },
         ]}
         empty={
           <Empty title="No testbeds yet" action={add()}>
-            A testbed is a machine that benchmarks run on; values of different ones are never compared. The first report that names one makes it: <code>tidemark run --testbed ci-linux</code>.
+            A testbed is a machine that benchmarks run on; values of different ones are never compared. The first report
+            that names one makes it: <code>tidemark run --testbed ci-linux</code>.
           </Empty>
         }
       />
@@ -47,18 +67,40 @@ export function Add(): JSX.Element {
   const project = useProject();
   const navigate = useNavigate();
   return (
-    <Page title="Add a testbed" crumbs={[{ href: project.path(), label: project().name }, { href: project.path("testbeds"), label: "Testbeds" }]} narrow>
+    <Page
+      title="Add a testbed"
+      crumbs={[
+        { href: project.path(), label: project().name },
+        { href: project.path("testbeds"), label: "Testbeds" },
+      ]}
+      narrow
+    >
       <Form
         action="Add the testbed"
         onCancel={() => navigate(project.path("testbeds"))}
         onSubmit={async ({ name = "", slug }) => {
-          const made = await call("post", "/v0/projects/{project}/testbeds", { path: { project: project.slug() }, body: { name, slug: slug ?? null } });
+          const made = await call("post", "/v0/projects/{project}/testbeds", {
+            path: { project: project.slug() },
+            body: { name, slug: slug ?? null },
+          });
           toast("The testbed was added.");
           navigate(project.path("testbeds", made.slug));
         }}
       >
-        <TextField name="name" label="Name" required maxLength={64} autofocus hint="What tells the machine from others, such as ci-linux-x64." />
-        <TextField name="slug" label="Slug" maxLength={64} hint="What stands in addresses; made from the name when left empty." />
+        <TextField
+          name="name"
+          label="Name"
+          required
+          maxLength={64}
+          autofocus
+          hint="What tells the machine from others, such as ci-linux-x64."
+        />
+        <TextField
+          name="slug"
+          label="Slug"
+          maxLength={64}
+          hint="What stands in addresses; made from the name when left empty."
+        />
       </Form>
     </Page>
   );
@@ -75,14 +117,36 @@ export function View(): JSX.Element {
       place={place}
       id={params.testbed}
       nameLength={64}
-      load={(testbed, signal) => call("get", "/v0/projects/{project}/testbeds/{testbed}", { path: path(testbed), signal })}
-      patch={(testbed, body) => call("patch", "/v0/projects/{project}/testbeds/{testbed}", { path: path(testbed), body })}
+      load={(testbed, signal) =>
+        call("get", "/v0/projects/{project}/testbeds/{testbed}", { path: path(testbed), signal })
+      }
+      patch={(testbed, body) =>
+        call("patch", "/v0/projects/{project}/testbeds/{testbed}", { path: path(testbed), body })
+      }
       remove={(testbed) => call("delete", "/v0/projects/{project}/testbeds/{testbed}", { path: path(testbed) })}
       deletion="A testbed that has reports or thresholds cannot be deleted; archive it instead."
-      actions={(shown) => <LinkButton icon="chart" href={`${project.isPublic ? project.path() : project.path("perf")}?testbeds=${shown().uuid}`}>Plot</LinkButton>}
-      facts={(shown) => <Fact label="Spec"><Show when={shown().spec} fallback={<span class="muted">none: it is known by its name only</span>}>{(spec) => specText(spec())}</Show></Fact>}
+      actions={(shown) => (
+        <LinkButton
+          icon="chart"
+          href={`${project.isPublic ? project.path() : project.path("perf")}?testbeds=${shown().uuid}`}
+        >
+          Plot
+        </LinkButton>
+      )}
+      facts={(shown) => (
+        <Fact label="Spec">
+          <Show when={shown().spec} fallback={<span class="muted">none: it is known by its name only</span>}>
+            {(spec) => specText(spec())}
+          </Show>
+        </Fact>
+      )}
     >
-      {(shown) => <><Thresholds testbed={shown().slug} /><Reports testbed={shown().slug} /></>}
+      {(shown) => (
+        <>
+          <Thresholds testbed={shown().slug} />
+          <Reports testbed={shown().slug} />
+        </>
+      )}
     </Thing>
   );
 }

@@ -26,7 +26,11 @@ import { Preview } from "./threshold_preview";
 export function List(): JSX.Element {
   const project = useProject();
   const add = () => (
-    <Show when={project.may("create")}><LinkButton href={project.path("thresholds", "add")} icon="plus" primary>Add a threshold</LinkButton></Show>
+    <Show when={project.may("create")}>
+      <LinkButton href={project.path("thresholds", "add")} icon="plus" primary>
+        Add a threshold
+      </LinkButton>
+    </Show>
   );
   return (
     <Page title="Thresholds" crumbs={[{ href: project.path(), label: project().name }]} actions={add()}>
@@ -34,18 +38,70 @@ export function List(): JSX.Element {
         noun="threshold"
         archived
         params={["branch", "testbed", "measure"]}
-        tools={() => <><FilterPicker kind="branch" /><FilterPicker kind="testbed" /><FilterPicker kind="measure" /></>}
-        load={({ sort, ...query }, signal) => list("/v0/projects/{project}/thresholds", { path: { project: project.slug() }, query: { direction: "desc", ...query, sort: sort === "modified" ? "modified" : "created" }, signal })}
+        tools={() => (
+          <>
+            <FilterPicker kind="branch" />
+            <FilterPicker kind="testbed" />
+            <FilterPicker kind="measure" />
+          </>
+        )}
+        load={({ sort, ...query }, signal) =>
+          list("/v0/projects/{project}/thresholds", {
+            path: { project: project.slug() },
+            query: { direction: "desc", ...query, sort: sort === "modified" ? "modified" : "created" },
+            signal,
+          })
+        }
         href={(threshold) => project.path("thresholds", threshold.uuid)}
         columns={[
-          { title: "Watched", cell: (threshold) => <>{threshold.measure.name}<span class="below">{threshold.branch.name} · {threshold.testbed.name}</span></> },
-          { title: "Model", cell: (threshold) => <Show when={threshold.model} fallback={<Badge>no model</Badge>}>{(model) => <span class="small">{describe(model())}</span>}</Show> },
-          { title: "Created", sort: "created", falling: true, wide: true, end: true, cell: (threshold) => <span class="muted"><Time at={threshold.created} /></span> },
-          { title: "Changed", sort: "modified", falling: true, wide: true, end: true, cell: (threshold) => <span class="muted"><Time at={threshold.modified} /></span> },
+          {
+            title: "Watched",
+            cell: (threshold) => (
+              <>
+                {threshold.measure.name}
+                <span class="below">
+                  {threshold.branch.name} · {threshold.testbed.name}
+                </span>
+              </>
+            ),
+          },
+          {
+            title: "Model",
+            cell: (threshold) => (
+              <Show when={threshold.model} fallback={<Badge>no model</Badge>}>
+                {(model) => <span class="small">{describe(model())}</span>}
+              </Show>
+            ),
+          },
+          {
+            title: "Created",
+            sort: "created",
+            falling: true,
+            wide: true,
+            end: true,
+            cell: (threshold) => (
+              <span class="muted">
+                <Time at={threshold.created} />
+              </span>
+            ),
+          },
+          {
+            title: "Changed",
+            sort: "modified",
+            falling: true,
+            wide: true,
+            end: true,
+            cell: (threshold) => (
+              <span class="muted">
+                <Time at={threshold.modified} />
+              </span>
+            ),
+          },
         ]}
         empty={
           <Empty title="No thresholds yet" action={add()}>
-            A threshold watches one measure on a branch and a testbed, and raises an alert when a value moves too far. <code>tidemark run --threshold-measure latency --threshold-test t_test</code> makes one, too.
+            A threshold watches one measure on a branch and a testbed, and raises an alert when a value moves too far.{" "}
+            <code>tidemark run --threshold-measure latency --threshold-test t_test</code> makes one, too.
           </Empty>
         }
       />
@@ -58,7 +114,14 @@ const [changes, setChanges] = createSignal(0);
 
 /** A model as the API takes it: what is not set is null. */
 function body(model: Model) {
-  const { test, lower_boundary = null, upper_boundary = null, min_sample_size = null, max_sample_size = null, window = null } = model;
+  const {
+    test,
+    lower_boundary = null,
+    upper_boundary = null,
+    min_sample_size = null,
+    max_sample_size = null,
+    window = null,
+  } = model;
   return { test, lower_boundary, upper_boundary, min_sample_size, max_sample_size, window };
 }
 
@@ -82,12 +145,17 @@ export function Add(): JSX.Element {
   const model = () => edited() ?? defaultModel("t_test", direction());
   const watched = createMemo(() => {
     const { branch, testbed, measure } = chosen();
-    return branch && testbed && measure ? { branch: branch.uuid, testbed: testbed.uuid, measure: measure.uuid } : undefined;
+    return branch && testbed && measure
+      ? { branch: branch.uuid, testbed: testbed.uuid, measure: measure.uuid }
+      : undefined;
   });
   const save = async () => {
     const at = watched();
     if (!at) return;
-    const made = await call("post", "/v0/projects/{project}/thresholds", { path: { project: project.slug() }, body: { ...at, ...body(model()) } });
+    const made = await call("post", "/v0/projects/{project}/thresholds", {
+      path: { project: project.slug() },
+      body: { ...at, ...body(model()) },
+    });
     toast("The threshold was added.");
     navigate(project.path("thresholds", made.uuid));
   };
@@ -102,14 +170,28 @@ export function Add(): JSX.Element {
           <>
             <For each={WATCHED}>
               {({ kind, label, hint }) => (
-                <Picker label={label} hint={hint} required value={chosen()[kind]} onPick={(choice) => setChosen((old) => (choice ? { ...old, [kind]: choice } : old))} search={useChoices(kind)} />
+                <Picker
+                  label={label}
+                  hint={hint}
+                  required
+                  value={chosen()[kind]}
+                  onPick={(choice) => setChosen((old) => (choice ? { ...old, [kind]: choice } : old))}
+                  search={useChoices(kind)}
+                />
               )}
             </For>
             <ModelForm model={model()} onChange={setEdited} worse={direction()} values={values()} />
           </>
         }
       >
-        <Show when={watched()} fallback={<Empty title="What would it have said?">Choose a branch, a testbed and a measure, and see which alerts the model would have raised in the past.</Empty>}>
+        <Show
+          when={watched()}
+          fallback={
+            <Empty title="What would it have said?">
+              Choose a branch, a testbed and a measure, and see which alerts the model would have raised in the past.
+            </Empty>
+          }
+        >
           {(at) => <Preview watched={at()} model={model()} onValues={setValues} />}
         </Show>
       </Tuning>
@@ -122,14 +204,17 @@ export function Edit(): JSX.Element {
   const params = useParams<{ threshold: string }>();
   const navigate = useNavigate();
   const path = () => ({ project: project.slug(), threshold: params.threshold });
-  const threshold = load(path, (path, signal) => call("get", "/v0/projects/{project}/thresholds/{threshold}", { path, signal }));
+  const threshold = load(path, (path, signal) =>
+    call("get", "/v0/projects/{project}/thresholds/{threshold}", { path, signal }),
+  );
   const [edited, setEdited] = createSignal<Model>();
   const [values, setValues] = createSignal<{ least: number; most: number }>();
   const direction = () => (threshold() ? worseOf(threshold()?.measure as JsonMeasure) : undefined);
   const model = () => edited() ?? threshold()?.model ?? defaultModel("t_test", direction());
   const save = async () => {
     const before = threshold()?.model;
-    const put = (model: Model) => call("put", "/v0/projects/{project}/thresholds/{threshold}", { path: path(), body: body(model) });
+    const put = (model: Model) =>
+      call("put", "/v0/projects/{project}/thresholds/{threshold}", { path: path(), body: body(model) });
     await put(model());
     const undo = before ? () => put(before).then(() => setChanges((number) => number + 1), toastFailure) : undefined;
     navigate(project.path("thresholds", params.threshold));
@@ -138,9 +223,22 @@ export function Edit(): JSX.Element {
   return (
     <Show when={threshold()} fallback={<Waiting error={threshold.error()} retry={threshold.refresh} />}>
       {(shown) => (
-        <Page title="Change the model" crumbs={[...useCrumbs(), { href: project.path("thresholds", params.threshold), label: titleOf(shown()) }]}>
-          <Tuning action="Save the model" save={save} onCancel={() => navigate(project.path("thresholds", params.threshold))} model={model()} fields={<ModelForm model={model()} onChange={setEdited} worse={direction()} values={values()} />}>
-            <Preview watched={{ branch: shown().branch.uuid, testbed: shown().testbed.uuid, measure: shown().measure.uuid }} model={model()} onValues={setValues} />
+        <Page
+          title="Change the model"
+          crumbs={[...useCrumbs(), { href: project.path("thresholds", params.threshold), label: titleOf(shown()) }]}
+        >
+          <Tuning
+            action="Save the model"
+            save={save}
+            onCancel={() => navigate(project.path("thresholds", params.threshold))}
+            model={model()}
+            fields={<ModelForm model={model()} onChange={setEdited} worse={direction()} values={values()} />}
+          >
+            <Preview
+              watched={{ branch: shown().branch.uuid, testbed: shown().testbed.uuid, measure: shown().measure.uuid }}
+              model={model()}
+              onValues={setValues}
+            />
           </Tuning>
         </Page>
       )}
@@ -149,12 +247,20 @@ export function Edit(): JSX.Element {
 }
 
 /** The settings and what they would have done, side by side. */
-function Tuning(props: { action: string; save: () => Promise<void>; onCancel: () => void; model: Model; fields: JSX.Element; children: JSX.Element }): JSX.Element {
+function Tuning(props: {
+  action: string;
+  save: () => Promise<void>;
+  onCancel: () => void;
+  model: Model;
+  fields: JSX.Element;
+  children: JSX.Element;
+}): JSX.Element {
   const [failure, setFailure] = createSignal<string>();
   const [busy, setBusy] = createSignal(false);
   const submit = async (event: Event) => {
     event.preventDefault();
-    if (typeof props.model.lower_boundary !== "number" && typeof props.model.upper_boundary !== "number") return setFailure("Choose a limit: upper, lower, or both.");
+    if (typeof props.model.lower_boundary !== "number" && typeof props.model.upper_boundary !== "number")
+      return setFailure("Choose a limit: upper, lower, or both.");
     setBusy(true);
     setFailure(undefined);
     try {
@@ -168,10 +274,20 @@ function Tuning(props: { action: string; save: () => Promise<void>; onCancel: ()
     <div class="tuning">
       <form class="form" onSubmit={(event) => void submit(event)}>
         {props.fields}
-        <Show when={failure()}>{(text) => <p class="field-error" role="alert">{text()}</p>}</Show>
+        <Show when={failure()}>
+          {(text) => (
+            <p class="field-error" role="alert">
+              {text()}
+            </p>
+          )}
+        </Show>
         <div class="row">
-          <button type="submit" class="button primary" disabled={busy()} aria-busy={busy()}>{props.action}</button>
-          <button type="button" class="button" onClick={() => props.onCancel()}>Cancel</button>
+          <button type="submit" class="button primary" disabled={busy()} aria-busy={busy()}>
+            {props.action}
+          </button>
+          <button type="button" class="button" onClick={() => props.onCancel()}>
+            Cancel
+          </button>
         </div>
       </form>
       {props.children}
@@ -188,22 +304,39 @@ export function View(): JSX.Element {
   const path = () => ({ project: project.slug(), threshold: params.threshold });
   const threshold = load(
     () => ({ ...path(), model: query.model, changes: changes() }),
-    ({ project, threshold, model }, signal) => call("get", "/v0/projects/{project}/thresholds/{threshold}", { path: { project, threshold }, ...(model ? { query: { model } } : {}), signal }),
+    ({ project, threshold, model }, signal) =>
+      call("get", "/v0/projects/{project}/thresholds/{threshold}", {
+        path: { project, threshold },
+        ...(model ? { query: { model } } : {}),
+        signal,
+      }),
   );
   const models = load(
     () => threshold() && { ...path(), now: threshold()?.modified },
-    ({ project, threshold }, signal) => list("/v0/projects/{project}/thresholds/{threshold}/models", { path: { project, threshold }, query: { per_page: 255 }, signal }),
+    ({ project, threshold }, signal) =>
+      list("/v0/projects/{project}/thresholds/{threshold}/models", {
+        path: { project, threshold },
+        query: { per_page: 255 },
+        signal,
+      }),
   );
   const put = async (model: JsonModel | null | undefined) => {
     const changed = await threshold.optimistic(
       (old) => ({ ...old, model: model ?? null }),
-      () => call("put", "/v0/projects/{project}/thresholds/{threshold}", { path: path(), body: model ? body(model) : { test: null } }),
+      () =>
+        call("put", "/v0/projects/{project}/thresholds/{threshold}", {
+          path: path(),
+          body: model ? body(model) : { test: null },
+        }),
     );
     threshold.set(changed);
   };
   const takeOff = async () => {
     const before = threshold()?.model;
-    await put(null).then(() => toast("The model was removed: nothing is judged for now.", () => put(before).catch(toastFailure)), toastFailure);
+    await put(null).then(
+      () => toast("The model was removed: nothing is judged for now.", () => put(before).catch(toastFailure)),
+      toastFailure,
+    );
   };
   const remove = async () => {
     await call("delete", "/v0/projects/{project}/thresholds/{threshold}", { path: path() });
@@ -217,36 +350,77 @@ export function View(): JSX.Element {
         return (
           <Page
             title={titleOf(shown())}
-            aside={<Show when={!shown().model}><Badge tone="warn">no model</Badge></Show>}
+            aside={
+              <Show when={!shown().model}>
+                <Badge tone="warn">no model</Badge>
+              </Show>
+            }
             crumbs={useCrumbs()}
             actions={
               <>
                 <Raw value={shown()} />
                 <Show when={project.may("edit") && !old()}>
-                  <Show when={shown().model}><Button onClick={takeOff}>Remove the model</Button></Show>
-                  <LinkButton href={project.path("thresholds", params.threshold, "edit")} icon="edit" primary>{shown().model ? "Change the model" : "Set a model"}</LinkButton>
+                  <Show when={shown().model}>
+                    <Button onClick={takeOff}>Remove the model</Button>
+                  </Show>
+                  <LinkButton href={project.path("thresholds", params.threshold, "edit")} icon="edit" primary>
+                    {shown().model ? "Change the model" : "Set a model"}
+                  </LinkButton>
                 </Show>
-                <Show when={project.may("delete")}><Button kind="danger" onClick={() => setDeleting(true)}>Delete</Button></Show>
+                <Show when={project.may("delete")}>
+                  <Button kind="danger" onClick={() => setDeleting(true)}>
+                    Delete
+                  </Button>
+                </Show>
               </>
             }
           >
             <Show when={old()}>
-              {(replaced) => <Notice tone="warn">This model is no longer in force: it was replaced <Time at={replaced()} />. <A href={project.path("thresholds", params.threshold)}>Show the threshold as it is now</A></Notice>}
+              {(replaced) => (
+                <Notice tone="warn">
+                  This model is no longer in force: it was replaced <Time at={replaced()} />.{" "}
+                  <A href={project.path("thresholds", params.threshold)}>Show the threshold as it is now</A>
+                </Notice>
+              )}
             </Show>
             <div class="columns top">
               <Facts>
-                <Fact label="Branch"><A href={project.path("branches", shown().branch.slug)}>{shown().branch.name}</A></Fact>
-                <Fact label="Testbed"><A href={project.path("testbeds", shown().testbed.slug)}>{shown().testbed.name}</A></Fact>
-                <Fact label="Measure"><A href={project.path("measures", shown().measure.slug)}>{shown().measure.name}</A></Fact>
-                <Fact label="Created"><Time at={shown().created} /></Fact>
-                <Fact label="UUID" copy={shown().uuid}><code>{shown().uuid}</code></Fact>
+                <Fact label="Branch">
+                  <A href={project.path("branches", shown().branch.slug)}>{shown().branch.name}</A>
+                </Fact>
+                <Fact label="Testbed">
+                  <A href={project.path("testbeds", shown().testbed.slug)}>{shown().testbed.name}</A>
+                </Fact>
+                <Fact label="Measure">
+                  <A href={project.path("measures", shown().measure.slug)}>{shown().measure.name}</A>
+                </Fact>
+                <Fact label="Created">
+                  <Time at={shown().created} />
+                </Fact>
+                <Fact label="UUID" copy={shown().uuid}>
+                  <code>{shown().uuid}</code>
+                </Fact>
               </Facts>
-              <Show when={shown().model} fallback={<Empty title="Nothing is judged">The threshold has no model. What it has said before stays.</Empty>}>
+              <Show
+                when={shown().model}
+                fallback={
+                  <Empty title="Nothing is judged">The threshold has no model. What it has said before stays.</Empty>
+                }
+              >
                 {(model) => <ModelFacts model={model()} />}
               </Show>
             </div>
             <Show when={shown().model}>
-              {(model) => <Preview watched={{ branch: shown().branch.uuid, testbed: shown().testbed.uuid, measure: shown().measure.uuid }} model={model()} />}
+              {(model) => (
+                <Preview
+                  watched={{
+                    branch: shown().branch.uuid,
+                    testbed: shown().testbed.uuid,
+                    measure: shown().measure.uuid,
+                  }}
+                  model={model()}
+                />
+              )}
             </Show>
             <section class="stack tight">
               <h2>Models</h2>
@@ -256,18 +430,36 @@ export function View(): JSX.Element {
                   <Table<JsonModel>
                     label="Models"
                     rows={models().rows}
-                    href={(model) => `${project.path("thresholds", params.threshold)}${model.replaced ? `?model=${model.uuid}` : ""}`}
+                    href={(model) =>
+                      `${project.path("thresholds", params.threshold)}${model.replaced ? `?model=${model.uuid}` : ""}`
+                    }
                     columns={[
                       { title: "Model", cell: (model) => describe(model) },
                       { title: "From", wide: true, end: true, cell: (model) => <Time at={model.created} /> },
-                      { title: "Until", end: true, cell: (model) => <Show when={model.replaced} fallback={<Badge tone="good">in force</Badge>}>{(replaced) => <Time at={replaced()} />}</Show> },
+                      {
+                        title: "Until",
+                        end: true,
+                        cell: (model) => (
+                          <Show when={model.replaced} fallback={<Badge tone="good">in force</Badge>}>
+                            {(replaced) => <Time at={replaced()} />}
+                          </Show>
+                        ),
+                      },
                     ]}
                   />
                 )}
               </Show>
             </section>
-            <Confirm open={deleting()} title="Delete the threshold?" action="Delete" onConfirm={remove} onClose={() => setDeleting(false)}>
-              <p>Nobody will be told any more when <strong>{titleOf(shown())}</strong> moves.</p>
+            <Confirm
+              open={deleting()}
+              title="Delete the threshold?"
+              action="Delete"
+              onConfirm={remove}
+              onClose={() => setDeleting(false)}
+            >
+              <p>
+                Nobody will be told any more when <strong>{titleOf(shown())}</strong> moves.
+              </p>
               <p class="muted">A threshold that has judged values cannot be deleted; remove its model instead.</p>
             </Confirm>
           </Page>
@@ -278,14 +470,20 @@ export function View(): JSX.Element {
 }
 
 function ModelFacts(props: { model: JsonModel }): JSX.Element {
-  const boundary = (number: number | null | undefined) => (typeof number === "number" ? boundaryText(props.model.test, number) : "none");
+  const boundary = (number: number | null | undefined) =>
+    typeof number === "number" ? boundaryText(props.model.test, number) : "none";
   return (
     <Facts>
       <Fact label="Test">{TESTS[props.model.test].name}</Fact>
       <Fact label="Upper boundary">{boundary(props.model.upper_boundary)}</Fact>
       <Fact label="Lower boundary">{boundary(props.model.lower_boundary)}</Fact>
       <Show when={props.model.test !== "static"}>
-        <Fact label="Sample">{[`at least ${props.model.min_sample_size ?? "as many as it needs"}`, `at most ${props.model.max_sample_size ?? 4096}`].join(", ")}</Fact>
+        <Fact label="Sample">
+          {[
+            `at least ${props.model.min_sample_size ?? "as many as it needs"}`,
+            `at most ${props.model.max_sample_size ?? 4096}`,
+          ].join(", ")}
+        </Fact>
         <Fact label="Window">{typeof props.model.window === "number" ? duration(props.model.window) : "no limit"}</Fact>
       </Show>
     </Facts>
@@ -299,7 +497,9 @@ function titleOf({ measure, branch, testbed }: JsonThreshold): string {
 function Waiting(props: { error: unknown; retry: () => unknown }): JSX.Element {
   return (
     <Page title="Threshold" crumbs={useCrumbs()}>
-      <Show when={props.error} fallback={<Skeleton lines={12} />}>{(error) => <Failure error={error()} retry={props.retry} />}</Show>
+      <Show when={props.error} fallback={<Skeleton lines={12} />}>
+        {(error) => <Failure error={error()} retry={props.retry} />}
+      </Show>
     </Page>
   );
 }

@@ -33,9 +33,20 @@ const TRACKS: Readonly<Record<Exclude<ModelTest, "static">, Track>> = (() => {
     place: (boundary) => Math.round(-20 * Math.log10((1 - boundary) / 0.5)),
   };
   // Small ones in small steps.
-  const share: Track = { most: 100, at: (place) => Number(((place / 100) ** 2).toFixed(4)), place: (share) => Math.round(Math.sqrt(Math.max(share, 0)) * 100) };
+  const share: Track = {
+    most: 100,
+    at: (place) => Number(((place / 100) ** 2).toFixed(4)),
+    place: (share) => Math.round(Math.sqrt(Math.max(share, 0)) * 100),
+  };
   const multiple: Track = { most: 80, at: (place) => place / 8, place: (factor) => Math.round(factor * 8) };
-  return { percentage: share, z_score: probability, t_test: probability, log_normal: probability, iqr: multiple, delta_iqr: multiple };
+  return {
+    percentage: share,
+    z_score: probability,
+    t_test: probability,
+    log_normal: probability,
+    iqr: multiple,
+    delta_iqr: multiple,
+  };
 })();
 
 /** A model to begin with: the boundary is where the measure gets worse. */
@@ -62,35 +73,79 @@ export function ModelForm(props: {
   const words = () => TESTS[props.model.test];
   const setTest = (test: ModelTest) => {
     const begun = defaultModel(test, props.worse);
-    const same = FACTS[test].range === FACTS[props.model.test].range && (test === "percentage") === (props.model.test === "percentage");
+    const same =
+      FACTS[test].range === FACTS[props.model.test].range &&
+      (test === "percentage") === (props.model.test === "percentage");
     const sample = test !== "static" && props.model.test !== "static";
     const { lower_boundary, upper_boundary, min_sample_size, max_sample_size, window } = props.model;
     // What means the same in the other test is kept.
-    props.onChange({ ...begun, ...(same ? { lower_boundary, upper_boundary } : {}), ...(sample ? { min_sample_size, max_sample_size, window } : {}) });
+    props.onChange({
+      ...begun,
+      ...(same ? { lower_boundary, upper_boundary } : {}),
+      ...(sample ? { min_sample_size, max_sample_size, window } : {}),
+    });
   };
   return (
     <div class="form model-form">
       <Labeled label="Test" hint={words().about}>
         {(id, hint) => (
           <select id={id} aria-describedby={hint} onChange={(event) => setTest(event.currentTarget.value as ModelTest)}>
-            <For each={Object.entries(TESTS)}>{([test, { name }]) => <option value={test} selected={test === props.model.test}>{name}</option>}</For>
+            <For each={Object.entries(TESTS)}>
+              {([test, { name }]) => (
+                <option value={test} selected={test === props.model.test}>
+                  {name}
+                </option>
+              )}
+            </For>
           </select>
         )}
       </Labeled>
       <fieldset class="sides">
         <legend>Limits</legend>
-        <Side side="upper" model={props.model} values={props.values} onChange={(upper_boundary) => change({ upper_boundary })} />
-        <Side side="lower" model={props.model} values={props.values} onChange={(lower_boundary) => change({ lower_boundary })} />
+        <Side
+          side="upper"
+          model={props.model}
+          values={props.values}
+          onChange={(upper_boundary) => change({ upper_boundary })}
+        />
+        <Side
+          side="lower"
+          model={props.model}
+          values={props.values}
+          onChange={(lower_boundary) => change({ lower_boundary })}
+        />
         <span class="small muted">{words().boundary}</span>
       </fieldset>
       <Show when={props.model.test !== "static"}>
         <fieldset class="sample">
           <legend>Sample</legend>
           <Labeled label="At least">
-            {(id) => <input id={id} type="number" min={FACTS[props.model.test].smallestSample} max={props.model.max_sample_size ?? 4096} step="1" placeholder="any" value={props.model.min_sample_size ?? ""} onInput={(event) => change({ min_sample_size: whole(event.currentTarget.value) })} />}
+            {(id) => (
+              <input
+                id={id}
+                type="number"
+                min={FACTS[props.model.test].smallestSample}
+                max={props.model.max_sample_size ?? 4096}
+                step="1"
+                placeholder="any"
+                value={props.model.min_sample_size ?? ""}
+                onInput={(event) => change({ min_sample_size: whole(event.currentTarget.value) })}
+              />
+            )}
           </Labeled>
           <Labeled label="At most">
-            {(id) => <input id={id} type="number" min={FACTS[props.model.test].smallestSample} max="4096" step="1" placeholder="4096" value={props.model.max_sample_size ?? ""} onInput={(event) => change({ max_sample_size: whole(event.currentTarget.value) })} />}
+            {(id) => (
+              <input
+                id={id}
+                type="number"
+                min={FACTS[props.model.test].smallestSample}
+                max="4096"
+                step="1"
+                placeholder="4096"
+                value={props.model.max_sample_size ?? ""}
+                onInput={(event) => change({ max_sample_size: whole(event.currentTarget.value) })}
+              />
+            )}
           </Labeled>
           <span class="small muted full">With fewer earlier values nothing is judged; of more, the newest count.</span>
           <Window seconds={props.model.window ?? null} onChange={(window) => change({ window })} />
@@ -100,7 +155,12 @@ export function ModelForm(props: {
   );
 }
 
-function Side(props: { side: "lower" | "upper"; model: Model; values: { least: number; most: number } | undefined; onChange: (boundary: number | null) => void }): JSX.Element {
+function Side(props: {
+  side: "lower" | "upper";
+  model: Model;
+  values: { least: number; most: number } | undefined;
+  onChange: (boundary: number | null) => void;
+}): JSX.Element {
   const id = createUniqueId();
   const boundary = () => (props.side === "lower" ? props.model.lower_boundary : props.model.upper_boundary) ?? null;
   const track = (): Track | undefined => {
@@ -109,16 +169,30 @@ function Side(props: { side: "lower" | "upper"; model: Model; values: { least: n
     const { least, most } = props.values;
     const room = (most - least) * 0.5 || Math.abs(most) * 0.5 || 1;
     const step = (most - least + 2 * room) / 200;
-    return { most: 200, at: (place) => Number((least - room + place * step).toPrecision(4)), place: (limit) => Math.round((limit - least + room) / step) };
+    return {
+      most: 200,
+      at: (place) => Number((least - room + place * step).toPrecision(4)),
+      place: (limit) => Math.round((limit - least + room) / step),
+    };
   };
   const toggle = (on: boolean) => {
-    const begun = defaultModel(props.model.test, undefined).upper_boundary ?? (props.side === "upper" ? props.values?.most : props.values?.least) ?? 0;
+    const begun =
+      defaultModel(props.model.test, undefined).upper_boundary ??
+      (props.side === "upper" ? props.values?.most : props.values?.least) ??
+      0;
     props.onChange(on ? begun : null);
   };
   const range = () => FACTS[props.model.test].range;
   return (
     <div class="side-limit">
-      <label class="check"><input type="checkbox" checked={boundary() !== null} onChange={(event) => toggle(event.currentTarget.checked)} /><span>{props.side === "lower" ? "Lower" : "Upper"}</span></label>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={boundary() !== null}
+          onChange={(event) => toggle(event.currentTarget.checked)}
+        />
+        <span>{props.side === "lower" ? "Lower" : "Upper"}</span>
+      </label>
       <input
         type="number"
         aria-label={`${props.side === "lower" ? "Lower" : "Upper"} boundary`}
@@ -129,7 +203,9 @@ function Side(props: { side: "lower" | "upper"; model: Model; values: { least: n
         min={range() === "probability" ? 0.5 : range() === "factor" ? 0 : undefined}
         max={range() === "probability" ? 0.9999999 : undefined}
         value={boundary() ?? ""}
-        onInput={(event) => { if (event.currentTarget.value !== "") props.onChange(Number(event.currentTarget.value)); }}
+        onInput={(event) => {
+          if (event.currentTarget.value !== "") props.onChange(Number(event.currentTarget.value));
+        }}
       />
       <input
         type="range"
@@ -139,14 +215,18 @@ function Side(props: { side: "lower" | "upper"; model: Model; values: { least: n
         max={track()?.most ?? 1}
         disabled={boundary() === null || !track()}
         value={boundary() === null ? 0 : (track()?.place(boundary() ?? 0) ?? 0)}
-        onInput={(event) => { const on = track(); if (on) props.onChange(on.at(Number(event.currentTarget.value))); }}
+        onInput={(event) => {
+          const on = track();
+          if (on) props.onChange(on.at(Number(event.currentTarget.value)));
+        }}
       />
     </div>
   );
 }
 
 function Window(props: { seconds: number | null; onChange: (seconds: number | null) => void }): JSX.Element {
-  const unit = () => (props.seconds === null ? UNITS[0] : (UNITS.find(({ seconds }) => (props.seconds ?? 0) % seconds === 0) ?? UNITS[3]));
+  const unit = () =>
+    props.seconds === null ? UNITS[0] : (UNITS.find(({ seconds }) => (props.seconds ?? 0) % seconds === 0) ?? UNITS[3]);
   let select: HTMLSelectElement | undefined;
   let field: HTMLInputElement | undefined;
   const set = () => {
@@ -157,9 +237,25 @@ function Window(props: { seconds: number | null; onChange: (seconds: number | nu
     <Labeled label="Window" hint="Only values so long before the run count." wide>
       {(id, hint) => (
         <div class="row window">
-          <input id={id} ref={field} type="number" min="1" step="1" placeholder="no limit" aria-describedby={hint} value={props.seconds === null ? "" : props.seconds / unit().seconds} onInput={set} />
+          <input
+            id={id}
+            ref={field}
+            type="number"
+            min="1"
+            step="1"
+            placeholder="no limit"
+            aria-describedby={hint}
+            value={props.seconds === null ? "" : props.seconds / unit().seconds}
+            onInput={set}
+          />
           <select ref={select} aria-label="Unit of the window" onChange={set}>
-            <For each={UNITS}>{({ seconds, label }) => <option value={seconds} selected={seconds === unit().seconds}>{label}</option>}</For>
+            <For each={UNITS}>
+              {({ seconds, label }) => (
+                <option value={seconds} selected={seconds === unit().seconds}>
+                  {label}
+                </option>
+              )}
+            </For>
           </select>
         </div>
       )}
@@ -167,13 +263,22 @@ function Window(props: { seconds: number | null; onChange: (seconds: number | nu
   );
 }
 
-function Labeled(props: { label: string; hint?: JSX.Element; wide?: boolean; children: (id: string, hint: string | undefined) => JSX.Element }): JSX.Element {
+function Labeled(props: {
+  label: string;
+  hint?: JSX.Element;
+  wide?: boolean;
+  children: (id: string, hint: string | undefined) => JSX.Element;
+}): JSX.Element {
   const id = createUniqueId();
   return (
     <div class="field" classList={{ full: props.wide ?? false }}>
       <label for={id}>{props.label}</label>
       {props.children(id, props.hint ? `${id}-hint` : undefined)}
-      <Show when={props.hint}><span class="small muted" id={`${id}-hint`}>{props.hint}</span></Show>
+      <Show when={props.hint}>
+        <span class="small muted" id={`${id}-hint`}>
+          {props.hint}
+        </span>
+      </Show>
     </div>
   );
 }

@@ -58,7 +58,11 @@ const SPANS = [
   { days: 0, label: "Everything" },
 ] as const;
 
-export function Preview(props: { watched: Watched; model: Model; onValues?: (values: { least: number; most: number } | undefined) => void }): JSX.Element {
+export function Preview(props: {
+  watched: Watched;
+  model: Model;
+  onValues?: (values: { least: number; most: number } | undefined) => void;
+}): JSX.Element {
   const project = useProject();
   const [days, setDays] = createSignal<number>(365);
   const [series, setSeries] = createSignal<readonly Series[]>([]);
@@ -68,16 +72,32 @@ export function Preview(props: { watched: Watched; model: Model; onValues?: (val
     async ({ project, branch, testbed, measure, days }, signal) => {
       setSeries([]);
       setLeft(undefined);
-      const benchmarks = await list("/v0/projects/{project}/benchmarks", { path: { project }, query: { per_page: MOST }, signal });
+      const benchmarks = await list("/v0/projects/{project}/benchmarks", {
+        path: { project },
+        query: { per_page: MOST },
+        signal,
+      });
       setLeft(benchmarks.rows.length);
       const uuids = benchmarks.rows.map(({ uuid }) => uuid);
       for (let from = 0, end = FEW; from < uuids.length; from = end, end += CHUNK) {
-        const query = { branches: branch, testbeds: testbed, measures: measure, benchmarks: uuids.slice(from, end).join(","), ...(days ? { start_time: Date.now() - (days + BEFORE) * 864e5 } : {}) };
+        const query = {
+          branches: branch,
+          testbeds: testbed,
+          measures: measure,
+          benchmarks: uuids.slice(from, end).join(","),
+          ...(days ? { start_time: Date.now() - (days + BEFORE) * 864e5 } : {}),
+        };
         const { results } = await call("get", "/v0/projects/{project}/perf", { path: { project }, query, signal });
         const found = results.map(({ benchmark, variant, measure, metrics }): Series => {
           const parameters = parametersOf(variant);
           const from = days ? Date.now() - days * 864e5 : -Infinity;
-          return { from, id: `${benchmark.uuid} ${variant?.uuid ?? ""}`, name: parameters ? `${benchmark.name} (${parameters})` : benchmark.name, units: measure.units, points: metrics.map(point) };
+          return {
+            from,
+            id: `${benchmark.uuid} ${variant?.uuid ?? ""}`,
+            name: parameters ? `${benchmark.name} (${parameters})` : benchmark.name,
+            units: measure.units,
+            points: metrics.map(point),
+          };
         });
         setSeries((old) => [...old, ...found]);
         setLeft(Math.max(uuids.length - end, 0));
@@ -89,13 +109,25 @@ export function Preview(props: { watched: Watched; model: Model; onValues?: (val
   const tallies = useTallies(series, () => props.model);
   const [picked, setPicked] = createSignal<string>();
   // Until somebody picks one: the series that had the most to say. Not the one that would have, which changes under the slider.
-  const shown = createMemo(() => series().find(({ id }) => id === picked()) ?? series().reduce<Series | undefined>((most, one) => (most && raisedIn(most) >= raisedIn(one) ? most : one), undefined));
+  const shown = createMemo(
+    () =>
+      series().find(({ id }) => id === picked()) ??
+      series().reduce<Series | undefined>(
+        (most, one) => (most && raisedIn(most) >= raisedIn(one) ? most : one),
+        undefined,
+      ),
+  );
   const chosen = () => shown()?.id;
   const rows = createMemo(() => {
     const known = tallies();
     return series()
       .map((one) => ({ series: one, tally: known.get(one.id) }))
-      .sort((a, b) => (b.tally?.would ?? -1) - (a.tally?.would ?? -1) || (b.tally?.raised ?? 0) - (a.tally?.raised ?? 0) || a.series.name.localeCompare(b.series.name));
+      .sort(
+        (a, b) =>
+          (b.tally?.would ?? -1) - (a.tally?.would ?? -1) ||
+          (b.tally?.raised ?? 0) - (a.tally?.raised ?? 0) ||
+          a.series.name.localeCompare(b.series.name),
+      );
   });
   createEffect(
     on(shown, (one) => {
@@ -112,7 +144,9 @@ export function Preview(props: { watched: Watched; model: Model; onValues?: (val
     }
     return all;
   });
-  const runs = createMemo(() => Math.max(...series().map(({ points, from }) => points.filter(({ time }) => time >= from).length), 0));
+  const runs = createMemo(() =>
+    Math.max(...series().map(({ points, from }) => points.filter(({ time }) => time >= from).length), 0),
+  );
   const [all, setAll] = createSignal(false);
 
   return (
@@ -120,32 +154,87 @@ export function Preview(props: { watched: Watched; model: Model; onValues?: (val
       <div class="row between">
         <h2>With the real history</h2>
         <div class="segments" role="group" aria-label="How much history">
-          <For each={SPANS}>{(span) => <button type="button" aria-pressed={days() === span.days} onClick={() => setDays(span.days)}>{span.label}</button>}</For>
+          <For each={SPANS}>
+            {(span) => (
+              <button type="button" aria-pressed={days() === span.days} onClick={() => setDays(span.days)}>
+                {span.label}
+              </button>
+            )}
+          </For>
         </div>
       </div>
       <Show when={history.error()}>{(error) => <Failure error={error()} retry={history.refresh} />}</Show>
       <Show
         when={series().length}
         fallback={
-          <Show when={history() && !history.pending()} fallback={<Show when={!history.error()}><Skeleton lines={12} /></Show>}>
-            <Empty title="No history yet">Nothing was measured on this branch and testbed with this measure. The threshold will judge what comes.</Empty>
+          <Show
+            when={history() && !history.pending()}
+            fallback={
+              <Show when={!history.error()}>
+                <Skeleton lines={12} />
+              </Show>
+            }
+          >
+            <Empty title="No history yet">
+              Nothing was measured on this branch and testbed with this measure. The threshold will judge what comes.
+            </Empty>
           </Show>
         }
       >
-        <div role="status"><dl class="tally card">
-          <div><dt>Would have been raised</dt><dd class="big number">{count(sum().would)}</dd><dd class="small muted number">{rate(sum().would, runs())}</dd></div>
-          <div><dt>Of those raised then</dt><dd class="big number">{count(sum().kept)} <span class="muted">of {count(sum().raised)}</span></dd><dd class="small muted">would be raised again</dd></div>
-          <div><dt>New</dt><dd class="big number">{count(sum().would - sum().kept)}</dd><dd class="small muted">nobody was told of then</dd></div>
-        </dl></div>
-        <div class="preview-plot"><Show when={shown()}>{(one) => <SeriesPlot series={one()} model={props.model} />}</Show></div>
+        <div role="status">
+          <dl class="tally card">
+            <div>
+              <dt>Would have been raised</dt>
+              <dd class="big number">{count(sum().would)}</dd>
+              <dd class="small muted number">{rate(sum().would, runs())}</dd>
+            </div>
+            <div>
+              <dt>Of those raised then</dt>
+              <dd class="big number">
+                {count(sum().kept)} <span class="muted">of {count(sum().raised)}</span>
+              </dd>
+              <dd class="small muted">would be raised again</dd>
+            </div>
+            <div>
+              <dt>New</dt>
+              <dd class="big number">{count(sum().would - sum().kept)}</dd>
+              <dd class="small muted">nobody was told of then</dd>
+            </div>
+          </dl>
+        </div>
+        <div class="preview-plot">
+          <Show when={shown()}>{(one) => <SeriesPlot series={one()} model={props.model} />}</Show>
+        </div>
         <div class="table-wrap" tabindex="0" role="region" aria-label="Alerts by benchmark">
           <table class="rows">
-            <thead><tr><th scope="col">Benchmark</th><th scope="col" class="end">Would be</th><th scope="col" class="end">Were</th><th scope="col" class="end wide">Both</th></tr></thead>
+            <thead>
+              <tr>
+                <th scope="col">Benchmark</th>
+                <th scope="col" class="end">
+                  Would be
+                </th>
+                <th scope="col" class="end">
+                  Were
+                </th>
+                <th scope="col" class="end wide">
+                  Both
+                </th>
+              </tr>
+            </thead>
             <tbody>
               <For each={all() ? rows() : rows().slice(0, 8)}>
                 {({ series: one, tally }) => (
                   <tr classList={{ chosen: one.id === chosen() }}>
-                    <td class="first"><button type="button" class="row-link row-button break" aria-pressed={one.id === chosen()} onClick={() => setPicked(one.id)}><Name of={one.name} /></button></td>
+                    <td class="first">
+                      <button
+                        type="button"
+                        class="row-link row-button break"
+                        aria-pressed={one.id === chosen()}
+                        onClick={() => setPicked(one.id)}
+                      >
+                        <Name of={one.name} />
+                      </button>
+                    </td>
                     <td class="end number">{tally ? count(tally.would) : "…"}</td>
                     <td class="end number muted">{tally ? count(tally.raised) : "…"}</td>
                     <td class="end number muted wide">{tally ? count(tally.kept) : "…"}</td>
@@ -156,7 +245,11 @@ export function Preview(props: { watched: Watched; model: Model; onValues?: (val
           </table>
         </div>
         <div class="row between">
-          <Show when={rows().length > 8} fallback={<span />}><button type="button" class="button" onClick={() => setAll(!all())}>{all() ? "Show fewer" : `Show all ${count(rows().length)}`}</button></Show>
+          <Show when={rows().length > 8} fallback={<span />}>
+            <button type="button" class="button" onClick={() => setAll(!all())}>
+              {all() ? "Show fewer" : `Show all ${count(rows().length)}`}
+            </button>
+          </Show>
           <span class="small muted number">
             {left() ? `${plural(left() ?? 0, "benchmark")} to go…` : `${count(rows().length)} series`}
             <Show when={(history()?.total ?? 0) > MOST}>{` of the first ${count(MOST)} benchmarks`}</Show>
@@ -221,11 +314,15 @@ function tally({ points, from }: Series, verdicts: readonly Verdict[]): Tally {
 function SeriesPlot(props: { series: Series; model: Model }): JSX.Element {
   const judged = createMemo(() => {
     const verdicts = replay(props.series.points, props.model);
-    return props.series.points.map((point, place) => ({ ...point, verdict: verdicts[place] as Verdict })).filter(({ time }) => time >= props.series.from).sort((a, b) => a.time - b.time);
+    return props.series.points
+      .map((point, place) => ({ ...point, verdict: verdicts[place] as Verdict }))
+      .filter(({ time }) => time >= props.series.from)
+      .sort((a, b) => a.time - b.time);
   });
   const lines = createMemo((): Line[] => {
     const points = judged();
-    const numbers = (read: (point: (typeof points)[number]) => number | undefined) => Float64Array.from(points, (point) => read(point) ?? NaN);
+    const numbers = (read: (point: (typeof points)[number]) => number | undefined) =>
+      Float64Array.from(points, (point) => read(point) ?? NaN);
     return [
       {
         id: props.series.id,
@@ -245,13 +342,18 @@ function SeriesPlot(props: { series: Series; model: Model }): JSX.Element {
   const has = (side: "lower_boundary" | "upper_boundary") => typeof props.model[side] === "number";
   return (
     <figure class="figure">
-      <figcaption class="small"><strong class="break">{props.series.name}</strong> <span class="key would">would be raised</span> <span class="key gone">was raised, would not be</span></figcaption>
+      <figcaption class="small">
+        <strong class="break">{props.series.name}</strong> <span class="key would">would be raised</span>{" "}
+        <span class="key gone">was raised, would not be</span>
+      </figcaption>
       <Plot
         label={`The history of ${props.series.name} with the limits of this model`}
         lines={lines()}
         height={280}
         shown={{ lower_boundary: has("lower_boundary"), upper_boundary: has("upper_boundary") }}
-        readout={(_, at) => <Show when={judged()[at]}>{(point) => <Said point={point()} units={props.series.units} />}</Show>}
+        readout={(_, at) => (
+          <Show when={judged()[at]}>{(point) => <Said point={point()} units={props.series.units} />}</Show>
+        )}
       />
     </figure>
   );
@@ -262,10 +364,23 @@ function Said(props: { point: Point & { verdict: Verdict }; units: string }): JS
   return (
     <>
       <strong class="number">{value(props.point.value, props.units)}</strong>
-      <span class="small">{props.point.verdict.side ? "An alert would be raised" : limits() ? "Within the limits" : "Too little history to judge"}{props.point.raised ? "; one was." : "."}</span>
-      <Show when={limits()?.baseline !== undefined}><span class="small muted">Baseline {value(limits()?.baseline ?? 0, props.units)}</span></Show>
-      <Show when={limits()?.upper !== undefined}><span class="small muted">Upper limit {value(limits()?.upper ?? 0, props.units)}</span></Show>
-      <Show when={limits()?.lower !== undefined}><span class="small muted">Lower limit {value(limits()?.lower ?? 0, props.units)}</span></Show>
+      <span class="small">
+        {props.point.verdict.side
+          ? "An alert would be raised"
+          : limits()
+            ? "Within the limits"
+            : "Too little history to judge"}
+        {props.point.raised ? "; one was." : "."}
+      </span>
+      <Show when={limits()?.baseline !== undefined}>
+        <span class="small muted">Baseline {value(limits()?.baseline ?? 0, props.units)}</span>
+      </Show>
+      <Show when={limits()?.upper !== undefined}>
+        <span class="small muted">Upper limit {value(limits()?.upper ?? 0, props.units)}</span>
+      </Show>
+      <Show when={limits()?.lower !== undefined}>
+        <span class="small muted">Lower limit {value(limits()?.lower ?? 0, props.units)}</span>
+      </Show>
     </>
   );
 }

@@ -48,7 +48,12 @@ export function Chart(props: {
       <Show when={props.series.error()}>{(error) => <Failure error={error()} retry={props.series.refresh} />}</Show>
       <div class="chart-frame">
         <Show when={isLoading()}>
-          <progress class="chart-progress" max="1" value={Math.max(props.series.progress(), 0.05)} aria-label="Loading" />
+          <progress
+            class="chart-progress"
+            max="1"
+            value={Math.max(props.series.progress(), 0.05)}
+            aria-label="Loading"
+          />
         </Show>
         <Plot
           lines={shown()}
@@ -78,7 +83,12 @@ export function Chart(props: {
         />
       </Show>
       <Show when={props.values !== false && lines().length}>
-        <Values lines={shown()} labels={labelsOf(shown().map((line) => line.series))} zoom={props.query.zoom} links={props.links} />
+        <Values
+          lines={shown()}
+          labels={labelsOf(shown().map((line) => line.series))}
+          zoom={props.query.zoom}
+          links={props.links}
+        />
       </Show>
     </div>
   );

@@ -25,18 +25,25 @@ export function Legend(props: {
   return (
     <section class="plot-legend" aria-label="Legend">
       <header class="row">
-        <span class="plot-shared small muted break">
-          {props.labels.shared.join(" · ")}
-        </span>
+        <span class="plot-shared small muted break">{props.labels.shared.join(" · ")}</span>
         <span class="grow" />
         <Show when={props.lines.length > 1}>
-          <button type="button" class="button quiet small" onClick={() => props.onHide(props.hidden.length ? [] : props.lines.map((line) => line.id))}>
+          <button
+            type="button"
+            class="button quiet small"
+            onClick={() => props.onHide(props.hidden.length ? [] : props.lines.map((line) => line.id))}
+          >
             {props.hidden.length ? "Show all" : "Hide all"}
           </button>
         </Show>
         <Show when={props.onOpen}>
           {(onOpen) => (
-            <button type="button" class="button quiet small" aria-expanded={props.open} onClick={() => onOpen()(!props.open)}>
+            <button
+              type="button"
+              class="button quiet small"
+              aria-expanded={props.open}
+              onClick={() => onOpen()(!props.open)}
+            >
               {plural(props.lines.length, "line")}
               <Icon name="down" size={14} />
             </button>
@@ -54,7 +61,9 @@ export function Legend(props: {
                   aria-pressed={isShown(line.id)}
                   title="Click hides or shows it, with shift all others"
                   onClick={(event) => toggle(line.id, event.shiftKey)}
-                  onPointerEnter={(event) => { if (event.pointerType === "mouse") props.onFocus(line.id); }}
+                  onPointerEnter={(event) => {
+                    if (event.pointerType === "mouse") props.onFocus(line.id);
+                  }}
                   onFocus={() => props.onFocus(line.id)}
                   onBlur={() => props.onFocus(undefined)}
                 >

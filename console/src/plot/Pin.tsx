@@ -13,26 +13,64 @@ const WINDOWS = [1, 4, 8, 12, 26, 52].map((weeks) => weeks * WEEK);
 
 /** What a plot keeps of a query. */
 function contents(query: PerfQuery) {
-  const { branches, testbeds, benchmarks, measures, x_axis, y_axis, lower_value, upper_value, lower_boundary, upper_boundary } = query;
+  const {
+    branches,
+    testbeds,
+    benchmarks,
+    measures,
+    x_axis,
+    y_axis,
+    lower_value,
+    upper_value,
+    lower_boundary,
+    upper_boundary,
+  } = query;
   const unique = (list: readonly string[]) => [...new Set(list)];
-  return { branches: unique(branches), testbeds: unique(testbeds), benchmarks: unique(benchmarks), measures: unique(measures), x_axis, y_axis, lower_value, upper_value, lower_boundary, upper_boundary };
+  return {
+    branches: unique(branches),
+    testbeds: unique(testbeds),
+    benchmarks: unique(benchmarks),
+    measures: unique(measures),
+    x_axis,
+    y_axis,
+    lower_value,
+    upper_value,
+    lower_boundary,
+    upper_boundary,
+  };
 }
 
 /** The window nearest to what is shown. */
 function shownWindow(query: PerfQuery): number {
   if (query.start_time === undefined) return 52 * WEEK;
   const seconds = ((query.end_time ?? Date.now()) - query.start_time) / 1000;
-  return WINDOWS.reduce((best, window) => (Math.abs(window - seconds) < Math.abs(best - seconds) ? window : best), 4 * WEEK);
+  return WINDOWS.reduce(
+    (best, window) => (Math.abs(window - seconds) < Math.abs(best - seconds) ? window : best),
+    4 * WEEK,
+  );
 }
 
-export function PinDialog(props: { project: string; query: PerfQuery; plot?: JsonPlot | undefined; open: boolean; onClose: () => void; onPinned: (plot: JsonPlot) => void }): JSX.Element {
+export function PinDialog(props: {
+  project: string;
+  query: PerfQuery;
+  plot?: JsonPlot | undefined;
+  open: boolean;
+  onClose: () => void;
+  onPinned: (plot: JsonPlot) => void;
+}): JSX.Element {
   const window = createMemo(() => props.plot?.window ?? shownWindow(props.query));
-  const windows = () => [...new Set([...WINDOWS, window()])].sort((a, b) => a - b).map((seconds) => ({ value: String(seconds), label: `The last ${duration(seconds)}` }));
+  const windows = () =>
+    [...new Set([...WINDOWS, window()])]
+      .sort((a, b) => a - b)
+      .map((seconds) => ({ value: String(seconds), label: `The last ${duration(seconds)}` }));
   const hasOld = () => [...props.query.heads, ...props.query.specs].some(Boolean);
   return (
     <Dialog open={props.open} title={props.plot ? "Update the pinned plot" : "Pin this plot"} onClose={props.onClose}>
       <p class="muted">
-        {props.plot ? "The pinned plot will show what you see now." : "It will be on the overview of the project, for everybody who can see the project."} It always ends now{hasOld() ? ", with the current heads of its branches" : ""}.
+        {props.plot
+          ? "The pinned plot will show what you see now."
+          : "It will be on the overview of the project, for everybody who can see the project."}{" "}
+        It always ends now{hasOld() ? ", with the current heads of its branches" : ""}.
       </p>
       <Form
         action={props.plot ? "Update the plot" : "Pin the plot"}
@@ -42,7 +80,10 @@ export function PinDialog(props: { project: string; query: PerfQuery; plot?: Jso
           const { project, plot } = props;
           const index = place === undefined || place === "stay" ? {} : { index: place === "last" ? 64 : 0 };
           const made = plot
-            ? await call("patch", "/v0/projects/{project}/plots/{plot}", { path: { project, plot: plot.uuid }, body: { ...body, ...index } })
+            ? await call("patch", "/v0/projects/{project}/plots/{plot}", {
+                path: { project, plot: plot.uuid },
+                body: { ...body, ...index },
+              })
             : await call("post", "/v0/projects/{project}/plots", { path: { project }, body: { ...body, ...index } });
           toast(plot ? "The pinned plot was updated." : "The plot was pinned.");
           props.onPinned(made);
@@ -56,7 +97,11 @@ export function PinDialog(props: { project: string; query: PerfQuery; plot?: Jso
           label="Place"
           required
           value={props.plot ? "stay" : "first"}
-          options={[...(props.plot ? [{ value: "stay", label: "Where it is" }] : []), { value: "first", label: "First" }, { value: "last", label: "Last" }]}
+          options={[
+            ...(props.plot ? [{ value: "stay", label: "Where it is" }] : []),
+            { value: "first", label: "First" },
+            { value: "last", label: "Last" },
+          ]}
         />
       </Form>
     </Dialog>

@@ -1,7 +1,18 @@
 // A plot of lines: `<Plot label="Latency of main" lines={lines} />`. Dragging zooms, dragging with shift pans, two fingers
 // do both; the arrow keys walk along the points. uPlot has the axes and the pointer, draw.ts the lines.
 
-import { createEffect, createMemo, createSignal, createUniqueId, on, onCleanup, onMount, Show, untrack, type JSX } from "solid-js";
+import {
+  createEffect,
+  createMemo,
+  createSignal,
+  createUniqueId,
+  on,
+  onCleanup,
+  onMount,
+  Show,
+  untrack,
+  type JSX,
+} from "solid-js";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { moment, value } from "../format";
@@ -9,7 +20,22 @@ import { isDark } from "../theme";
 import { axisScale, timeLabels, valueLabels } from "./axes";
 import { colorOf, palette } from "./colors";
 import { drawLines, nearest, placeOf, type Place, type Sheet } from "./draw";
-import { extentX, extentY, isLog, logTicks, lowerBound, padded, ticks, type Extent, type Line, type Point, type Range, type Shown, type XAxis, type YAxis } from "./line";
+import {
+  extentX,
+  extentY,
+  isLog,
+  logTicks,
+  lowerBound,
+  padded,
+  ticks,
+  type Extent,
+  type Line,
+  type Point,
+  type Range,
+  type Shown,
+  type XAxis,
+  type YAxis,
+} from "./line";
 import "./plot.css";
 
 export { line, type Line, type Mark, type Point, type Range, type Shown, type XAxis, type YAxis } from "./line";
@@ -58,14 +84,21 @@ export function Plot(props: PlotProps): JSX.Element {
 
   const axis = () => props.x ?? "date_time";
   const whole = createMemo((): Range => {
-    const [from, to] = props.range ?? extentX(props.lines) ?? (axis() === "version" ? [0, 1] : [Date.now() - 30 * 864e5, Date.now()]);
+    const [from, to] =
+      props.range ?? extentX(props.lines) ?? (axis() === "version" ? [0, 1] : [Date.now() - 30 * 864e5, Date.now()]);
     const room = to > from ? (to - from) * 0.015 : axis() === "version" ? 1 : 12 * 3600e3;
     return [from - room, to + room];
   });
   const kept = () => (props.onZoom ? props.zoom : own());
   const view = createMemo(() => live() ?? kept() ?? whole(), undefined, { equals: same });
-  const sides = createMemo(() => [props.lines.filter((line) => !line.right), props.lines.filter((line) => line.right)] as const);
-  const axes = createMemo(() => sides().map((lines) => vertical(extentY(lines, props.shown ?? {}, view()), lines[0]?.units ?? "", props.y ?? "auto")));
+  const sides = createMemo(
+    () => [props.lines.filter((line) => !line.right), props.lines.filter((line) => line.right)] as const,
+  );
+  const axes = createMemo(() =>
+    sides().map((lines) =>
+      vertical(extentY(lines, props.shown ?? {}, view()), lines[0]?.units ?? "", props.y ?? "auto"),
+    ),
+  );
   const hasRight = () => sides()[1].length > 0;
 
   const show = (range: Range) => {
@@ -89,7 +122,12 @@ export function Plot(props: PlotProps): JSX.Element {
     if (!plot) return undefined;
     const { left, top, width, height } = plot.bbox;
     const [from, to] = axes();
-    const place = (axis: Vertical | undefined): Place => ({ range: axis?.range ?? [0, 1], log: axis?.log ?? false, start: top + height, length: -height });
+    const place = (axis: Vertical | undefined): Place => ({
+      range: axis?.range ?? [0, 1],
+      log: axis?.log ?? false,
+      start: top + height,
+      length: -height,
+    });
     return {
       context: plot.ctx,
       x: { range: view(), log: false, start: left, length: width },
@@ -104,7 +142,9 @@ export function Plot(props: PlotProps): JSX.Element {
       isMoving: moving(),
     };
   };
-  const colored = createMemo(() => props.lines.map((line, place) => (line.color === undefined ? { ...line, color: place } : line)));
+  const colored = createMemo(() =>
+    props.lines.map((line, place) => (line.color === undefined ? { ...line, color: place } : line)),
+  );
 
   const build = () => {
     if (!host) return;
@@ -148,8 +188,13 @@ export function Plot(props: PlotProps): JSX.Element {
           grid: { show: false },
           ticks: { show: true, stroke: palette().axis, size: 4, width: 1 },
           ...(isTime
-            ? { values: (_: uPlot, splits: number[], __: number, ___: number, step: number) => timeLabels(splits, step) }
-            : { splits: (self: uPlot) => ticks(view(), Math.max(self.width / 72, 2)).filter(Number.isInteger), values: (_: uPlot, splits: number[]) => splits.map((tick) => `#${tick}`) }),
+            ? {
+                values: (_: uPlot, splits: number[], __: number, ___: number, step: number) => timeLabels(splits, step),
+              }
+            : {
+                splits: (self: uPlot) => ticks(view(), Math.max(self.width / 72, 2)).filter(Number.isInteger),
+                values: (_: uPlot, splits: number[]) => splits.map((tick) => `#${tick}`),
+              }),
         },
         side(0),
         ...(hasRight() ? [side(1)] : []),
@@ -191,7 +236,17 @@ export function Plot(props: PlotProps): JSX.Element {
             const { left = -1, top = -1 } = self.cursor;
             const where = sheet();
             const { pxRatio } = uPlot;
-            setHovered(left < 0 || !where ? undefined : nearest(where, colored(), left * pxRatio + self.bbox.left, top * pxRatio + self.bbox.top, REACH * pxRatio));
+            setHovered(
+              left < 0 || !where
+                ? undefined
+                : nearest(
+                    where,
+                    colored(),
+                    left * pxRatio + self.bbox.left,
+                    top * pxRatio + self.bbox.top,
+                    REACH * pxRatio,
+                  ),
+            );
           },
         ],
         setSelect: [
@@ -206,7 +261,17 @@ export function Plot(props: PlotProps): JSX.Element {
         ],
       },
     };
-    plot = untrack(() => new uPlot(options, [[0, 1], [null, null]] as uPlot.AlignedData, host as HTMLElement));
+    plot = untrack(
+      () =>
+        new uPlot(
+          options,
+          [
+            [0, 1],
+            [null, null],
+          ] as uPlot.AlignedData,
+          host as HTMLElement,
+        ),
+    );
     listen(plot.over);
   };
 
@@ -252,7 +317,11 @@ export function Plot(props: PlotProps): JSX.Element {
   const onFinger = (event: PointerEvent) => {
     if (event.pointerType !== "touch") return;
     if (event.type === "pointerdown" || fingers.has(event.pointerId)) fingers.set(event.pointerId, event.clientX);
-    if (event.type === "pointerdown") held = fingers.size === 2 ? ([...fingers.values()].map((clientX) => valueAt({ clientX })) as [number, number]) : undefined;
+    if (event.type === "pointerdown")
+      held =
+        fingers.size === 2
+          ? ([...fingers.values()].map((clientX) => valueAt({ clientX })) as [number, number])
+          : undefined;
     else if (event.type === "pointermove" && held && fingers.size === 2) {
       // What the fingers were put on stays below them.
       const box = plot?.over.getBoundingClientRect();
@@ -288,7 +357,9 @@ export function Plot(props: PlotProps): JSX.Element {
     const line = at && props.lines[at.line];
     if (!line) return;
     const x = line.x[at.at] as number;
-    setSpoken(`${line.label}: ${value(line.y[at.at] as number, line.units)}, ${axis() === "version" ? `version ${x}` : moment(x)}`);
+    setSpoken(
+      `${line.label}: ${value(line.y[at.at] as number, line.units)}, ${axis() === "version" ? `version ${x}` : moment(x)}`,
+    );
   };
   const walk = (event: KeyboardEvent) => {
     const { lines } = props;
@@ -345,7 +416,14 @@ export function Plot(props: PlotProps): JSX.Element {
     const [left, right] = axes();
     colored();
     // They are read while drawing.
-    void [moving(), props.shown?.lower_value, props.shown?.upper_value, props.shown?.lower_boundary, props.shown?.upper_boundary, props.focus];
+    void [
+      moving(),
+      props.shown?.lower_value,
+      props.shown?.upper_value,
+      props.shown?.lower_boundary,
+      props.shown?.upper_boundary,
+      props.focus,
+    ];
     // Once for each picture of the screen, however fast the pointer is.
     const frame = requestAnimationFrame(() =>
       plot?.batch(() => {
@@ -358,7 +436,16 @@ export function Plot(props: PlotProps): JSX.Element {
     onCleanup(() => cancelAnimationFrame(frame));
   });
   // A point of lines that are gone is no point.
-  createEffect(on(() => props.lines, () => { setPicked(undefined); setHovered(undefined); }, { defer: true }));
+  createEffect(
+    on(
+      () => props.lines,
+      () => {
+        setPicked(undefined);
+        setHovered(undefined);
+      },
+      { defer: true },
+    ),
+  );
   onCleanup(() => plot?.destroy());
   createEffect(() => props.picture?.(() => host?.querySelector("canvas") ?? undefined));
 
@@ -369,34 +456,65 @@ export function Plot(props: PlotProps): JSX.Element {
     const line = at && colored()[at.line];
     if (!where || !line || !plot) return undefined;
     const { pxRatio } = uPlot;
-    const [left, top] = [placeOf(line.x[at.at] as number, where.x) / pxRatio, placeOf(line.y[at.at] as number, where.y[line.right ? 1 : 0]) / pxRatio];
+    const [left, top] = [
+      placeOf(line.x[at.at] as number, where.x) / pxRatio,
+      placeOf(line.y[at.at] as number, where.y[line.right ? 1 : 0]) / pxRatio,
+    ];
     const [from, to] = [plot.bbox.left / pxRatio, (plot.bbox.left + plot.bbox.width) / pxRatio];
     if (!Number.isFinite(top) || left < from - 1 || left > to + 1) return undefined;
-    return { left, top, isRight: left > plot.width / 2, isLow: top > plot.height / 2, width: plot.width, height: plot.height, line, at: at.at, color: colorOf(line.color) };
+    return {
+      left,
+      top,
+      isRight: left > plot.width / 2,
+      isLow: top > plot.height / 2,
+      width: plot.width,
+      height: plot.height,
+      line,
+      at: at.at,
+      color: colorOf(line.color),
+    };
   });
 
   return (
-    <div class="plot" ref={figure} role="group" tabindex="0" aria-label={props.label} aria-describedby={`${id}-keys`} style={{ height: `${props.height ?? 320}px` }} onKeyDown={walk}>
-      <span class="visually-hidden" id={`${id}-keys`}>The arrow keys walk along the points, plus and minus zoom, zero shows everything.</span>
+    <div
+      class="plot"
+      ref={figure}
+      role="group"
+      tabindex="0"
+      aria-label={props.label}
+      aria-describedby={`${id}-keys`}
+      style={{ height: `${props.height ?? 320}px` }}
+      onKeyDown={walk}
+    >
+      <span class="visually-hidden" id={`${id}-keys`}>
+        The arrow keys walk along the points, plus and minus zoom, zero shows everything.
+      </span>
       <div class="plot-host" ref={host} />
       <div class="plot-units small muted" aria-hidden="true">
         <span>{axes()[0]?.scale.unit}</span>
         <span>{hasRight() ? axes()[1]?.scale.unit : ""}</span>
       </div>
       <Show when={kept()}>
-        <button type="button" class="button plot-reset" onClick={() => commit(undefined)}>Reset zoom</button>
+        <button type="button" class="button plot-reset" onClick={() => commit(undefined)}>
+          Reset zoom
+        </button>
       </Show>
       <Show when={spot()}>
         {(spot) => (
           <>
-            <i class="plot-dot" style={{ left: `${spot().left}px`, top: `${spot().top}px`, "background-color": spot().color }} />
+            <i
+              class="plot-dot"
+              style={{ left: `${spot().left}px`, top: `${spot().top}px`, "background-color": spot().color }}
+            />
             <div
               class="readout"
               classList={{ picked: picked() !== undefined }}
               style={{
-                [spot().isRight ? "right" : "left"]: `${(spot().isRight ? spot().width - spot().left : spot().left) + 14}px`,
+                [spot().isRight ? "right" : "left"]:
+                  `${(spot().isRight ? spot().width - spot().left : spot().left) + 14}px`,
                 [spot().isRight ? "left" : "right"]: "auto",
-                [spot().isLow ? "bottom" : "top"]: `${spot().isLow ? Math.max(spot().height - spot().top - 40, 4) : Math.max(spot().top - 40, 4)}px`,
+                [spot().isLow ? "bottom" : "top"]:
+                  `${spot().isLow ? Math.max(spot().height - spot().top - 40, 4) : Math.max(spot().top - 40, 4)}px`,
                 [spot().isLow ? "top" : "bottom"]: "auto",
               }}
             >
@@ -405,7 +523,9 @@ export function Plot(props: PlotProps): JSX.Element {
           </>
         )}
       </Show>
-      <span class="visually-hidden" aria-live="polite">{spoken()}</span>
+      <span class="visually-hidden" aria-live="polite">
+        {spoken()}
+      </span>
     </div>
   );
 }

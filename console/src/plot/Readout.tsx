@@ -35,9 +35,21 @@ export function Readout(props: { line: PerfLine; at: number; links: Links }): JS
   return (
     <>
       <div class="row between">
-        <A class="readout-value number" target={props.links.target} href={props.links.path("metrics", metricUuid(series(), place()))}>{value(number(), units())}</A>
+        <A
+          class="readout-value number"
+          target={props.links.target}
+          href={props.links.path("metrics", metricUuid(series(), place()))}
+        >
+          {value(number(), units())}
+        </A>
         <Show when={alert()}>
-          {(alert) => <A target={props.links.target} href={props.links.path("alerts", alert().uuid)}><Badge tone={alert().status === "active" ? "alert" : "neutral"}>{alert().status === "active" ? "alert" : `alert, ${alert().status}`}</Badge></A>}
+          {(alert) => (
+            <A target={props.links.target} href={props.links.path("alerts", alert().uuid)}>
+              <Badge tone={alert().status === "active" ? "alert" : "neutral"}>
+                {alert().status === "active" ? "alert" : `alert, ${alert().status}`}
+              </Badge>
+            </A>
+          )}
         </Show>
       </div>
       <strong class="break">{series().benchmark.name}</strong>
@@ -48,15 +60,24 @@ export function Readout(props: { line: PerfLine; at: number; links: Links }): JS
         </Show>
         <Show when={of(series().baseline) !== undefined}>
           <dt>To the baseline</dt>
-          <dd class="number">{change(of(series().baseline) as number, number())} <span class="muted">of {value(of(series().baseline) as number, units())}</span></dd>
+          <dd class="number">
+            {change(of(series().baseline) as number, number())}{" "}
+            <span class="muted">of {value(of(series().baseline) as number, units())}</span>
+          </dd>
         </Show>
         <Show when={of(series().lower) !== undefined && of(series().upper) !== undefined}>
           <dt>Range</dt>
-          <dd class="number">{value(of(series().lower) as number, units())} – {value(of(series().upper) as number, units())}</dd>
+          <dd class="number">
+            {value(of(series().lower) as number, units())} – {value(of(series().upper) as number, units())}
+          </dd>
         </Show>
         <Show when={of(series().lowerLimit) !== undefined || of(series().upperLimit) !== undefined}>
           <dt>Limits</dt>
-          <dd class="number">{[of(series().lowerLimit), of(series().upperLimit)].map((limit) => (limit === undefined ? "none" : value(limit, units()))).join(" – ")}</dd>
+          <dd class="number">
+            {[of(series().lowerLimit), of(series().upperLimit)]
+              .map((limit) => (limit === undefined ? "none" : value(limit, units())))
+              .join(" – ")}
+          </dd>
         </Show>
         <dt>Measure</dt>
         <dd class="break">{series().measure.name}</dd>
@@ -66,7 +87,11 @@ export function Readout(props: { line: PerfLine; at: number; links: Links }): JS
           <Show when={hash()}>
             {(hash) => (
               <Show when={commit()} fallback={<span class="mono">{shortHash(hash())}</span>}>
-                {(commit) => <a class="mono" href={commit()} target="_blank" rel="noreferrer">{shortHash(hash())}</a>}
+                {(commit) => (
+                  <a class="mono" href={commit()} target="_blank" rel="noreferrer">
+                    {shortHash(hash())}
+                  </a>
+                )}
               </Show>
             )}
           </Show>
@@ -74,11 +99,18 @@ export function Readout(props: { line: PerfLine; at: number; links: Links }): JS
         <dt>Branch</dt>
         <dd class="break">{series().branch.name}</dd>
         <dt>Testbed</dt>
-        <dd class="break">{series().testbed.name}<Show when={series().testbed.spec}>{(spec) => <span class="muted"> ({spec().name})</span>}</Show></dd>
+        <dd class="break">
+          {series().testbed.name}
+          <Show when={series().testbed.spec}>{(spec) => <span class="muted"> ({spec().name})</span>}</Show>
+        </dd>
         <dt>Report</dt>
         <dd>
-          <A target={props.links.target} href={props.links.path("reports", report())}>{moment(series().runs.start[run()] as number)}</A>
-          <Show when={series().iteration[place()]}>{(iteration) => <span class="muted"> run {iteration() + 1}</span>}</Show>
+          <A target={props.links.target} href={props.links.path("reports", report())}>
+            {moment(series().runs.start[run()] as number)}
+          </A>
+          <Show when={series().iteration[place()]}>
+            {(iteration) => <span class="muted"> run {iteration() + 1}</span>}
+          </Show>
         </dd>
       </dl>
     </>

@@ -7,34 +7,65 @@ import { Dialog } from "../ui/Dialog";
 import { Code, Notice } from "../ui/parts";
 import { pictured, search, type PerfQuery } from "./query";
 
-export function ShareDialog(props: { project: JsonProject; query: PerfQuery; open: boolean; onClose: () => void }): JSX.Element {
+export function ShareDialog(props: {
+  project: JsonProject;
+  query: PerfQuery;
+  open: boolean;
+  onClose: () => void;
+}): JSX.Element {
   const [title, setTitle] = createSignal("");
   const isPublic = () => props.project.visibility === "public";
   const base = () => `${location.origin}/${isPublic() ? "perf" : "console/projects"}/${props.project.slug}`;
   const asked = () => search({ ...props.query, tab: undefined, key: true, clear: false, plot: undefined });
   const link = () => `${base()}${isPublic() ? "" : "/perf"}?${asked()}`;
-  const image = () => location.origin + url("/v0/projects/{project}/perf/img", { path: { project: props.project.slug }, query: { ...pictured(props.query), ...(title() ? { title: title() } : {}), format: "svg" } });
+  const image = () =>
+    location.origin +
+    url("/v0/projects/{project}/perf/img", {
+      path: { project: props.project.slug },
+      query: { ...pictured(props.query), ...(title() ? { title: title() } : {}), format: "svg" },
+    });
   const name = () => title() || props.project.name;
-  const frame = () => `${location.origin}/perf/${props.project.slug}/embed?${asked()}${title() ? `&embed_title=${encodeURIComponent(title())}` : ""}`;
+  const frame = () =>
+    `${location.origin}/perf/${props.project.slug}/embed?${asked()}${title() ? `&embed_title=${encodeURIComponent(title())}` : ""}`;
   return (
     <Dialog open={props.open} title="Share this plot" onClose={props.onClose} wide>
       <div class="stack">
         <Show when={!isPublic()}>
-          <Notice tone="warn">The project is private: only its members can open the link. A picture or a frame of it cannot be shown on other pages.</Notice>
+          <Notice tone="warn">
+            The project is private: only its members can open the link. A picture or a frame of it cannot be shown on
+            other pages.
+          </Notice>
         </Show>
         <h3>Link</h3>
         <Code label="Link" text={link()} />
         <Show when={isPublic()}>
           <label class="field">
             <span>Title of the picture and the frame</span>
-            <input value={title()} maxLength={64} placeholder={props.project.name} onInput={(event) => setTitle(event.currentTarget.value)} />
+            <input
+              value={title()}
+              maxLength={64}
+              placeholder={props.project.name}
+              onInput={(event) => setTitle(event.currentTarget.value)}
+            />
           </label>
           <h3>Picture</h3>
-          <img class="perf-preview" src={`${image()}&theme=${isDark() ? "dark" : "light"}`} alt={`Preview: ${name()}`} width="1024" height="768" />
+          <img
+            class="perf-preview"
+            src={`${image()}&theme=${isDark() ? "dark" : "light"}`}
+            alt={`Preview: ${name()}`}
+            width="1024"
+            height="768"
+          />
           <Code label="Markdown" text={`[![${name().replaceAll(/[[\]]/g, "")}](${image()})](${link()})`} />
-          <Code label="HTML" text={`<a href="${attribute(link())}"><img src="${attribute(image())}" alt="${attribute(name())}"></a>`} />
+          <Code
+            label="HTML"
+            text={`<a href="${attribute(link())}"><img src="${attribute(image())}" alt="${attribute(name())}"></a>`}
+          />
           <h3>Frame</h3>
-          <Code label="Frame" text={`<iframe src="${attribute(frame())}" title="${attribute(name())}" width="100%" height="560" frameborder="0" loading="lazy"></iframe>`} />
+          <Code
+            label="Frame"
+            text={`<iframe src="${attribute(frame())}" title="${attribute(name())}" width="100%" height="560" frameborder="0" loading="lazy"></iframe>`}
+          />
         </Show>
       </div>
     </Dialog>

@@ -27,32 +27,87 @@ export function Tools(props: { query: PerfQuery; change: (part: Partial<PerfQuer
     const days = (Date.now() - start) / DAY;
     return String(SPANS.find((span) => Math.abs(span.days - days) <= Math.max(span.days * 0.1, 1.5))?.days ?? "own");
   };
-  const time = (part: { start_time?: number | undefined; end_time?: number | undefined }) => props.change({ ...part, zoom: undefined });
+  const time = (part: { start_time?: number | undefined; end_time?: number | undefined }) =>
+    props.change({ ...part, zoom: undefined });
   return (
     <div class="perf-tools" role="group" aria-label="How it is drawn">
       <label class="perf-tool">
         <span class="small muted">Time</span>
-        <select onChange={({ currentTarget: { value } }) => { if (value !== "own") time({ start_time: value === "all" ? undefined : Date.now() - Number(value) * DAY, end_time: undefined }); }}>
-          <For each={SPANS}>{(each) => <option value={each.days} selected={span() === String(each.days)}>{each.label}</option>}</For>
-          <option value="all" selected={span() === "all"}>All</option>
-          <option value="own" selected={span() === "own"} disabled>Other</option>
+        <select
+          onChange={({ currentTarget: { value } }) => {
+            if (value !== "own")
+              time({ start_time: value === "all" ? undefined : Date.now() - Number(value) * DAY, end_time: undefined });
+          }}
+        >
+          <For each={SPANS}>
+            {(each) => (
+              <option value={each.days} selected={span() === String(each.days)}>
+                {each.label}
+              </option>
+            )}
+          </For>
+          <option value="all" selected={span() === "all"}>
+            All
+          </option>
+          <option value="own" selected={span() === "own"} disabled>
+            Other
+          </option>
         </select>
       </label>
       <label class="perf-tool">
         <span class="small muted">From</span>
-        <input type="date" value={date(props.query.start_time)} max={date(props.query.end_time)} onChange={({ currentTarget: { value } }) => time({ start_time: midnight(value) })} />
+        <input
+          type="date"
+          value={date(props.query.start_time)}
+          max={date(props.query.end_time)}
+          onChange={({ currentTarget: { value } }) => time({ start_time: midnight(value) })}
+        />
       </label>
       <label class="perf-tool">
         <span class="small muted">To</span>
-        <input type="date" value={date(props.query.end_time)} min={date(props.query.start_time)} onChange={({ currentTarget: { value } }) => time({ end_time: midnight(value, 1) })} />
+        <input
+          type="date"
+          value={date(props.query.end_time)}
+          min={date(props.query.start_time)}
+          onChange={({ currentTarget: { value } }) => time({ end_time: midnight(value, 1) })}
+        />
       </label>
-      <Choice label="Across" value={props.query.x_axis} options={[["date_time", "Date"], ["version", "Version"]]} onChange={(x_axis) => props.change({ x_axis, zoom: undefined })} />
-      <Choice label="Scale" value={props.query.y_axis} options={[["auto", "Auto"], ["linear", "Linear"], ["log", "Log"]]} onChange={(y_axis) => props.change({ y_axis })} />
+      <Choice
+        label="Across"
+        value={props.query.x_axis}
+        options={[
+          ["date_time", "Date"],
+          ["version", "Version"],
+        ]}
+        onChange={(x_axis) => props.change({ x_axis, zoom: undefined })}
+      />
+      <Choice
+        label="Scale"
+        value={props.query.y_axis}
+        options={[
+          ["auto", "Auto"],
+          ["linear", "Linear"],
+          ["log", "Log"],
+        ]}
+        onChange={(y_axis) => props.change({ y_axis })}
+      />
       <div class="perf-tool" role="group" aria-label="Shown beside the values">
-        <span class="small muted" aria-hidden="true">Also show</span>
+        <span class="small muted" aria-hidden="true">
+          Also show
+        </span>
         <span class="perf-segments">
           <For each={EDGES}>
-            {(edge) => <button type="button" aria-pressed={props.query[edge.name]} aria-label={edge.label} title={edge.label} onClick={() => props.change({ [edge.name]: !props.query[edge.name] })}>{edge.text}</button>}
+            {(edge) => (
+              <button
+                type="button"
+                aria-pressed={props.query[edge.name]}
+                aria-label={edge.label}
+                title={edge.label}
+                onClick={() => props.change({ [edge.name]: !props.query[edge.name] })}
+              >
+                {edge.text}
+              </button>
+            )}
           </For>
         </span>
       </div>
@@ -60,12 +115,25 @@ export function Tools(props: { query: PerfQuery; change: (part: Partial<PerfQuer
   );
 }
 
-function Choice<T extends string>(props: { label: string; value: T; options: readonly (readonly [T, string])[]; onChange: (value: T) => void }): JSX.Element {
+function Choice<T extends string>(props: {
+  label: string;
+  value: T;
+  options: readonly (readonly [T, string])[];
+  onChange: (value: T) => void;
+}): JSX.Element {
   return (
     <div class="perf-tool" role="group" aria-label={props.label}>
-      <span class="small muted" aria-hidden="true">{props.label}</span>
+      <span class="small muted" aria-hidden="true">
+        {props.label}
+      </span>
       <span class="perf-segments">
-        <For each={props.options}>{([value, label]) => <button type="button" aria-pressed={props.value === value} onClick={() => props.onChange(value)}>{label}</button>}</For>
+        <For each={props.options}>
+          {([value, label]) => (
+            <button type="button" aria-pressed={props.value === value} onClick={() => props.onChange(value)}>
+              {label}
+            </button>
+          )}
+        </For>
       </span>
     </div>
   );

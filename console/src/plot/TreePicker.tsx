@@ -39,11 +39,14 @@ export function TreePicker<T extends Named>(props: {
   const [scroll, setScroll] = createSignal(0);
   const chosen = createMemo(() => new Set(props.chosen));
   const found = createMemo(() =>
-    (props.items ?? []).filter((item) => (!words().trim() || matches(item.name, words().trim())) && (!onlyChosen() || chosen().has(item.uuid))),
+    (props.items ?? []).filter(
+      (item) => (!words().trim() || matches(item.name, words().trim())) && (!onlyChosen() || chosen().has(item.uuid)),
+    ),
   );
   const nodes = createMemo(() => tree(found()));
   // Few are open until they are closed, many the other way round; what is searched for is seen.
-  const isOpen = (node: Node<T>) => (Boolean(words().trim()) || onlyChosen() || (props.items?.length ?? 0) <= FEW) !== turned().has(node.path);
+  const isOpen = (node: Node<T>) =>
+    (Boolean(words().trim()) || onlyChosen() || (props.items?.length ?? 0) <= FEW) !== turned().has(node.path);
   const shown = createMemo(() => rows(nodes(), isOpen));
   const [height, setHeight] = createSignal(360);
   const first = () => Math.max(Math.floor(scroll() / ROW) - SPARE, 0);
@@ -57,11 +60,12 @@ export function TreePicker<T extends Named>(props: {
     box.scrollTop = untrack(shown).findIndex(({ node }) => node.leaves.includes(item)) * ROW;
   });
 
-  const turn = (path: string) => setTurned((old) => {
-    const next = new Set(old);
-    if (!next.delete(path)) next.add(path);
-    return next;
-  });
+  const turn = (path: string) =>
+    setTurned((old) => {
+      const next = new Set(old);
+      if (!next.delete(path)) next.add(path);
+      return next;
+    });
   const put = (items: readonly T[], isIn: boolean) => {
     const uuids = new Set(items.map(({ uuid }) => uuid));
     const rest = props.chosen.filter((uuid) => !uuids.has(uuid));
@@ -86,47 +90,108 @@ export function TreePicker<T extends Named>(props: {
       <label class="search">
         <Icon name="search" size={16} />
         <span class="visually-hidden">Search {plural(2, props.noun).slice(2)}</span>
-        <input type="search" placeholder="Search" value={words()} maxLength={1024} onInput={(event) => { setWords(event.currentTarget.value); setScroll(0); props.onWords?.(event.currentTarget.value); }} />
+        <input
+          type="search"
+          placeholder="Search"
+          value={words()}
+          maxLength={1024}
+          onInput={(event) => {
+            setWords(event.currentTarget.value);
+            setScroll(0);
+            props.onWords?.(event.currentTarget.value);
+          }}
+        />
       </label>
       <div class="tree-tools small">
         <label class="check small">
-          <Box state={stateOf(found())} disabled={!found().length || (props.most ?? Infinity) <= FEWEST} onChange={(isIn) => put(found(), isIn)} />
-          <span>{words().trim() ? `All ${count(found().length)} found` : `All ${count(props.items?.length ?? 0)}`}</span>
+          <Box
+            state={stateOf(found())}
+            disabled={!found().length || (props.most ?? Infinity) <= FEWEST}
+            onChange={(isIn) => put(found(), isIn)}
+          />
+          <span>
+            {words().trim() ? `All ${count(found().length)} found` : `All ${count(props.items?.length ?? 0)}`}
+          </span>
         </label>
         <span class="grow" />
-        <button type="button" class="button quiet small" aria-pressed={onlyChosen()} disabled={!props.chosen.length && !onlyChosen()} onClick={() => setOnlyChosen(!onlyChosen())}>
+        <button
+          type="button"
+          class="button quiet small"
+          aria-pressed={onlyChosen()}
+          disabled={!props.chosen.length && !onlyChosen()}
+          onClick={() => setOnlyChosen(!onlyChosen())}
+        >
           {count(props.chosen.length)} chosen
         </button>
-        <button type="button" class="button quiet small" disabled={!props.chosen.length} onClick={() => props.onChoose([])}>Clear</button>
+        <button
+          type="button"
+          class="button quiet small"
+          disabled={!props.chosen.length}
+          onClick={() => props.onChoose([])}
+        >
+          Clear
+        </button>
       </div>
       <div
         class="tree-rows"
         tabindex="0"
         role="group"
-        aria-label={plural(2, props.noun).slice(2).replace(/^./, (letter) => letter.toUpperCase())}
+        aria-label={plural(2, props.noun)
+          .slice(2)
+          .replace(/^./, (letter) => letter.toUpperCase())}
         ref={(element) => {
           box = element;
           new ResizeObserver(() => setHeight(element.clientHeight || 360)).observe(element);
         }}
         onScroll={(event) => setScroll(event.currentTarget.scrollTop)}
       >
-        <Show when={found().length} fallback={<p class="tree-none muted small">{!props.items ? "…" : props.items.length ? `No ${props.noun} is called that.` : (props.empty ?? `There is no ${props.noun} yet.`)}</p>}>
+        <Show
+          when={found().length}
+          fallback={
+            <p class="tree-none muted small">
+              {!props.items
+                ? "…"
+                : props.items.length
+                  ? `No ${props.noun} is called that.`
+                  : (props.empty ?? `There is no ${props.noun} yet.`)}
+            </p>
+          }
+        >
           <div class="tree-all" style={{ height: `${shown().length * ROW}px` }}>
             <For each={part()}>
               {(row, place) => {
                 const { node } = row;
                 const box = `${id}-${node.path}`;
                 return (
-                  <div class="tree-row" style={{ top: `${(first() + place()) * ROW}px`, "padding-left": `${row.depth * 18}px` }}>
+                  <div
+                    class="tree-row"
+                    style={{ top: `${(first() + place()) * ROW}px`, "padding-left": `${row.depth * 18}px` }}
+                  >
                     <Show when={!node.leaf} fallback={<span class="tree-leaf" />}>
-                      <button type="button" class="tree-turn" aria-expanded={isOpen(node)} aria-label={`The group ${node.path}`} onClick={() => turn(node.path)}>
+                      <button
+                        type="button"
+                        class="tree-turn"
+                        aria-expanded={isOpen(node)}
+                        aria-label={`The group ${node.path}`}
+                        onClick={() => turn(node.path)}
+                      >
                         <Icon name="right" size={14} />
                       </button>
                     </Show>
                     <label for={box} title={node.path}>
-                      <Box id={box} state={stateOf(node.leaves)} disabled={!node.leaf && (props.most ?? Infinity) <= FEWEST} onChange={(isIn) => put(node.leaves, isIn)} />
-                      <span class="ellipsis" classList={{ group: !node.leaf }}>{node.label}</span>
-                      <Show when={node.leaf} fallback={<span class="muted small number">{count(node.leaves.length)}</span>}>
+                      <Box
+                        id={box}
+                        state={stateOf(node.leaves)}
+                        disabled={!node.leaf && (props.most ?? Infinity) <= FEWEST}
+                        onChange={(isIn) => put(node.leaves, isIn)}
+                      />
+                      <span class="ellipsis" classList={{ group: !node.leaf }}>
+                        {node.label}
+                      </span>
+                      <Show
+                        when={node.leaf}
+                        fallback={<span class="muted small number">{count(node.leaves.length)}</span>}
+                      >
                         {(leaf) => <span class="muted small nowrap">{props.detail?.(leaf())}</span>}
                       </Show>
                     </label>

@@ -9,11 +9,17 @@ import type { Links } from "./Readout";
 
 const MORE = 50;
 
-export function Values(props: { lines: readonly PerfLine[]; labels: Labels; zoom: Range | undefined; links: Links }): JSX.Element {
+export function Values(props: {
+  lines: readonly PerfLine[];
+  labels: Labels;
+  zoom: Range | undefined;
+  links: Links;
+}): JSX.Element {
   const [open, setOpen] = createSignal(false);
   const [chosen, setChosen] = createSignal("");
   const [most, setMost] = createSignal(MORE);
-  const part = (line: PerfLine): Range => (props.zoom ? [lowerBound(line.x, props.zoom[0]), upperBound(line.x, props.zoom[1])] : [0, line.x.length]);
+  const part = (line: PerfLine): Range =>
+    props.zoom ? [lowerBound(line.x, props.zoom[0]), upperBound(line.x, props.zoom[1])] : [0, line.x.length];
   const line = createMemo(() => props.lines.find(({ id }) => id === chosen()) ?? props.lines[0]);
   return (
     <details class="plot-values" onToggle={(event) => setOpen(event.currentTarget.open)}>
@@ -24,8 +30,25 @@ export function Values(props: { lines: readonly PerfLine[]; labels: Labels; zoom
             <table class="rows small">
               <thead>
                 <tr>
-                  <th scope="col">Line</th><th scope="col" class="end">Points</th><th scope="col" class="end">Newest</th>
-                  <th scope="col" class="end">To the previous</th><th scope="col" class="end wide">Lowest</th><th scope="col" class="end wide">Highest</th><th scope="col" class="end wide">Alerts</th>
+                  <th scope="col">Line</th>
+                  <th scope="col" class="end">
+                    Points
+                  </th>
+                  <th scope="col" class="end">
+                    Newest
+                  </th>
+                  <th scope="col" class="end">
+                    To the previous
+                  </th>
+                  <th scope="col" class="end wide">
+                    Lowest
+                  </th>
+                  <th scope="col" class="end wide">
+                    Highest
+                  </th>
+                  <th scope="col" class="end wide">
+                    Alerts
+                  </th>
                 </tr>
               </thead>
               <tbody>
@@ -34,7 +57,9 @@ export function Values(props: { lines: readonly PerfLine[]; labels: Labels; zoom
                     const facts = createMemo(() => summary(line, part(line)));
                     return (
                       <tr>
-                        <th scope="row" class="first break">{props.labels.each[place()]}</th>
+                        <th scope="row" class="first break">
+                          {props.labels.each[place()]}
+                        </th>
                         <td class="end number">{count(facts().points)}</td>
                         <td class="end number">{value(facts().newest, line.units)}</td>
                         <td class="end number">{change(facts().before, facts().newest)}</td>
@@ -53,13 +78,28 @@ export function Values(props: { lines: readonly PerfLine[]; labels: Labels; zoom
               <>
                 <label class="field">
                   <span>The points of</span>
-                  <select onChange={(event) => { setChosen(event.currentTarget.value); setMost(MORE); }}>
-                    <For each={props.lines}>{(each, place) => <option value={each.id} selected={each.id === line().id}>{props.labels.each[place()]}</option>}</For>
+                  <select
+                    onChange={(event) => {
+                      setChosen(event.currentTarget.value);
+                      setMost(MORE);
+                    }}
+                  >
+                    <For each={props.lines}>
+                      {(each, place) => (
+                        <option value={each.id} selected={each.id === line().id}>
+                          {props.labels.each[place()]}
+                        </option>
+                      )}
+                    </For>
                   </select>
                 </label>
                 <Points line={line()} part={part(line())} most={most()} links={props.links} />
                 <Show when={part(line())[1] - part(line())[0] > most()}>
-                  <div><button type="button" class="button" onClick={() => setMost((old) => old + 4 * MORE)}>Show older ones</button></div>
+                  <div>
+                    <button type="button" class="button" onClick={() => setMost((old) => old + 4 * MORE)}>
+                      Show older ones
+                    </button>
+                  </div>
                 </Show>
               </>
             )}
@@ -71,12 +111,27 @@ export function Values(props: { lines: readonly PerfLine[]; labels: Labels; zoom
 }
 
 function Points(props: { line: PerfLine; part: Range; most: number; links: Links }): JSX.Element {
-  const places = () => Array.from({ length: Math.min(props.most, props.part[1] - props.part[0]) }, (_, back) => props.part[1] - 1 - back);
+  const places = () =>
+    Array.from({ length: Math.min(props.most, props.part[1] - props.part[0]) }, (_, back) => props.part[1] - 1 - back);
   return (
     <div class="table-wrap" tabindex="0" role="region" aria-label="The points">
       <table class="rows small">
         <thead>
-          <tr><th scope="col">Report</th><th scope="col" class="end">Version</th><th scope="col" class="end">Value</th><th scope="col" class="end">To the previous</th><th scope="col" class="end wide">To the baseline</th></tr>
+          <tr>
+            <th scope="col">Report</th>
+            <th scope="col" class="end">
+              Version
+            </th>
+            <th scope="col" class="end">
+              Value
+            </th>
+            <th scope="col" class="end">
+              To the previous
+            </th>
+            <th scope="col" class="end wide">
+              To the baseline
+            </th>
+          </tr>
         </thead>
         <tbody>
           <For each={places()}>
@@ -87,8 +142,14 @@ function Points(props: { line: PerfLine; part: Range; most: number; links: Links
               const hash = series.runs.hash[run];
               return (
                 <tr>
-                  <td><A href={props.links.path("reports", series.runs.uuid[run] ?? "")}>{moment(series.runs.start[run] as number)}</A></td>
-                  <td class="end number nowrap">#{series.runs.number[run]} <span class="mono muted">{hash && shortHash(hash)}</span></td>
+                  <td>
+                    <A href={props.links.path("reports", series.runs.uuid[run] ?? "")}>
+                      {moment(series.runs.start[run] as number)}
+                    </A>
+                  </td>
+                  <td class="end number nowrap">
+                    #{series.runs.number[run]} <span class="mono muted">{hash && shortHash(hash)}</span>
+                  </td>
                   <td class="end number nowrap">{value(y[at] as number, units)}</td>
                   <td class="end number nowrap">{at ? change(y[at - 1] as number, y[at] as number) : "–"}</td>
                   <td class="end number nowrap wide">{change(series.baseline?.[place] ?? NaN, y[at] as number)}</td>

@@ -18,10 +18,13 @@ const exactClock = format({ hour: "2-digit", minute: "2-digit", second: "2-digit
 /** What stands below ticks of time that are so far apart; a second line says what has changed since the tick before. */
 export function timeLabels(ticks: readonly number[], step: number): string[] {
   const [small, large] =
-    step >= 360 * DAY ? [year, () => ""]
-    : step >= 27 * DAY ? [month, year]
-    : step >= DAY ? [dayOfMonth, year]
-    : [step >= 60e3 ? clock : exactClock, dayOfMonth];
+    step >= 360 * DAY
+      ? [year, () => ""]
+      : step >= 27 * DAY
+        ? [month, year]
+        : step >= DAY
+          ? [dayOfMonth, year]
+          : [step >= 60e3 ? clock : exactClock, dayOfMonth];
   let before = "";
   return ticks.map((tick) => {
     const more = large(tick);

@@ -1,7 +1,16 @@
 // What the perf API answers, in columns: half a million points are a few typed arrays, not as many objects. Pure: it runs
 // in the worker that fetches.
 
-import type { JsonBenchmark, JsonBranch, JsonMeasure, JsonPerfAlert, JsonPerfMetric, JsonPerfMetrics, JsonTestbed, JsonVariant } from "../api.gen";
+import type {
+  JsonBenchmark,
+  JsonBranch,
+  JsonMeasure,
+  JsonPerfAlert,
+  JsonPerfMetric,
+  JsonPerfMetrics,
+  JsonTestbed,
+  JsonVariant,
+} from "../api.gen";
 
 /** The reports that brought the points, each once however many points it has. */
 export interface Runs {
@@ -115,7 +124,9 @@ function packUuid(uuid: string, into: Uint8Array, from: number): void {
 
 /** The UUID of the metric at a point. */
 export function metricUuid(series: Series, at: number): string {
-  const digits = Array.from(series.metric.subarray(16 * at, 16 * at + 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const digits = Array.from(series.metric.subarray(16 * at, 16 * at + 16), (byte) =>
+    byte.toString(16).padStart(2, "0"),
+  ).join("");
   return digits.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
 }
 
@@ -123,7 +134,20 @@ export function metricUuid(series: Series, at: number): string {
 export function buffers(all: readonly Series[]): ArrayBuffer[] {
   const found = new Set<ArrayBufferLike>();
   for (const { runs, run, iteration, value, lower, upper, baseline, lowerLimit, upperLimit, metric } of all) {
-    for (const array of [runs.start, runs.number, run, iteration, value, lower, upper, baseline, lowerLimit, upperLimit, metric]) if (array) found.add(array.buffer);
+    for (const array of [
+      runs.start,
+      runs.number,
+      run,
+      iteration,
+      value,
+      lower,
+      upper,
+      baseline,
+      lowerLimit,
+      upperLimit,
+      metric,
+    ])
+      if (array) found.add(array.buffer);
   }
   return [...found] as ArrayBuffer[];
 }

@@ -48,7 +48,10 @@ export function drawLines(sheet: Sheet, lines: readonly Line[]): void {
   const order = lines.map((_, place) => place);
   // What stands out is drawn last, over the others.
   if (sheet.focus !== undefined) order.push(...order.splice(sheet.focus, 1));
-  const points = lines.reduce((sum, { x }) => sum + lowerBound(x, sheet.x.range[1]) - lowerBound(x, sheet.x.range[0]), 0);
+  const points = lines.reduce(
+    (sum, { x }) => sum + lowerBound(x, sheet.x.range[1]) - lowerBound(x, sheet.x.range[0]),
+    0,
+  );
   for (const place of order) drawSteps(sheet, lines[place] as Line, faded(sheet, place));
   for (const place of order) drawBand(sheet, lines[place] as Line, faded(sheet, place));
   if (points > (sheet.isMoving ? MOST.moving : MOST.resting)) drawDense(sheet, lines, order);
@@ -72,13 +75,19 @@ function drawDense(sheet: Sheet, lines: readonly Line[], places: readonly number
     const { range, log } = axisOf(sheet, line);
     const column = (x.range[1] - x.range[0]) / width;
     // Where a point has a column for itself, thinning would only cost time.
-    const isThin = line.x.length > 1 && ((line.x[line.x.length - 1] as number) - (line.x[0] as number)) / (line.x.length - 1) < column;
+    const isThin =
+      line.x.length > 1 &&
+      ((line.x[line.x.length - 1] as number) - (line.x[0] as number)) / (line.x.length - 1) < column;
     trace(on, isThin ? thinned(line.x, values, column) : pointwise(line.x, values), x.range, range, log, pen);
   };
   for (const place of places) {
     const line = lines[place] as Line;
     const alpha = faded(sheet, place);
-    const pen = (part: number, width: number, on: number, off: number): Pen => ({ color: pixel(colorOf(sheet, line), part * alpha), width: width * density, dash: [on * density, off * density] });
+    const pen = (part: number, width: number, on: number, off: number): Pen => ({
+      color: pixel(colorOf(sheet, line), part * alpha),
+      width: width * density,
+      dash: [on * density, off * density],
+    });
     if (shown.lower_value) draw(line, line.lower, pen(0.55, 1, 2, 2));
     if (shown.upper_value) draw(line, line.upper, pen(0.55, 1, 2, 2));
     if (shown.lower_boundary) draw(line, line.lowerLimit, pen(0.75, 1.5, 7, 4));
@@ -134,7 +143,8 @@ function drawBand(sheet: Sheet, line: Line, alpha: number): void {
 
 function drawEdges(sheet: Sheet, line: Line, alpha: number): void {
   const { context, density, shown } = sheet;
-  const stroke = (values: Float64Array | undefined) => values && context.stroke(path(sheet.x, axisOf(sheet, line), line.x, values));
+  const stroke = (values: Float64Array | undefined) =>
+    values && context.stroke(path(sheet.x, axisOf(sheet, line), line.x, values));
   context.strokeStyle = colorOf(sheet, line);
   context.lineJoin = "round";
   context.lineWidth = density;
@@ -206,8 +216,17 @@ function path(horizontal: Place, vertical: Place, x: Float64Array, y: Float64Arr
   const made = new Path2D();
   const [first, end] = visible(horizontal.range, x);
   // The same as placeOf, with what stays the same taken out of the loop.
-  const { range: [fromX, toX], start: left, length: width } = horizontal;
-  const { range: [fromY, toY], start: bottom, length: height, log } = vertical;
+  const {
+    range: [fromX, toX],
+    start: left,
+    length: width,
+  } = horizontal;
+  const {
+    range: [fromY, toY],
+    start: bottom,
+    length: height,
+    log,
+  } = vertical;
   const scaleX = width / (toX - fromX);
   const scaleY = log ? height / Math.log(toY / fromY) : height / (toY - fromY);
   let isOpen = false;
@@ -240,7 +259,8 @@ function band(horizontal: Place, vertical: Place, x: Float64Array, lower: Float6
   let tops: number[] = [];
   const close = () => {
     if (!tops.length) return;
-    for (let place = tops.length - 3; place >= 0; place -= 3) made.lineTo(tops[place] as number, tops[place + 2] as number);
+    for (let place = tops.length - 3; place >= 0; place -= 3)
+      made.lineTo(tops[place] as number, tops[place + 2] as number);
     made.closePath();
     tops = [];
   };
@@ -267,16 +287,30 @@ function band(horizontal: Place, vertical: Place, x: Float64Array, lower: Float6
 }
 
 /** The point nearest to a place on the canvas, if one is near enough. */
-export function nearest(sheet: Pick<Sheet, "x" | "y">, lines: readonly Line[], left: number, top: number, reach: number): Point | undefined {
+export function nearest(
+  sheet: Pick<Sheet, "x" | "y">,
+  lines: readonly Line[],
+  left: number,
+  top: number,
+  reach: number,
+): Point | undefined {
   let found: Point | undefined;
   let best = reach * reach;
-  const { range: [from, to], start, length } = sheet.x;
+  const {
+    range: [from, to],
+    start,
+    length,
+  } = sheet.x;
   const at = from + ((left - start) / length) * (to - from);
   const room = (reach / Math.abs(length)) * (to - from);
   for (let place = 0; place < lines.length; place++) {
     const line = lines[place] as Line;
     const vertical = sheet.y[line.right ? 1 : 0];
-    for (let index = lowerBound(line.x, at - room); index < line.x.length && (line.x[index] as number) <= at + room; index++) {
+    for (
+      let index = lowerBound(line.x, at - room);
+      index < line.x.length && (line.x[index] as number) <= at + room;
+      index++
+    ) {
       const x = line.x[index] as number;
       if (x < from || x > to) continue;
       const across = placeOf(line.y[index] as number, vertical) - top;

@@ -5,7 +5,26 @@ import { metricUuid } from "./columns";
 import type { Found } from "./fetch";
 import type { PerfLine } from "./lines";
 
-const HEADINGS = ["start_time", "version", "hash", "report", "metric", "branch", "testbed", "benchmark", "parameters", "measure", "units", "value", "lower_value", "upper_value", "baseline", "lower_limit", "upper_limit", "alert"];
+const HEADINGS = [
+  "start_time",
+  "version",
+  "hash",
+  "report",
+  "metric",
+  "branch",
+  "testbed",
+  "benchmark",
+  "parameters",
+  "measure",
+  "units",
+  "value",
+  "lower_value",
+  "upper_value",
+  "baseline",
+  "lower_limit",
+  "upper_limit",
+  "alert",
+];
 
 /** The points of series, one in each line. */
 export function csv(all: readonly Found[]): string {
@@ -13,14 +32,35 @@ export function csv(all: readonly Found[]): string {
   for (const series of all) {
     const { runs, run, branch, testbed, benchmark, measure, variant } = series;
     const parameters = variant ? JSON.stringify(variant.parameters) : "";
-    const names = [branch.name, testbed.name, benchmark.name, parameters, measure.name, measure.units].map(quoted).join(",");
+    const names = [branch.name, testbed.name, benchmark.name, parameters, measure.name, measure.units]
+      .map(quoted)
+      .join(",");
     const alerts = new Map(series.alerts.map((alert) => [alert.at, alert.status]));
-    const number = (numbers: Float64Array | undefined, at: number) => (numbers && !Number.isNaN(numbers[at]) ? String(numbers[at]) : "");
+    const number = (numbers: Float64Array | undefined, at: number) =>
+      numbers && !Number.isNaN(numbers[at]) ? String(numbers[at]) : "";
     for (let at = 0; at < run.length; at++) {
       const place = run[at] as number;
       const start = new Date(runs.start[place] as number).toISOString();
-      const numbers = [series.value, series.lower, series.upper, series.baseline, series.lowerLimit, series.upperLimit].map((column) => number(column, at));
-      lines.push([start, runs.number[place], runs.hash[place] ?? "", runs.uuid[place], metricUuid(series, at), names, ...numbers, alerts.get(at) ?? ""].join(","));
+      const numbers = [
+        series.value,
+        series.lower,
+        series.upper,
+        series.baseline,
+        series.lowerLimit,
+        series.upperLimit,
+      ].map((column) => number(column, at));
+      lines.push(
+        [
+          start,
+          runs.number[place],
+          runs.hash[place] ?? "",
+          runs.uuid[place],
+          metricUuid(series, at),
+          names,
+          ...numbers,
+          alerts.get(at) ?? "",
+        ].join(","),
+      );
     }
   }
   return `${lines.join("\r\n")}\r\n`;
@@ -33,7 +73,12 @@ function quoted(text: string): string {
 }
 
 /** The plot as it is on the screen, with a title above it and its lines below. */
-export async function png(plot: HTMLCanvasElement, title: string, shared: string, lines: readonly PerfLine[]): Promise<Blob> {
+export async function png(
+  plot: HTMLCanvasElement,
+  title: string,
+  shared: string,
+  lines: readonly PerfLine[],
+): Promise<Blob> {
   const density = plot.width / plot.clientWidth;
   const [pad, row, head] = [16 * density, 20 * density, 56 * density];
   const canvas = document.createElement("canvas");
@@ -70,7 +115,9 @@ export async function png(plot: HTMLCanvasElement, title: string, shared: string
     context.fillStyle = palette().text;
     context.fillText(line.label, pad + left + 16 * density, top + down);
   });
-  return new Promise((resolve, reject) => canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("The picture could not be made."))), "image/png"));
+  return new Promise((resolve, reject) =>
+    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("The picture could not be made."))), "image/png"),
+  );
 }
 
 /** Gives the reader a file. */

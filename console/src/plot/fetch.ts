@@ -38,7 +38,8 @@ async function ask(address: string): Promise<Series[]> {
   });
   if ("series" in reply) return reply.series;
   const { message, error_code, request_id } = reply.body;
-  if (reply.status === 0) throw new ApiError("The server cannot be reached; check the connection and try again.", 0, "offline", undefined);
+  if (reply.status === 0)
+    throw new ApiError("The server cannot be reached; check the connection and try again.", 0, "offline", undefined);
   throw new ApiError(message ?? `The server answered ${reply.status}.`, reply.status, error_code, request_id);
 }
 
@@ -51,7 +52,8 @@ function each({ branches, testbeds, measures }: PerfQuery): number {
 function parts(query: PerfQuery, benchmarks: readonly string[]): PerfQuery[] {
   const size = Math.max(Math.floor(PART / each(query)), 1);
   const made: PerfQuery[] = [];
-  for (let from = 0; from < benchmarks.length; from += size) made.push({ ...query, benchmarks: benchmarks.slice(from, from + size) });
+  for (let from = 0; from < benchmarks.length; from += size)
+    made.push({ ...query, benchmarks: benchmarks.slice(from, from + size) });
   return made;
 }
 
@@ -82,19 +84,28 @@ export function fetchSeries(project: Accessor<string>, query: Accessor<PerfQuery
     const kept = known;
     // What is beyond the limit is not asked for.
     const benchmarks = wanted.benchmarks.slice(0, Math.max(Math.floor(MOST_LINES / each(wanted)), 1));
-    const queue = parts(wanted, benchmarks.filter((benchmark) => !kept.has(benchmark)));
+    const queue = parts(
+      wanted,
+      benchmarks.filter((benchmark) => !kept.has(benchmark)),
+    );
     const all = queue.length;
     const isFirst = series().length === 0;
     const begun = performance.now();
     let done = 0;
     const show = () => {
-      const found = benchmarks.flatMap((benchmark) => kept.get(benchmark) ?? []).map((series) => placed(series, wanted));
+      const found = benchmarks
+        .flatMap((benchmark) => kept.get(benchmark) ?? [])
+        .map((series) => placed(series, wanted));
       setSeries(found.sort((a, b) => a.permutation - b.permutation || (a.id < b.id ? -1 : 1)));
     };
     const work = async () => {
       for (let part = queue.shift(); part && own === current; part = queue.shift()) {
         const got = await ask(url("/v0/projects/{project}/perf", { path: { project: slug }, query: dimensions(part) }));
-        for (const benchmark of part.benchmarks) kept.set(benchmark, got.filter((series) => series.benchmark.uuid === benchmark));
+        for (const benchmark of part.benchmarks)
+          kept.set(
+            benchmark,
+            got.filter((series) => series.benchmark.uuid === benchmark),
+          );
         if (own !== current) return;
         done++;
         // A change that is quick is seen as a whole; one that takes its time, step by step.
@@ -155,6 +166,7 @@ function placed(series: Series, { branches, heads, testbeds, specs, benchmarks, 
   const testbed = pair(testbeds, specs, series.testbed.uuid, series.testbed.spec?.uuid);
   const benchmark = Math.max(benchmarks.indexOf(series.benchmark.uuid), 0);
   const measure = Math.max(measures.indexOf(series.measure.uuid), 0);
-  const permutation = ((branch * testbeds.length + testbed) * benchmarks.length + benchmark) * measures.length + measure;
+  const permutation =
+    ((branch * testbeds.length + testbed) * benchmarks.length + benchmark) * measures.length + measure;
   return { ...series, permutation, id: `${permutation}${series.variant ? `.${series.variant.uuid.slice(-8)}` : ""}` };
 }

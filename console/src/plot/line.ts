@@ -59,7 +59,9 @@ export interface Point {
 }
 
 /** A line of plain numbers; missing ones are null. The points may come in any order. */
-export function line(of: Omit<Line, "x" | "y"> & { points: readonly (readonly [x: number, y: number | null])[] }): Line {
+export function line(
+  of: Omit<Line, "x" | "y"> & { points: readonly (readonly [x: number, y: number | null])[] },
+): Line {
   const { points, ...rest } = of;
   const sorted = [...points].sort(([a], [b]) => a - b);
   return { ...rest, x: Float64Array.from(sorted, ([x]) => x), y: Float64Array.from(sorted, ([, y]) => y ?? NaN) };

@@ -20,7 +20,12 @@ export function placeIn(line: PerfLine, at: number): number {
 
 /** The lines of series over time or over versions, with the changes of their levels. The lines of the second measure go by
  *  the axis at the right. */
-export function linesOf(all: readonly Found[], axis: XAxis, measures: readonly string[], changes: readonly JsonChange[] = []): PerfLine[] {
+export function linesOf(
+  all: readonly Found[],
+  axis: XAxis,
+  measures: readonly string[],
+  changes: readonly JsonChange[] = [],
+): PerfLine[] {
   const names = labels(all).each;
   return all.map((series, place) => ({
     ...geometry(series, axis),
@@ -44,11 +49,17 @@ function stepsOf(series: Found, axis: XAxis, changes: readonly JsonChange[]): St
         variant?.uuid === series.variant?.uuid &&
         measure.uuid === series.measure.uuid,
     )
-    .map(({ at, direction }) => ({ x: axis === "version" ? at.version.number : Date.parse(at.start_time), worse: direction === "regression" }));
+    .map(({ at, direction }) => ({
+      x: axis === "version" ? at.version.number : Date.parse(at.start_time),
+      worse: direction === "regression",
+    }));
 }
 
 type Geometry = Pick<PerfLine, "x" | "y" | "lower" | "upper" | "lowerLimit" | "upperLimit" | "marks" | "order">;
-const known: Readonly<Record<XAxis, WeakMap<Float64Array, Geometry>>> = { date_time: new WeakMap(), version: new WeakMap() };
+const known: Readonly<Record<XAxis, WeakMap<Float64Array, Geometry>>> = {
+  date_time: new WeakMap(),
+  version: new WeakMap(),
+};
 
 /** The numbers of a line; once for each series, however many come after it. */
 function geometry(series: Found, axis: XAxis): Geometry {
@@ -72,7 +83,11 @@ function numbers(series: Found, axis: XAxis): Geometry {
     upper: series.upper && pick(series.upper),
     lowerLimit: series.lowerLimit && pick(series.lowerLimit),
     upperLimit: series.upperLimit && pick(series.upperLimit),
-    marks: alerts.map((alert) => ({ at: back?.get(alert.at) ?? alert.at, limit: alert.limit, active: alert.status === "active" })),
+    marks: alerts.map((alert) => ({
+      at: back?.get(alert.at) ?? alert.at,
+      limit: alert.limit,
+      active: alert.status === "active",
+    })),
     order,
   };
 }
@@ -90,8 +105,16 @@ export function labels(all: readonly Found[]): Labels {
   const parts: ((series: Found) => string)[] = [
     ({ benchmark, variant }) => (variant ? `${benchmark.name} ${parameters(variant.parameters)}` : benchmark.name),
     ({ measure }) => measure.name,
-    ({ branch }) => branch.name + (all.some((other) => other.branch.uuid === branch.uuid && other.branch.head.uuid !== branch.head.uuid) ? ` @${branch.head.uuid.slice(-6)}` : ""),
-    ({ testbed }) => testbed.name + (all.some((other) => other.testbed.uuid === testbed.uuid && other.testbed.spec?.uuid !== testbed.spec?.uuid) ? ` (${testbed.spec?.name ?? "no spec"})` : ""),
+    ({ branch }) =>
+      branch.name +
+      (all.some((other) => other.branch.uuid === branch.uuid && other.branch.head.uuid !== branch.head.uuid)
+        ? ` @${branch.head.uuid.slice(-6)}`
+        : ""),
+    ({ testbed }) =>
+      testbed.name +
+      (all.some((other) => other.testbed.uuid === testbed.uuid && other.testbed.spec?.uuid !== testbed.spec?.uuid)
+        ? ` (${testbed.spec?.name ?? "no spec"})`
+        : ""),
   ];
   const texts = parts.map((part) => all.map(part));
   const isShared = texts.map((column) => column.every((text) => text === column[0]));
@@ -103,7 +126,9 @@ export function labels(all: readonly Found[]): Labels {
 }
 
 function parameters(of: Readonly<Record<string, string>>): string {
-  return `(${Object.entries(of).map(([name, value]) => `${name}=${value}`).join(", ")})`;
+  return `(${Object.entries(of)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(", ")})`;
 }
 
 /** The page of a commit, as most forges have it. */

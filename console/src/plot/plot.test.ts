@@ -12,10 +12,26 @@ const named = (...names: string[]) => names.map((name) => ({ uuid: name, name })
 
 test("names are in groups, and a group of one is none", () => {
   const nodes = tree(named("codec/zstd/4k", "lexer", "parser::json::large", "parser::json::small", "parser::toml"));
-  assert.deepEqual(nodes.map(({ label, leaves }) => [label, leaves.length]), [["codec/zstd/4k", 1], ["lexer", 1], ["parser::", 3]]);
-  assert.deepEqual(nodes[2]?.children.map(({ label }) => label), ["json::", "toml"]);
-  assert.deepEqual(rows(nodes, (node) => node.path === "parser::").map(({ node, depth }) => `${depth} ${node.label}`), ["0 codec/zstd/4k", "0 lexer", "0 parser::", "1 json::", "1 toml"]);
-  assert.deepEqual(tree(named("a/", "::", "b::")).map(({ label }) => label), ["a/", "::", "b::"]);
+  assert.deepEqual(
+    nodes.map(({ label, leaves }) => [label, leaves.length]),
+    [
+      ["codec/zstd/4k", 1],
+      ["lexer", 1],
+      ["parser::", 3],
+    ],
+  );
+  assert.deepEqual(
+    nodes[2]?.children.map(({ label }) => label),
+    ["json::", "toml"],
+  );
+  assert.deepEqual(
+    rows(nodes, (node) => node.path === "parser::").map(({ node, depth }) => `${depth} ${node.label}`),
+    ["0 codec/zstd/4k", "0 lexer", "0 parser::", "1 json::", "1 toml"],
+  );
+  assert.deepEqual(
+    tree(named("a/", "::", "b::")).map(({ label }) => label),
+    ["a/", "::", "b::"],
+  );
 });
 
 test("a name is found by words in any order", () => {
@@ -29,7 +45,8 @@ test("thousands of names are grouped at once", () => {
 });
 
 test("an address is read and written the same", () => {
-  const address = "branches=b1%2Cb2&heads=%2Ch2&testbeds=t&benchmarks=x%2Cy&measures=m&start_time=5&x_axis=version&y_axis=log&upper_boundary=true&zoom=3_9&hidden=1";
+  const address =
+    "branches=b1%2Cb2&heads=%2Ch2&testbeds=t&benchmarks=x%2Cy&measures=m&start_time=5&x_axis=version&y_axis=log&upper_boundary=true&zoom=3_9&hidden=1";
   const query = parse(Object.fromEntries(new URLSearchParams(address)));
   assert.deepEqual(query.heads, ["", "h2"]);
   assert.deepEqual(query.zoom, [3, 9]);
@@ -37,7 +54,12 @@ test("an address is read and written the same", () => {
   assert.deepEqual(parse(Object.fromEntries(new URLSearchParams(search(query)))), query);
   assert.equal(parse({ range: "version" }).x_axis, "version");
   assert.equal(parse({ zoom: "9_3", start_time: "soon" }).zoom, undefined);
-  assert.deepEqual(changes({ heads: ["", ""], y_axis: "auto", key: true, lower_value: false }), { heads: undefined, y_axis: undefined, key: undefined, lower_value: undefined });
+  assert.deepEqual(changes({ heads: ["", ""], y_axis: "auto", key: true, lower_value: false }), {
+    heads: undefined,
+    y_axis: undefined,
+    key: undefined,
+    lower_value: undefined,
+  });
 });
 
 test("ticks are round, and few enough", () => {
@@ -51,14 +73,28 @@ test("ticks are round, and few enough", () => {
 test("an axis is logarithmic when asked or far, and never when something is not positive", () => {
   const of = (low: number, high: number) => ({ low, high, positive: 1 });
   assert.ok(isLog("auto", of(1, 10)) && isLog("log", of(5, 6)));
-  assert.ok(!isLog("auto", of(1, 9.9)) && !isLog("linear", of(1, 1e6)) && !isLog("log", of(0, 5)) && !isLog("log", of(-1, 5)));
+  assert.ok(
+    !isLog("auto", of(1, 9.9)) && !isLog("linear", of(1, 1e6)) && !isLog("log", of(0, 5)) && !isLog("log", of(-1, 5)),
+  );
   const [from, to] = padded(of(3, 3), false);
   assert.ok(from < 3 && to > 3);
   assert.equal(padded(of(0.1, 10), false)[0], 0);
 });
 
 test("an extent holds what is seen, and what is drawn with it", () => {
-  const made = { ...line({ id: "a", label: "a", units: "ns", points: [[3, 30], [1, 10], [2, null]] }), upperLimit: Float64Array.of(12, 22, NaN) };
+  const made = {
+    ...line({
+      id: "a",
+      label: "a",
+      units: "ns",
+      points: [
+        [3, 30],
+        [1, 10],
+        [2, null],
+      ],
+    }),
+    upperLimit: Float64Array.of(12, 22, NaN),
+  };
   assert.deepEqual([...made.x], [1, 2, 3]);
   assert.deepEqual(extentY([made], {}, [1, 2]), { low: 10, high: 10, positive: 10 });
   assert.equal(extentY([made], { upper_boundary: true }, [1, 2])?.high, 22);
@@ -70,15 +106,29 @@ test("an extent holds what is seen, and what is drawn with it", () => {
 test("an answer becomes columns in the order of time", () => {
   const uuid = (digit: number) => `0${digit}9a87bc-d2db-7325-a437-1735f32c547${digit}`;
   const metric = (digit: number, day: number, more: object = {}) => ({
-    report: uuid(digit), iteration: 0, start_time: `2026-01-0${day}T00:00:00Z`, end_time: `2026-01-0${day}T00:01:00Z`,
-    version: { number: digit, hash: null }, metric: { uuid: uuid(digit), value: digit }, ...more,
+    report: uuid(digit),
+    iteration: 0,
+    start_time: `2026-01-0${day}T00:00:00Z`,
+    end_time: `2026-01-0${day}T00:01:00Z`,
+    version: { number: digit, hash: null },
+    metric: { uuid: uuid(digit), value: digit },
+    ...more,
   });
   const alert = { uuid: uuid(9), limit: "upper", status: "active", modified: "2026-01-01T00:00:00Z" };
-  const result = { branch: {}, testbed: {}, benchmark: {}, measure: {}, metrics: [metric(1, 5), metric(2, 3, { alert, boundary: { baseline: 1.5 } })] };
+  const result = {
+    branch: {},
+    testbed: {},
+    benchmark: {},
+    measure: {},
+    metrics: [metric(1, 5), metric(2, 3, { alert, boundary: { baseline: 1.5 } })],
+  };
   const [series] = columns([result as unknown as JsonPerfMetrics]);
   assert.ok(series);
   assert.deepEqual([...series.value], [2, 1]);
-  assert.deepEqual(Array.from(series.run, (run) => series.runs.number[run]), [2, 1]);
+  assert.deepEqual(
+    Array.from(series.run, (run) => series.runs.number[run]),
+    [2, 1],
+  );
   assert.deepEqual([...(series.baseline ?? [])], [1.5, NaN]);
   assert.equal(series.lower, undefined);
   assert.equal(series.alerts[0]?.at, 0);
@@ -97,14 +147,27 @@ test("a line is thinned to columns that keep its peaks, its ends and its gaps", 
   assert.equal(made.close.at(-1), 9);
   assert.equal(thinned(x, y, 10.4), made, "a width that is hardly another needs no new columns");
   assert.notEqual(thinned(x, y, 21), made);
-  assert.equal(thinned(Float64Array.from(x, (at) => 2 * at), y, 21).x.at(-1), Math.floor(1998 / (2 * width)) * 2 * width);
+  assert.equal(
+    thinned(
+      Float64Array.from(x, (at) => 2 * at),
+      y,
+      21,
+    ).x.at(-1),
+    Math.floor(1998 / (2 * width)) * 2 * width,
+  );
 });
 
 test("an extent is the same over many numbers", () => {
   const x = Float64Array.from({ length: 1000 }, (_, place) => place);
   const y = Float64Array.from(x, (at) => (at % 7 ? 500 - at : NaN));
   const made = { ...line({ id: "a", label: "a", units: "ns", points: [] }), x, y };
-  for (const [from, to] of [[0, 999], [63, 64], [64, 127], [1, 700], [130, 131]] as const) {
+  for (const [from, to] of [
+    [0, 999],
+    [63, 64],
+    [64, 127],
+    [1, 700],
+    [130, 131],
+  ] as const) {
     const seen = [...y.subarray(from, to + 1)].filter((value) => value === value);
     const positive = Math.min(...seen.filter((value) => value > 0));
     assert.deepEqual(extentY([made], {}, [from, to]), { low: Math.min(...seen), high: Math.max(...seen), positive });
@@ -115,11 +178,20 @@ test("a traced line holds together, ends at its gaps and stays within the pictur
   const [width, height] = [40, 20];
   const drawn = (x: number[], y: number[], dash?: readonly [number, number]) => {
     const on = { image: { width, height }, pixels: new Uint32Array(width * height) } as unknown as Raster;
-    trace(on, pointwise(Float64Array.from(x), Float64Array.from(y)), [0, width], [0, height], false, { color: 1, width: 1, ...(dash ? { dash } : {}) });
-    return Array.from({ length: width }, (_, column) => Array.from({ length: height }, (_, row) => on.pixels[row * width + column] as number));
+    trace(on, pointwise(Float64Array.from(x), Float64Array.from(y)), [0, width], [0, height], false, {
+      color: 1,
+      width: 1,
+      ...(dash ? { dash } : {}),
+    });
+    return Array.from({ length: width }, (_, column) =>
+      Array.from({ length: height }, (_, row) => on.pixels[row * width + column] as number),
+    );
   };
   const filled = (columns: number[][]) => columns.flatMap((column, place) => (column.includes(1) ? [place] : []));
-  assert.deepEqual(filled(drawn([-30, 100], [5, 15])), Array.from({ length: width }, (_, place) => place));
+  assert.deepEqual(
+    filled(drawn([-30, 100], [5, 15])),
+    Array.from({ length: width }, (_, place) => place),
+  );
   assert.deepEqual(filled(drawn([2, 4, 6, 8], [5, NaN, 9, 9])), [2, 6, 7, 8]);
   assert.deepEqual(filled(drawn([0, 6], [5, 5], [2, 1])), [0, 1, 3, 4, 6]);
   // From the bottom to the top between two columns: nothing between them is left out.

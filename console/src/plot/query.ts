@@ -135,7 +135,18 @@ export function pictured(query: PerfQuery) {
 
 /** What a pinned plot shows, up to now. */
 export function ofPlot(plot: JsonPlot, now: number): PerfQuery {
-  const { branches, testbeds, benchmarks, measures, x_axis, y_axis, lower_value, upper_value, lower_boundary, upper_boundary } = plot;
+  const {
+    branches,
+    testbeds,
+    benchmarks,
+    measures,
+    x_axis,
+    y_axis,
+    lower_value,
+    upper_value,
+    lower_boundary,
+    upper_boundary,
+  } = plot;
   return {
     ...parse({}),
     branches,
@@ -167,10 +178,14 @@ export function lacking(query: PerfQuery, report: JsonReport): Partial<PerfQuery
   const { branch, testbed } = report;
   return {
     // The head is named only when it is not the current one.
-    ...(query.branches.length ? {} : { branches: [branch.uuid], heads: [branch.head.replaced ? branch.head.uuid : ""] }),
+    ...(query.branches.length
+      ? {}
+      : { branches: [branch.uuid], heads: [branch.head.replaced ? branch.head.uuid : ""] }),
     ...(query.testbeds.length ? {} : { testbeds: [testbed.uuid], specs: [""] }),
     ...(query.benchmarks.length ? {} : { benchmarks }),
     ...(query.measures.length || !measure ? {} : { measures: [measure] }),
-    ...(query.start_time === undefined && query.end_time === undefined ? { start_time: Date.parse(report.start_time) - FIRST_DAYS * DAY } : {}),
+    ...(query.start_time === undefined && query.end_time === undefined
+      ? { start_time: Date.parse(report.start_time) - FIRST_DAYS * DAY }
+      : {}),
   };
 }

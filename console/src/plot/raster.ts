@@ -59,7 +59,14 @@ export interface Pen {
 }
 
 /** Draws a line over the whole raster, which covers these ranges. */
-export function trace(on: Raster, line: Columns, [fromX, toX]: Range, [fromY, toY]: Range, log: boolean, pen: Pen): void {
+export function trace(
+  on: Raster,
+  line: Columns,
+  [fromX, toX]: Range,
+  [fromY, toY]: Range,
+  log: boolean,
+  pen: Pen,
+): void {
   const { width, height } = on.image;
   const scaleX = width / (toX - fromX);
   const scaleY = height / (log ? Math.log(toY / fromY) : toY - fromY);
@@ -100,7 +107,14 @@ export function trace(on: Raster, line: Columns, [fromX, toX]: Range, [fromY, to
 }
 
 /** The columns between two points. */
-function slope(fromX: number, fromY: number, toX: number, toY: number, width: number, bar: (column: number, top: number, bottom: number) => void): void {
+function slope(
+  fromX: number,
+  fromY: number,
+  toX: number,
+  toY: number,
+  width: number,
+  bar: (column: number, top: number, bottom: number) => void,
+): void {
   const rise = (toY - fromY) / (toX - fromX);
   for (let column = Math.max(fromX + 1, 0), stop = Math.min(toX, width); column < stop; column++) {
     const [one, other] = [fromY + (column - fromX - 0.5) * rise, fromY + (column - fromX + 0.5) * rise];

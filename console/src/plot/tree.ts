@@ -34,14 +34,22 @@ export function tree<T extends Named>(items: readonly T[]): Node<T>[] {
       }
       above = group;
     }
-    above.children.push({ label: pieces.at(-1) ?? item.name, path: item.name, leaf: item, children: [], leaves: [item] });
+    above.children.push({
+      label: pieces.at(-1) ?? item.name,
+      path: item.name,
+      leaf: item,
+      children: [],
+      leaves: [item],
+    });
   }
   return finish(root).children;
 }
 
 function finish<T extends Named>(node: Node<T>): Node<T> {
   if (node.leaf) return node;
-  node.children = node.children.map(finish).map((child) => (child.children.length === 1 && !child.leaf ? joined(child, child.children[0] as Node<T>) : child));
+  node.children = node.children
+    .map(finish)
+    .map((child) => (child.children.length === 1 && !child.leaf ? joined(child, child.children[0] as Node<T>) : child));
   node.leaves = node.children.flatMap((child) => child.leaves);
   return node;
 }
@@ -57,12 +65,22 @@ export interface Row<T extends Named> {
 }
 
 /** The rows to show, without what is below a closed group. */
-export function rows<T extends Named>(nodes: readonly Node<T>[], isOpen: (node: Node<T>) => boolean, depth = 0): Row<T>[] {
-  return nodes.flatMap((node) => [{ node, depth }, ...(node.leaf || !isOpen(node) ? [] : rows(node.children, isOpen, depth + 1))]);
+export function rows<T extends Named>(
+  nodes: readonly Node<T>[],
+  isOpen: (node: Node<T>) => boolean,
+  depth = 0,
+): Row<T>[] {
+  return nodes.flatMap((node) => [
+    { node, depth },
+    ...(node.leaf || !isOpen(node) ? [] : rows(node.children, isOpen, depth + 1)),
+  ]);
 }
 
 /** Whether a name has all the words. */
 export function matches(name: string, words: string): boolean {
   const lower = name.toLowerCase();
-  return words.toLowerCase().split(/\s+/).every((word) => lower.includes(word));
+  return words
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => lower.includes(word));
 }

@@ -9,14 +9,20 @@ export interface Question {
 }
 
 /** The series, or what the server had against it; status 0 when it could not be reached. */
-export type Reply = { id: number } & ({ series: Series[] } | { status: number; body: { message?: string; error_code?: string; request_id?: string } });
+export type Reply = { id: number } & (
+  | { series: Series[] }
+  | { status: number; body: { message?: string; error_code?: string; request_id?: string } }
+);
 
 /** How long to wait before asking again, in milliseconds. */
 const PAUSES = [250, 750, 2000];
 
 async function answer({ id, url }: Question): Promise<Reply> {
   for (let attempt = 0; ; attempt++) {
-    const response = await fetch(url, { headers: { accept: "application/json", "x-tidemark-console": "1" }, credentials: "same-origin" }).catch(() => undefined);
+    const response = await fetch(url, {
+      headers: { accept: "application/json", "x-tidemark-console": "1" },
+      credentials: "same-origin",
+    }).catch(() => undefined);
     const pause = PAUSES[attempt];
     if ((!response || [502, 503, 504].includes(response.status)) && pause !== undefined) {
       await new Promise((resolve) => setTimeout(resolve, pause));

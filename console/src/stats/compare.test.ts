@@ -13,7 +13,10 @@ const close = (actual: number | undefined, expected: number, within = 1e-9) =>
 function noise(count: number, seed = 1): number[] {
   let state = seed;
   const next = () => (state = (state * 48271) % 2147483647) / 2147483647;
-  return Array.from({ length: count }, () => Array.from({ length: 12 }, next).reduce((sum, value) => sum + value, 0) - 6);
+  return Array.from(
+    { length: count },
+    () => Array.from({ length: 12 }, next).reduce((sum, value) => sum + value, 0) - 6,
+  );
 }
 const side = (values: readonly number[]) => values.map((value) => ({ value }));
 
@@ -45,9 +48,19 @@ test("noise, spikes and exact values are no changes", () => {
     values[30] = 300;
     assert.equal(health(values).change, undefined, `seed ${seed}`);
   }
-  assert.deepEqual(health(Array.from({ length: 20 }, () => 64)), { noise: 0, smallest: 0, level: 64, change: undefined });
+  assert.deepEqual(health(Array.from({ length: 20 }, () => 64)), {
+    noise: 0,
+    smallest: 0,
+    level: 64,
+    change: undefined,
+  });
   const step = [...Array.from({ length: 10 }, () => 64), ...Array.from({ length: 5 }, () => 72)];
-  assert.deepEqual(health(step).change, { at: 10, before: 64, after: 72, share: Math.expm1(Math.log(72) - Math.log(64)) });
+  assert.deepEqual(health(step).change, {
+    at: 10,
+    before: 64,
+    after: 72,
+    share: Math.expm1(Math.log(72) - Math.log(64)),
+  });
   assert.equal(health([1, 2, 3]).noise, undefined);
   close(health([-1, -1, -1, -1, -2, -2, -2, -2]).change?.share, -1 / 1.5);
 });
@@ -58,7 +71,15 @@ test("repeated reports give an interval and a verdict", () => {
   const found = compare(base, next);
   assert.equal(found.source, "reports");
   assert.ok(found.interval && found.interval[0] > 0.07 && found.interval[1] < 0.13);
-  assert.deepEqual(verdicts([[found, "up"], [found, "down"], [found, undefined], [compare(base, base), "up"]]), ["worse", "better", "different", "same"]);
+  assert.deepEqual(
+    verdicts([
+      [found, "up"],
+      [found, "down"],
+      [found, undefined],
+      [compare(base, base), "up"],
+    ]),
+    ["worse", "better", "different", "same"],
+  );
 });
 
 test("one report on each side has the bounds of the tool, or nothing, and no verdict", () => {

@@ -50,7 +50,8 @@ export function compare(base: readonly Sample[], next: readonly Sample[]): Compa
   const scale = (values: readonly number[]) => values.map((value) => (isPositive ? Math.log(value) : value));
   const [left, right] = [scale(before), scale(after)];
   const [from, to] = [mean(left), mean(right)];
-  const share = (step: number) => (isPositive ? Math.expm1(step) : from === 0 ? (step === 0 ? 0 : undefined) : step / Math.abs(from));
+  const share = (step: number) =>
+    isPositive ? Math.expm1(step) : from === 0 ? (step === 0 ? 0 : undefined) : step / Math.abs(from);
   const step = Math.abs(to - from) > 1e-12 ? to - from : 0;
   const result: Comparison = {
     base: isPositive ? Math.exp(from) : from,
@@ -97,15 +98,23 @@ export function verdicts(comparisons: readonly (readonly [Comparison, Worse])[])
 
 /** The mean of changes as factors, and how many there are; those of values not above zero are left out. */
 export function geometricMean(comparisons: readonly Comparison[]): { change: number; count: number } | undefined {
-  const steps = comparisons.filter(({ base, next }) => base > 0 && next > 0).map(({ base, next }) => Math.log(next / base));
+  const steps = comparisons
+    .filter(({ base, next }) => base > 0 && next > 0)
+    .map(({ base, next }) => Math.log(next / base));
   return steps.length ? { change: Math.expm1(mean(steps)), count: steps.length } : undefined;
 }
 
 /** The ends of the ratio, from the bounds of both sides: each end by what both can do to it, as the root of squares. */
-function bounded(base: readonly Sample[], next: readonly Sample[], { base: from, next: to }: Comparison, share: (step: number) => number | undefined): readonly [number, number] | undefined {
+function bounded(
+  base: readonly Sample[],
+  next: readonly Sample[],
+  { base: from, next: to }: Comparison,
+  share: (step: number) => number | undefined,
+): readonly [number, number] | undefined {
   const [one, other] = [base[0], next[0]];
   if (base.length !== 1 || next.length !== 1 || !one || !other) return undefined;
-  if (one.lower === undefined || one.upper === undefined || other.lower === undefined || other.upper === undefined) return undefined;
+  if (one.lower === undefined || one.upper === undefined || other.lower === undefined || other.upper === undefined)
+    return undefined;
   if (Math.min(one.lower, other.lower) <= 0 || from <= 0 || to <= 0) return undefined;
   const step = Math.log(to / from);
   const down = Math.hypot(Math.log(to / other.lower), Math.log(one.upper / from));
@@ -124,7 +133,9 @@ function spreadOf(base: readonly number[], next: readonly number[]): { error: nu
     const center = mean(side);
     const square = side.reduce((sum, value) => sum + (value - center) ** 2, 0) / (side.length - 1);
     variance += square / side.length;
-    if (square > 0) for (let place = 1; place < side.length; place++) followed += (((side[place] as number) - center) * ((side[place - 1] as number) - center)) / square;
+    if (square > 0)
+      for (let place = 1; place < side.length; place++)
+        followed += (((side[place] as number) - center) * ((side[place - 1] as number) - center)) / square;
   }
   const all = base.length + next.length;
   const r = Math.min(Math.max(all > 2 ? followed / (all - 2) + 2 / all : 0, 0), CLOSEST);

@@ -10,7 +10,10 @@ import { replay } from "./replay";
 
 function close(actual: number | undefined, expected: number | undefined, tolerance: number, what: string): void {
   if (actual === undefined || expected === undefined) return assert.equal(actual, expected, what);
-  assert.ok(Math.abs(actual - expected) <= tolerance * Math.max(Math.abs(expected), 1), `${what}: ${actual} instead of ${expected}`);
+  assert.ok(
+    Math.abs(actual - expected) <= tolerance * Math.max(Math.abs(expected), 1),
+    `${what}: ${actual} instead of ${expected}`,
+  );
 }
 
 const D1 = [102, 98, 100, 101, 99];
@@ -18,7 +21,14 @@ const D2 = [10, 12];
 const D3 = [100, 105, 95, 110, 90, 100];
 const no = undefined;
 
-type Example = [name: string, test: ModelTest, sample: number[], boundaries: [number?, number?], expected: [number?, number?, number?], verdicts: [number, Side?][]];
+type Example = [
+  name: string,
+  test: ModelTest,
+  sample: number[],
+  boundaries: [number?, number?],
+  expected: [number?, number?, number?],
+  verdicts: [number, Side?][],
+];
 
 /** Worked out by hand or with other tools, to eight places. */
 const EXAMPLES: Example[] = [
@@ -62,7 +72,9 @@ test("every model gives the worked numbers", () => {
 
 /** What the server's crate said of random samples, to the last digit; crates/stats/tests/console.rs keeps it true. */
 test("every model agrees with the server", () => {
-  const lines = readFileSync(join(import.meta.dirname, "server.tsv"), "utf8").trim().split("\n");
+  const lines = readFileSync(join(import.meta.dirname, "server.tsv"), "utf8")
+    .trim()
+    .split("\n");
   const number = (text: string | undefined) => (text ? Number(text) : undefined);
   assert.ok(lines.length > 200);
   for (const line of lines) {
@@ -86,40 +98,70 @@ test("quantiles agree with SciPy", () => {
   ];
   for (const [p, ...expected] of rows) {
     const actual = [normal(p), student(p, 1), student(p, 4), student(p, 63)];
-    actual.forEach((quantile, place) => assert.ok(Math.abs(quantile / (expected[place] ?? 0) - 1) < 1e-12, `p ${p}, ${place}: ${quantile}`));
+    actual.forEach((quantile, place) =>
+      assert.ok(Math.abs(quantile / (expected[place] ?? 0) - 1) < 1e-12, `p ${p}, ${place}: ${quantile}`),
+    );
   }
 });
 
 test("equal values have that mean, and small values survive large ones", () => {
   for (const value of [0.1, 1 / 3, 1e-300, 12345.6789, 2.2e290, -0.7]) {
-    for (let count = 1; count < 200; count++) assert.equal(mean(new Float64Array(count).fill(value)), value, `${count} times ${value}`);
+    for (let count = 1; count < 200; count++)
+      assert.equal(mean(new Float64Array(count).fill(value)), value, `${count} times ${value}`);
   }
   assert.equal(mean([1e16, 1, -1e16, 1]), 0.5);
 });
 
 test("a sample that says nothing gives no limits", () => {
   for (const kind of Object.keys(FACTS) as ModelTest[]) {
-    const limits = (model: object, sample: number[]) => prepare({ test: kind, ...model }).limits(Float64Array.from(sample)) !== undefined;
+    const limits = (model: object, sample: number[]) =>
+      prepare({ test: kind, ...model }).limits(Float64Array.from(sample)) !== undefined;
     assert.equal(limits({}, D1), false, `${kind} without boundaries`);
     assert.equal(limits({ upper_boundary: 0.95 }, []), kind === "static", `${kind} without values`);
-    assert.equal(limits({ upper_boundary: 0.95 }, [5]), ["static", "percentage", "iqr"].includes(kind), `${kind} with one value`);
-    assert.equal(limits({ upper_boundary: 0.95, min_sample_size: 6 }, D1), kind === "static", `${kind} short of its minimum`);
+    assert.equal(
+      limits({ upper_boundary: 0.95 }, [5]),
+      ["static", "percentage", "iqr"].includes(kind),
+      `${kind} with one value`,
+    );
+    assert.equal(
+      limits({ upper_boundary: 0.95, min_sample_size: 6 }, D1),
+      kind === "static",
+      `${kind} short of its minimum`,
+    );
   }
-  for (const sample of [[0, 1], [0, 0], [1, 0, 1], [0, 0, 0, 5]]) {
+  for (const sample of [
+    [0, 1],
+    [0, 0],
+    [1, 0, 1],
+    [0, 0, 0, 5],
+  ]) {
     assert.equal(prepare({ test: "delta_iqr", upper_boundary: 2 }).limits(Float64Array.from(sample)), undefined);
   }
-  assert.ok(prepare({ test: "delta_iqr", upper_boundary: 2 }).limits(Float64Array.from([100, 101, 102, 100, 99, 98, 100, 0, 100])));
+  assert.ok(
+    prepare({ test: "delta_iqr", upper_boundary: 2 }).limits(
+      Float64Array.from([100, 101, 102, 100, 99, 98, 100, 0, 100]),
+    ),
+  );
 });
 
 test("a history is judged by what came before, within the window", () => {
   const hour = 3600e3;
   const points = [100, 100, 999999, 100].map((value, place) => ({ time: place * hour, value }));
   const model = { test: "percentage", min_sample_size: 2, upper_boundary: 0.01 } as const;
-  assert.deepEqual(replay(points, model).map(({ side }) => side), [undefined, undefined, "upper", undefined]);
+  assert.deepEqual(
+    replay(points, model).map(({ side }) => side),
+    [undefined, undefined, "upper", undefined],
+  );
   close(replay(points, model)[3]?.limits?.baseline, 333399.6666666667, 1e-11, "the outlier is in the sample");
   const short = replay(points, { ...model, min_sample_size: 1, window: 3600 });
   assert.equal(short[3]?.limits?.baseline, 999999);
   // What was sent later, but ran earlier, is no part of it.
-  const late = replay([{ time: 5 * hour, value: 7 }, { time: 0, value: 9 }], { test: "percentage", upper_boundary: 1 });
+  const late = replay(
+    [
+      { time: 5 * hour, value: 7 },
+      { time: 0, value: 9 },
+    ],
+    { test: "percentage", upper_boundary: 1 },
+  );
   assert.equal(late[1]?.limits, undefined);
 });

@@ -102,19 +102,28 @@ type Compute = (bounds: Bounds, sample: Float64Array, quantiles: (freedom: numbe
 const MODELS: Readonly<Record<Exclude<ModelTest, "static">, Compute>> = {
   percentage: (bounds, sample) => {
     const middle = mean(sample);
-    return around(middle, map(bounds, (share) => Math.abs(middle) * share));
+    return around(
+      middle,
+      map(bounds, (share) => Math.abs(middle) * share),
+    );
   },
   z_score: (bounds, sample) => {
     if (sample.length < 2) return undefined;
     const middle = mean(sample);
     const spread = deviation(sample, middle);
-    return around(middle, map(bounds, (p) => spread * normal(p)));
+    return around(
+      middle,
+      map(bounds, (p) => spread * normal(p)),
+    );
   },
   t_test: (_, sample, quantiles) => {
     if (sample.length < 2) return undefined;
     const middle = mean(sample);
     const spread = deviation(sample, middle) * Math.sqrt(1 + 1 / sample.length);
-    return around(middle, map(quantiles(sample.length - 1), (t) => spread * t));
+    return around(
+      middle,
+      map(quantiles(sample.length - 1), (t) => spread * t),
+    );
   },
   log_normal: (bounds, sample) => {
     if (sample.length < 2 || sample.some((value) => value <= 0)) return undefined;
@@ -132,7 +141,10 @@ const MODELS: Readonly<Record<Exclude<ModelTest, "static">, Compute>> = {
   },
   iqr: (bounds, sample) => {
     const { first, median, third } = quartiles(sample.slice());
-    return around(median, map(bounds, (factor) => (third - first) * factor));
+    return around(
+      median,
+      map(bounds, (factor) => (third - first) * factor),
+    );
   },
   delta_iqr: (bounds, sample) => {
     if (sample.length < 2) return undefined;
@@ -143,7 +155,10 @@ const MODELS: Readonly<Record<Exclude<ModelTest, "static">, Compute>> = {
       changes[place] = Math.abs(((sample[place + 1] ?? NaN) - newer) / newer);
     }
     const { first, third } = quartiles(changes);
-    return around(median, map(bounds, (factor) => Math.abs(median) * (third - first) * factor));
+    return around(
+      median,
+      map(bounds, (factor) => Math.abs(median) * (third - first) * factor),
+    );
   },
 };
 

@@ -1,6 +1,15 @@
 // The series of a project as they were lately, each looked at: what the home page says about changes and noise.
 
-import { call, list, type JsonBenchmark, type JsonBranch, type JsonMeasure, type JsonReport, type JsonTestbed, type JsonVersion } from "../api";
+import {
+  call,
+  list,
+  type JsonBenchmark,
+  type JsonBranch,
+  type JsonMeasure,
+  type JsonReport,
+  type JsonTestbed,
+  type JsonVersion,
+} from "../api";
 import { health, type Health } from "./series";
 import { worseOf, type Worse } from "./worse";
 
@@ -50,21 +59,36 @@ export function mainBranch(reports: readonly JsonReport[]): JsonBranch | undefin
     else counts.set(branch.uuid, { branch, count: 1 });
   }
   const all = [...counts.values()];
-  const named = ["main", "master", "trunk", "develop"].map((name) => all.find(({ branch }) => branch.name === name)).find(Boolean);
+  const named = ["main", "master", "trunk", "develop"]
+    .map((name) => all.find(({ branch }) => branch.name === name))
+    .find(Boolean);
   return (named ?? all.sort((left, right) => right.count - left.count)[0])?.branch;
 }
 
 /** Fetches and looks at the recent series of a branch. `onProgress` hears the share that is done. */
-export async function recent(project: string, branch: JsonBranch, signal: AbortSignal, onProgress: (share: number) => void): Promise<Recent> {
-  const { rows: reports } = await list("/v0/projects/{project}/reports", { path: { project }, query: { branch: branch.uuid, per_page: 255 }, signal });
+export async function recent(
+  project: string,
+  branch: JsonBranch,
+  signal: AbortSignal,
+  onProgress: (share: number) => void,
+): Promise<Recent> {
+  const { rows: reports } = await list("/v0/projects/{project}/reports", {
+    path: { project },
+    query: { branch: branch.uuid, per_page: 255 },
+    signal,
+  });
   const byTestbed = new Map<string, JsonReport[]>();
-  for (const report of reports) byTestbed.set(report.testbed.uuid, [...(byTestbed.get(report.testbed.uuid) ?? []), report]);
+  for (const report of reports)
+    byTestbed.set(report.testbed.uuid, [...(byTestbed.get(report.testbed.uuid) ?? []), report]);
   const requests: { testbed: JsonTestbed; measure: JsonMeasure; benchmarks: string[]; start: number }[] = [];
   let [all, left] = [0, MOST];
   for (const own of [...byTestbed.values()].slice(0, TESTBEDS)) {
     const newest = own[0] as JsonReport;
     const start = new Date((own[Math.min(REPORTS, own.length) - 1] as JsonReport).start_time).getTime();
-    const { results } = await call("get", "/v0/projects/{project}/reports/{report}", { path: { project, report: newest.uuid }, signal });
+    const { results } = await call("get", "/v0/projects/{project}/reports/{report}", {
+      path: { project, report: newest.uuid },
+      signal,
+    });
     const byMeasure = new Map<string, { measure: JsonMeasure; benchmarks: Set<string> }>();
     for (const { benchmark, measures } of (results ?? []).flat()) {
       for (const { measure } of measures) {
@@ -77,19 +101,42 @@ export async function recent(project: string, branch: JsonBranch, signal: AbortS
       all += benchmarks.size;
       const wanted = [...benchmarks].slice(0, left);
       left -= wanted.length;
-      for (let at = 0; at < wanted.length; at += CHUNK) requests.push({ testbed: newest.testbed, measure, benchmarks: wanted.slice(at, at + CHUNK), start });
+      for (let at = 0; at < wanted.length; at += CHUNK)
+        requests.push({ testbed: newest.testbed, measure, benchmarks: wanted.slice(at, at + CHUNK), start });
     }
   }
   const series: Series[] = [];
   for (const [place, { testbed, measure, benchmarks, start }] of requests.entries()) {
     onProgress(place / requests.length);
-    const query = { branches: branch.uuid, testbeds: testbed.uuid, benchmarks: benchmarks.join(","), measures: measure.uuid, start_time: start };
+    const query = {
+      branches: branch.uuid,
+      testbeds: testbed.uuid,
+      benchmarks: benchmarks.join(","),
+      measures: measure.uuid,
+      start_time: start,
+    };
     const { results } = await call("get", "/v0/projects/{project}/perf", { path: { project }, query, signal });
     for (const found of results) {
-      const points = found.metrics.map(({ start_time, metric, version, report }) => ({ time: start_time, value: metric.value, version, report }));
+      const points = found.metrics.map(({ start_time, metric, version, report }) => ({
+        time: start_time,
+        value: metric.value,
+        version,
+        report,
+      }));
       if (!points.length) continue;
-      const variant = Object.entries(found.variant?.parameters ?? {}).map(([name, value]) => `${name}=${String(value)}`).join(", ");
-      series.push({ branch, testbed, benchmark: found.benchmark, variant, measure, worse: worseOf(measure), points, health: health(points.map(({ value }) => value)) });
+      const variant = Object.entries(found.variant?.parameters ?? {})
+        .map(([name, value]) => `${name}=${String(value)}`)
+        .join(", ");
+      series.push({
+        branch,
+        testbed,
+        benchmark: found.benchmark,
+        variant,
+        measure,
+        worse: worseOf(measure),
+        points,
+        health: health(points.map(({ value }) => value)),
+      });
     }
   }
   return { branch, testbeds: [...byTestbed.values()].map(([report]) => (report as JsonReport).testbed), series, all };

@@ -73,7 +73,13 @@ function deviation(values: readonly number[]): number {
 }
 
 /** The places where the level changes, in order: at the one that leaves least over first, then on both sides of it. */
-function split(values: readonly number[], sigma: number, from: number, to: number, back: (step: number) => number): number[] {
+function split(
+  values: readonly number[],
+  sigma: number,
+  from: number,
+  to: number,
+  back: (step: number) => number,
+): number[] {
   let best: { at: number; left: number } | undefined;
   for (let at = from + LASTING; at <= to - LASTING; at++) {
     const step = Math.abs(median(values.slice(at, to)) - median(values.slice(from, at)));

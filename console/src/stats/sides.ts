@@ -36,15 +36,26 @@ export interface Side {
 const REPEATS = 20;
 
 /** Fetches a side. Branches stand for their last `last` reports, versions for all of theirs. */
-export async function fetchSide(project: string, choice: Choice, testbed: string | undefined, last: number, signal: AbortSignal): Promise<Side> {
-  const one = (report: string) => call("get", "/v0/projects/{project}/reports/{report}", { path: { project, report }, signal });
+export async function fetchSide(
+  project: string,
+  choice: Choice,
+  testbed: string | undefined,
+  last: number,
+  signal: AbortSignal,
+): Promise<Side> {
+  const one = (report: string) =>
+    call("get", "/v0/projects/{project}/reports/{report}", { path: { project, report }, signal });
   let reports: JsonReport[];
   if (choice.kind === "report") {
     reports = [await one(choice.report)];
   } else {
     const query = { branch: choice.branch, ...(testbed ? { testbed } : {}) };
     const isBranch = choice.kind === "branch";
-    const { rows } = await list("/v0/projects/{project}/reports", { path: { project }, query: { ...query, per_page: isBranch ? last : 255, expand: isBranch }, signal });
+    const { rows } = await list("/v0/projects/{project}/reports", {
+      path: { project },
+      query: { ...query, per_page: isBranch ? last : 255, expand: isBranch },
+      signal,
+    });
     if (isBranch) {
       reports = rows;
     } else {
@@ -96,7 +107,16 @@ export function compareSides(from: Side, to: Side): Compared {
     return other ? [{ cell, worse: worseOf(cell.measure), comparison: compare(cell.samples, other.samples) }] : [];
   });
   const found = verdicts(pairs.map(({ comparison, worse }) => [comparison, worse] as const));
-  const rows = pairs.map(({ cell, worse, comparison }, place): Row => ({ benchmark: cell.benchmark, variant: cell.variant, measure: cell.measure, worse, comparison, verdict: found[place] as Verdict }));
+  const rows = pairs.map(
+    ({ cell, worse, comparison }, place): Row => ({
+      benchmark: cell.benchmark,
+      variant: cell.variant,
+      measure: cell.measure,
+      worse,
+      comparison,
+      verdict: found[place] as Verdict,
+    }),
+  );
   return { rows, onlyFrom: base.size - rows.length, onlyTo: next.size - rows.length };
 }
 
@@ -106,9 +126,20 @@ function cells(side: Side): Map<string, Cell> {
     for (const { benchmark, variant, measures } of (report.results ?? []).flat()) {
       for (const { measure, metric } of measures) {
         const key = [benchmark.uuid, variant?.uuid, measure.uuid].join();
-        const cell = found.get(key) ?? { benchmark, variant: Object.entries(variant?.parameters ?? {}).map(([name, value]) => `${name}=${String(value)}`).join(", "), measure, samples: [] };
+        const cell = found.get(key) ?? {
+          benchmark,
+          variant: Object.entries(variant?.parameters ?? {})
+            .map(([name, value]) => `${name}=${String(value)}`)
+            .join(", "),
+          measure,
+          samples: [],
+        };
         found.set(key, cell);
-        cell.samples.push({ value: metric.value, lower: metric.lower_value ?? undefined, upper: metric.upper_value ?? undefined });
+        cell.samples.push({
+          value: metric.value,
+          lower: metric.lower_value ?? undefined,
+          upper: metric.upper_value ?? undefined,
+        });
       }
     }
   }

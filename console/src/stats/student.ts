@@ -38,5 +38,11 @@ function logGamma(z: number): number {
   let at = z;
   for (; at < 12; at++) climbed += Math.log(at);
   const v = 1 / (at * at);
-  return (at - 0.5) * Math.log(at) - at + Math.log(2 * Math.PI) / 2 + (1 / 12 - v * (1 / 360 - v * (1 / 1260 - v / 1680))) / at - climbed;
+  return (
+    (at - 0.5) * Math.log(at) -
+    at +
+    Math.log(2 * Math.PI) / 2 +
+    (1 / 12 - v * (1 / 360 - v * (1 / 1260 - v / 1680))) / at -
+    climbed
+  );
 }

@@ -5,7 +5,8 @@ export type Worse = "up" | "down" | undefined;
 
 const DOWN = new Set(["throughput", "bandwidth", "l1-hits", "l2-hits", "ll-hits", "l1-hit-rate", "ll-hit-rate"]);
 const EITHER = new Set(["total-operations", "total-units", "total-lifetimes"]);
-const COSTS = /^((nano|micro|milli)?seconds?|minutes?|(kilo|mega|giga)?bytes|instructions|cycles|alloc|misses|errors|accesses|collects|blocks|syscalls|percentage|decibels|contexts)|^([nuµm]?s(ec)?|[kmgt]?i?b)\b/;
+const COSTS =
+  /^((nano|micro|milli)?seconds?|minutes?|(kilo|mega|giga)?bytes|instructions|cycles|alloc|misses|errors|accesses|collects|blocks|syscalls|percentage|decibels|contexts)|^([nuµm]?s(ec)?|[kmgt]?i?b)\b/;
 
 /** The direction in which a measure gets worse. */
 export function worseOf(measure: { slug: string; units: string }): Worse {

@@ -5,20 +5,51 @@ import type { JsonAuditEntry, Page } from "../api";
 import { List, type ListQuery } from "./List";
 import { Empty, Time } from "./parts";
 
-const ACTORS: Readonly<Record<string, string>> = { user: "a deleted user", project_key: "a project's key", system: "the server" };
+const ACTORS: Readonly<Record<string, string>> = {
+  user: "a deleted user",
+  project_key: "a project's key",
+  system: "the server",
+};
 
-export function Audit(props: { load: (query: ListQuery, signal: AbortSignal) => Promise<Page<JsonAuditEntry>> }): JSX.Element {
+export function Audit(props: {
+  load: (query: ListQuery, signal: AbortSignal) => Promise<Page<JsonAuditEntry>>;
+}): JSX.Element {
   return (
     <List<JsonAuditEntry>
       noun="entry"
       load={(query, signal) => props.load(query, signal)}
       columns={[
-        { title: "What", cell: (entry) => <><span class="strong">{words(entry.action)}</span> <Show when={entry.target}><span class="muted break">{entry.target}</span></Show><Detail of={entry.detail} /></> },
-        { title: "Who", cell: (entry) => <>{entry.actor.name ?? ACTORS[entry.actor.kind] ?? entry.actor.kind}<Show when={entry.actor.kind === "project_key"}><span class="muted"> (key)</span></Show></> },
+        {
+          title: "What",
+          cell: (entry) => (
+            <>
+              <span class="strong">{words(entry.action)}</span>{" "}
+              <Show when={entry.target}>
+                <span class="muted break">{entry.target}</span>
+              </Show>
+              <Detail of={entry.detail} />
+            </>
+          ),
+        },
+        {
+          title: "Who",
+          cell: (entry) => (
+            <>
+              {entry.actor.name ?? ACTORS[entry.actor.kind] ?? entry.actor.kind}
+              <Show when={entry.actor.kind === "project_key"}>
+                <span class="muted"> (key)</span>
+              </Show>
+            </>
+          ),
+        },
         { title: "From", wide: true, cell: (entry) => <span class="mono muted">{entry.address ?? "–"}</span> },
         { title: "When", end: true, cell: (entry) => <Time at={entry.created} /> },
       ]}
-      empty={<Empty title="Nothing has happened yet">Changes to members, keys, settings and projects are written down here.</Empty>}
+      empty={
+        <Empty title="Nothing has happened yet">
+          Changes to members, keys, settings and projects are written down here.
+        </Empty>
+      }
     />
   );
 }
@@ -31,5 +62,18 @@ function words(action: string): string {
 
 function Detail(props: { of: object }): JSX.Element {
   const entries = () => Object.entries(props.of as Record<string, unknown>);
-  return <Show when={entries().length}><div class="small muted break"><For each={entries()}>{([name, value], place) => <>{place() ? ", " : ""}{name.replaceAll("_", " ")}: {typeof value === "string" ? value : JSON.stringify(value)}</>}</For></div></Show>;
+  return (
+    <Show when={entries().length}>
+      <div class="small muted break">
+        <For each={entries()}>
+          {([name, value], place) => (
+            <>
+              {place() ? ", " : ""}
+              {name.replaceAll("_", " ")}: {typeof value === "string" ? value : JSON.stringify(value)}
+            </>
+          )}
+        </For>
+      </div>
+    </Show>
+  );
 }

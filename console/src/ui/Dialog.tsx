@@ -5,7 +5,13 @@ import { sentence } from "../api";
 import { IconButton } from "./parts";
 
 /** A dialog that is there while `open` is true. */
-export function Dialog(props: { open: boolean; title: string; onClose: () => void; children: JSX.Element; wide?: boolean }): JSX.Element {
+export function Dialog(props: {
+  open: boolean;
+  title: string;
+  onClose: () => void;
+  children: JSX.Element;
+  wide?: boolean;
+}): JSX.Element {
   const id = createUniqueId();
   let dialog: HTMLDialogElement | undefined;
   createEffect(() => {
@@ -13,7 +19,16 @@ export function Dialog(props: { open: boolean; title: string; onClose: () => voi
     else if (!props.open && dialog?.open) dialog.close();
   });
   return (
-    <dialog ref={dialog} class="dialog" classList={{ wide: props.wide ?? false }} aria-labelledby={id} onClose={() => props.onClose()} onPointerDown={(event) => { if (event.target === dialog) props.onClose(); }}>
+    <dialog
+      ref={dialog}
+      class="dialog"
+      classList={{ wide: props.wide ?? false }}
+      aria-labelledby={id}
+      onClose={() => props.onClose()}
+      onPointerDown={(event) => {
+        if (event.target === dialog) props.onClose();
+      }}
+    >
       <Show when={props.open}>
         <div class="dialog-body">
           <header class="row between">
@@ -63,15 +78,31 @@ export function Confirm(props: {
         <Show when={props.type}>
           {(word) => (
             <label class="field">
-              <span>Type <strong class="break">{word()}</strong> to go on</span>
+              <span>
+                Type <strong class="break">{word()}</strong> to go on
+              </span>
               <input value={typed()} onInput={(event) => setTyped(event.currentTarget.value)} autocomplete="off" />
             </label>
           )}
         </Show>
-        <Show when={failure()}>{(error) => <p class="field-error" role="alert">{sentence(error())}</p>}</Show>
+        <Show when={failure()}>
+          {(error) => (
+            <p class="field-error" role="alert">
+              {sentence(error())}
+            </p>
+          )}
+        </Show>
         <div class="row end">
-          <button type="button" class="button" onClick={close}>Cancel</button>
-          <button type="submit" class="button danger" disabled={busy() || (props.type !== undefined && typed() !== props.type)}>{props.action}</button>
+          <button type="button" class="button" onClick={close}>
+            Cancel
+          </button>
+          <button
+            type="submit"
+            class="button danger"
+            disabled={busy() || (props.type !== undefined && typed() !== props.type)}
+          >
+            {props.action}
+          </button>
         </div>
       </form>
     </Dialog>

@@ -32,7 +32,8 @@ export function Form(props: {
     if (pending()) return;
     const entries = [...new FormData(event.currentTarget as HTMLFormElement)];
     const values: Values = {};
-    for (const [name, value] of entries) if (typeof value === "string" && value.trim() !== "") values[name] = value.trim();
+    for (const [name, value] of entries)
+      if (typeof value === "string" && value.trim() !== "") values[name] = value.trim();
     setPending(true);
     setFailure(undefined);
     try {
@@ -49,10 +50,22 @@ export function Form(props: {
     <Context.Provider value={{ pending, problem }}>
       <form ref={form} class="form" onSubmit={(event) => void submit(event)}>
         {props.children}
-        <Show when={failure() && !isShown()}><p class="field-error" role="alert">{failure()}</p></Show>
+        <Show when={failure() && !isShown()}>
+          <p class="field-error" role="alert">
+            {failure()}
+          </p>
+        </Show>
         <div class="row">
-          <button type="submit" class="button primary" disabled={pending() || props.disabled} aria-busy={pending()}>{props.action}</button>
-          <Show when={props.onCancel}>{(cancel) => <button type="button" class="button" onClick={() => cancel()()}>Cancel</button>}</Show>
+          <button type="submit" class="button primary" disabled={pending() || props.disabled} aria-busy={pending()}>
+            {props.action}
+          </button>
+          <Show when={props.onCancel}>
+            {(cancel) => (
+              <button type="button" class="button" onClick={() => cancel()()}>
+                Cancel
+              </button>
+            )}
+          </Show>
         </div>
       </form>
     </Context.Provider>
@@ -74,19 +87,36 @@ interface FieldProps {
   onInput?: (value: string) => void;
 }
 
-function Field(props: FieldProps & { children: (id: string, about: () => string | undefined, invalid: () => boolean) => JSX.Element }): JSX.Element {
+function Field(
+  props: FieldProps & {
+    children: (id: string, about: () => string | undefined, invalid: () => boolean) => JSX.Element;
+  },
+): JSX.Element {
   const form = useContext(Context);
   const id = createUniqueId();
-  const about = () => [props.hint && `${id}-hint`, form.problem(props.name) && `${id}-error`].filter(Boolean).join(" ") || undefined;
+  const about = () =>
+    [props.hint && `${id}-hint`, form.problem(props.name) && `${id}-error`].filter(Boolean).join(" ") || undefined;
   return (
     <div class="field">
       <label for={id}>
         {props.label}
-        <Show when={!props.required}><span class="muted small"> (optional)</span></Show>
+        <Show when={!props.required}>
+          <span class="muted small"> (optional)</span>
+        </Show>
       </label>
       {props.children(id, about, () => form.problem(props.name) !== undefined)}
-      <Show when={props.hint}><span class="small muted" id={`${id}-hint`}>{props.hint}</span></Show>
-      <Show when={form.problem(props.name)}>{(text) => <span class="field-error" id={`${id}-error`} role="alert">{text()}</span>}</Show>
+      <Show when={props.hint}>
+        <span class="small muted" id={`${id}-hint`}>
+          {props.hint}
+        </span>
+      </Show>
+      <Show when={form.problem(props.name)}>
+        {(text) => (
+          <span class="field-error" id={`${id}-error`} role="alert">
+            {text()}
+          </span>
+        )}
+      </Show>
     </div>
   );
 }
@@ -134,8 +164,21 @@ export function SelectField(props: FieldProps & { options: readonly { value: str
   return (
     <Field {...props}>
       {(id, about, invalid) => (
-        <select id={id} name={props.name} required={props.required} aria-describedby={about()} aria-invalid={invalid()} onChange={(event) => props.onInput?.(event.currentTarget.value)}>
-          <For each={props.options}>{(option) => <option value={option.value} selected={option.value === props.value}>{option.label}</option>}</For>
+        <select
+          id={id}
+          name={props.name}
+          required={props.required}
+          aria-describedby={about()}
+          aria-invalid={invalid()}
+          onChange={(event) => props.onInput?.(event.currentTarget.value)}
+        >
+          <For each={props.options}>
+            {(option) => (
+              <option value={option.value} selected={option.value === props.value}>
+                {option.label}
+              </option>
+            )}
+          </For>
         </select>
       )}
     </Field>
@@ -143,10 +186,22 @@ export function SelectField(props: FieldProps & { options: readonly { value: str
 }
 
 /** Yes or no; in the values it is `on` or missing. */
-export function CheckField(props: { name: string; label: JSX.Element; checked?: boolean; required?: boolean; onInput?: (checked: boolean) => void }): JSX.Element {
+export function CheckField(props: {
+  name: string;
+  label: JSX.Element;
+  checked?: boolean;
+  required?: boolean;
+  onInput?: (checked: boolean) => void;
+}): JSX.Element {
   return (
     <label class="check">
-      <input type="checkbox" name={props.name} checked={props.checked} required={props.required} onInput={(event) => props.onInput?.(event.currentTarget.checked)} />
+      <input
+        type="checkbox"
+        name={props.name}
+        checked={props.checked}
+        required={props.required}
+        onInput={(event) => props.onInput?.(event.currentTarget.checked)}
+      />
       <span>{props.label}</span>
     </label>
   );

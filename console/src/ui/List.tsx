@@ -75,7 +75,7 @@ export function List<Row extends object>(props: {
     const value = params[name];
     return typeof value === "string" ? value : undefined;
   };
-  const old = () => props.archived === "revoked" ? "revoked" : "archived";
+  const old = () => (props.archived === "revoked" ? "revoked" : "archived");
   const filterNames = () => [...(props.filters ?? []).map((filter) => filter.name), ...(props.params ?? [])];
   const query = () => {
     const wanted: ListQuery = {
@@ -99,8 +99,15 @@ export function List<Row extends object>(props: {
     return { ...got, rows: same };
   });
   refreshWhile(() => props.changing?.(rows()?.rows ?? []) ?? false, rows.refresh, CHANGING);
-  createEffect(on(() => props.again, () => void rows.refresh(), { defer: true }));
-  const change = (next: Record<string, string | undefined>) => setParams({ page: undefined, ...next }, { replace: true, scroll: false });
+  createEffect(
+    on(
+      () => props.again,
+      () => void rows.refresh(),
+      { defer: true },
+    ),
+  );
+  const change = (next: Record<string, string | undefined>) =>
+    setParams({ page: undefined, ...next }, { replace: true, scroll: false });
 
   let field: HTMLInputElement | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -116,7 +123,8 @@ export function List<Row extends object>(props: {
   const isFiltered = () => Boolean(query().search ?? query()[old()]) || filterNames().some((name) => query()[name]);
   const last = () => Math.max(Math.ceil((rows()?.total ?? 0) / query().per_page), 1);
   const turn = (page: number) => setParams({ page: page === 1 ? undefined : String(page) });
-  const sorted = () => props.columns.find(({ sort }) => sort && sort === query().sort) ?? props.columns.find(({ sort }) => sort);
+  const sorted = () =>
+    props.columns.find(({ sort }) => sort && sort === query().sort) ?? props.columns.find(({ sort }) => sort);
   const natural = (column: Column<Row> | undefined) => (column?.falling ? "desc" : "asc");
   const sortBy = (column: Column<Row>) => {
     const flipped = sorted()?.sort === column.sort && (query().direction ?? natural(column)) === natural(column);
@@ -135,7 +143,20 @@ export function List<Row extends object>(props: {
             <label class="search">
               <Icon name="search" size={16} />
               <span class="visually-hidden">Search {plural(2, props.noun).slice(2)}</span>
-              <input ref={field} type="search" value={typed()} placeholder="Search" maxLength={1024} onInput={(event) => search(event.currentTarget.value)} onKeyDown={(event) => { if (event.key === "Escape") { search(""); event.currentTarget.blur(); } }} />
+              <input
+                ref={field}
+                type="search"
+                value={typed()}
+                placeholder="Search"
+                maxLength={1024}
+                onInput={(event) => search(event.currentTarget.value)}
+                onKeyDown={(event) => {
+                  if (event.key === "Escape") {
+                    search("");
+                    event.currentTarget.blur();
+                  }
+                }}
+              />
               <kbd aria-hidden="true">/</kbd>
             </label>
           </Show>
@@ -144,30 +165,67 @@ export function List<Row extends object>(props: {
               <label class="inline">
                 <span class="visually-hidden">{filter.label}</span>
                 <select onChange={(event) => change({ [filter.name]: event.currentTarget.value || undefined })}>
-                  <For each={filter.options}>{(option) => <option value={option.value} selected={option.value === (text(filter.name) ?? "")}>{option.label}</option>}</For>
+                  <For each={filter.options}>
+                    {(option) => (
+                      <option value={option.value} selected={option.value === (text(filter.name) ?? "")}>
+                        {option.label}
+                      </option>
+                    )}
+                  </For>
                 </select>
               </label>
             )}
           </For>
           <Show when={props.archived}>
             <label class="check small">
-              <input type="checkbox" checked={query()[old()] === true} onChange={(event) => change({ [old()]: event.currentTarget.checked ? "true" : undefined })} />
+              <input
+                type="checkbox"
+                checked={query()[old()] === true}
+                onChange={(event) => change({ [old()]: event.currentTarget.checked ? "true" : undefined })}
+              />
               <span>{old() === "revoked" ? "Revoked" : "Archived"}</span>
             </label>
           </Show>
           <span class="grow" />
           {props.tools?.(rows)}
-          <span class="muted small number nowrap" role="status">{rows() ? plural(rows()?.total ?? 0, props.noun) : "\u00a0"}</span>
+          <span class="muted small number nowrap" role="status">
+            {rows() ? plural(rows()?.total ?? 0, props.noun) : "\u00a0"}
+          </span>
         </div>
       </Show>
       <Show when={rows.error()}>{(error) => <Failure error={error()} retry={rows.refresh} />}</Show>
-      <Show when={rows()} fallback={<Show when={!rows.error()}><Skeleton lines={10} /></Show>}>
+      <Show
+        when={rows()}
+        fallback={
+          <Show when={!rows.error()}>
+            <Skeleton lines={10} />
+          </Show>
+        }
+      >
         {(shown) => (
           <Show
             when={shown().rows.length}
             fallback={
               <Show when={isFiltered()} fallback={props.empty}>
-                <Empty title="Nothing matches" action={<button type="button" class="button" onClick={() => { setTyped(""); change({ search: undefined, [old()]: undefined, ...Object.fromEntries(filterNames().map((name) => [name, undefined])) }); }}>Show all</button>}>
+                <Empty
+                  title="Nothing matches"
+                  action={
+                    <button
+                      type="button"
+                      class="button"
+                      onClick={() => {
+                        setTyped("");
+                        change({
+                          search: undefined,
+                          [old()]: undefined,
+                          ...Object.fromEntries(filterNames().map((name) => [name, undefined])),
+                        });
+                      }}
+                    >
+                      Show all
+                    </button>
+                  }
+                >
                   No {props.noun} fits the search and the filters.
                 </Empty>
               </Show>
@@ -179,14 +237,25 @@ export function List<Row extends object>(props: {
                   <tr>
                     <For each={props.columns}>
                       {(column) => (
-                        <th scope="col" classList={{ end: column.end ?? false, wide: column.wide ?? false }} aria-sort={order(column)}>
+                        <th
+                          scope="col"
+                          classList={{ end: column.end ?? false, wide: column.wide ?? false }}
+                          aria-sort={order(column)}
+                        >
                           <Show when={column.sort} fallback={column.title}>
-                            <button type="button" class="sort" onClick={() => sortBy(column)}>{column.title}<Icon name="down" size={14} /></button>
+                            <button type="button" class="sort" onClick={() => sortBy(column)}>
+                              {column.title}
+                              <Icon name="down" size={14} />
+                            </button>
                           </Show>
                         </th>
                       )}
                     </For>
-                    <Show when={props.rowActions}><th scope="col"><span class="visually-hidden">Actions</span></th></Show>
+                    <Show when={props.rowActions}>
+                      <th scope="col">
+                        <span class="visually-hidden">Actions</span>
+                      </th>
+                    </Show>
                   </tr>
                 </thead>
                 <tbody>
@@ -195,14 +264,22 @@ export function List<Row extends object>(props: {
                       <tr>
                         <For each={props.columns}>
                           {(column, place) => (
-                            <td classList={{ end: column.end ?? false, wide: column.wide ?? false, first: place() === 0 }}>
+                            <td
+                              classList={{ end: column.end ?? false, wide: column.wide ?? false, first: place() === 0 }}
+                            >
                               <Show when={place() === 0 && props.href} fallback={column.cell(row)}>
-                                {(href) => <A class="row-link break" href={href()(row)}>{column.cell(row)}</A>}
+                                {(href) => (
+                                  <A class="row-link break" href={href()(row)}>
+                                    {column.cell(row)}
+                                  </A>
+                                )}
                               </Show>
                             </td>
                           )}
                         </For>
-                        <Show when={props.rowActions}>{(actions) => <td class="end row-actions">{actions()(row, rows)}</td>}</Show>
+                        <Show when={props.rowActions}>
+                          {(actions) => <td class="end row-actions">{actions()(row, rows)}</td>}
+                        </Show>
                       </tr>
                     )}
                   </For>
@@ -211,9 +288,15 @@ export function List<Row extends object>(props: {
             </div>
             <Show when={last() > 1}>
               <nav class="pager" aria-label="Pages">
-                <Show when={query().page > 1}><IconButton icon="left" label="Previous page" onClick={() => turn(query().page - 1)} /></Show>
-                <span class="small muted number">Page {count(query().page)} of {count(last())}</span>
-                <Show when={query().page < last()}><IconButton icon="right" label="Next page" onClick={() => turn(query().page + 1)} /></Show>
+                <Show when={query().page > 1}>
+                  <IconButton icon="left" label="Previous page" onClick={() => turn(query().page - 1)} />
+                </Show>
+                <span class="small muted number">
+                  Page {count(query().page)} of {count(last())}
+                </span>
+                <Show when={query().page < last()}>
+                  <IconButton icon="right" label="Next page" onClick={() => turn(query().page + 1)} />
+                </Show>
               </nav>
             </Show>
           </Show>

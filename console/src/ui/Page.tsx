@@ -35,16 +35,28 @@ export function Page(props: {
         <Show when={props.crumbs?.length}>
           <nav class="crumbs" aria-label="Breadcrumbs">
             <ol>
-              <For each={props.crumbs}>{(crumb) => <li><A href={crumb.href} end>{crumb.label}</A></li>}</For>
+              <For each={props.crumbs}>
+                {(crumb) => (
+                  <li>
+                    <A href={crumb.href} end>
+                      {crumb.label}
+                    </A>
+                  </li>
+                )}
+              </For>
             </ol>
           </nav>
         </Show>
         <div class="row between">
           <div class="row title">
-            <h1 ref={heading} tabindex="-1" class="break">{props.title}</h1>
+            <h1 ref={heading} tabindex="-1" class="break">
+              {props.title}
+            </h1>
             {props.aside}
           </div>
-          <Show when={props.actions}><div class="row actions">{props.actions}</div></Show>
+          <Show when={props.actions}>
+            <div class="row actions">{props.actions}</div>
+          </Show>
         </div>
       </header>
       {props.children}

@@ -17,7 +17,11 @@ interface Entry {
 
 const MOST = 6;
 
-export default function Palette(props: { project: JsonProject | undefined; groups: readonly SectionGroup[]; onClose: () => void }): JSX.Element {
+export default function Palette(props: {
+  project: JsonProject | undefined;
+  groups: readonly SectionGroup[];
+  onClose: () => void;
+}): JSX.Element {
   const navigate = useNavigate();
   const id = createUniqueId();
   const [words, setWords] = createSignal("");
@@ -30,7 +34,14 @@ export default function Palette(props: { project: JsonProject | undefined; group
   });
 
   const pages = createMemo((): Entry[] => {
-    const own = props.groups.flatMap(({ label, sections }) => sections.map((section) => ({ href: section.href, label: section.label, about: props.project?.name ?? label ?? "Page", icon: section.icon })));
+    const own = props.groups.flatMap(({ label, sections }) =>
+      sections.map((section) => ({
+        href: section.href,
+        label: section.label,
+        about: props.project?.name ?? label ?? "Page",
+        icon: section.icon,
+      })),
+    );
     const me = user();
     const known = new Set(own.map(({ href }) => href));
     const always: Entry[] = me
@@ -41,7 +52,12 @@ export default function Palette(props: { project: JsonProject | undefined; group
           { href: `/console/users/${me.slug}/help`, label: "Help", about: "Page", icon: "book" },
           { href: "/console/api", label: "API reference", about: "Page", icon: "book" },
           { href: "/perf", label: "Public projects", about: "Page", icon: "chart" },
-          ...(me.admin ? ([{ href: "/console/server", label: "This server", about: "Administration", icon: "server" }, { href: "/console/server/users", label: "Users", about: "Administration", icon: "people" }] as const) : []),
+          ...(me.admin
+            ? ([
+                { href: "/console/server", label: "This server", about: "Administration", icon: "server" },
+                { href: "/console/server/users", label: "Users", about: "Administration", icon: "people" },
+              ] as const)
+            : []),
         ]
       : [{ href: "/perf", label: "Public projects", about: "Page", icon: "chart" }];
     return [...own, ...always.filter(({ href }) => !known.has(href))];
@@ -59,14 +75,35 @@ export default function Palette(props: { project: JsonProject | undefined; group
     () => ({ search: asked(), project: props.project?.slug }),
     async ({ search, project }, signal): Promise<Entry[]> => {
       const query = { search, per_page: MOST };
-      const projects = list("/v0/projects", { query, signal }).then(({ rows }) => rows.map(({ slug, name }): Entry => ({ href: user() ? `/console/projects/${slug}/plots` : `/perf/${slug}/plots`, label: name, about: "Project", icon: "home" })));
+      const projects = list("/v0/projects", { query, signal }).then(({ rows }) =>
+        rows.map(
+          ({ slug, name }): Entry => ({
+            href: user() ? `/console/projects/${slug}/plots` : `/perf/${slug}/plots`,
+            label: name,
+            about: "Project",
+            icon: "home",
+          }),
+        ),
+      );
       if (!project || search.length < 2) return projects;
       const path = { project };
       const base = user() ? `/console/projects/${project}` : `/perf/${project}`;
-      const rows = (kind: string, about: string, icon: IconName) => ({ rows }: { rows: { slug: string; name: string }[] }) => rows.map(({ slug, name }): Entry => ({ href: `${base}/${kind}/${encodeURIComponent(slug)}`, label: name, about, icon }));
+      const rows =
+        (kind: string, about: string, icon: IconName) =>
+        ({ rows }: { rows: { slug: string; name: string }[] }) =>
+          rows.map(
+            ({ slug, name }): Entry => ({
+              href: `${base}/${kind}/${encodeURIComponent(slug)}`,
+              label: name,
+              about,
+              icon,
+            }),
+          );
       const all = await Promise.all([
         projects,
-        list("/v0/projects/{project}/benchmarks", { path, query, signal }).then(rows("benchmarks", "Benchmark", "benchmark")),
+        list("/v0/projects/{project}/benchmarks", { path, query, signal }).then(
+          rows("benchmarks", "Benchmark", "benchmark"),
+        ),
         list("/v0/projects/{project}/branches", { path, query, signal }).then(rows("branches", "Branch", "branch")),
         list("/v0/projects/{project}/testbeds", { path, query, signal }).then(rows("testbeds", "Testbed", "testbed")),
         list("/v0/projects/{project}/measures", { path, query, signal }).then(rows("measures", "Measure", "measure")),
@@ -76,10 +113,19 @@ export default function Palette(props: { project: JsonProject | undefined; group
   );
   const entries = createMemo(() => {
     const wanted = words().trim().toLowerCase();
-    const fits = ({ label, about }: Entry) => wanted.split(/\s+/).every((word) => `${label} ${about}`.toLowerCase().includes(word));
-    return [...pages().filter(fits).slice(0, wanted ? MOST : 8), ...(found() ?? []).filter(({ label }) => label.toLowerCase().includes(wanted))];
+    const fits = ({ label, about }: Entry) =>
+      wanted.split(/\s+/).every((word) => `${label} ${about}`.toLowerCase().includes(word));
+    return [
+      ...pages()
+        .filter(fits)
+        .slice(0, wanted ? MOST : 8),
+      ...(found() ?? []).filter(({ label }) => label.toLowerCase().includes(wanted)),
+    ];
   });
-  createEffect(() => { words(); setPlace(0); });
+  createEffect(() => {
+    words();
+    setPlace(0);
+  });
   /** The entry that the pointer went down on. */
   let pressed: Entry | undefined;
   const press = (event: PointerEvent & { currentTarget: HTMLElement }, entry: Entry) => {
@@ -110,21 +156,63 @@ export default function Palette(props: { project: JsonProject | undefined; group
     event.preventDefault();
   };
   return (
-    <dialog ref={dialog} class="dialog palette" aria-label="Go to" onClose={() => props.onClose()} onPointerDown={(event) => { if (event.target === dialog) props.onClose(); }}>
+    <dialog
+      ref={dialog}
+      class="dialog palette"
+      aria-label="Go to"
+      onClose={() => props.onClose()}
+      onPointerDown={(event) => {
+        if (event.target === dialog) props.onClose();
+      }}
+    >
       <div class="palette-field">
         <Icon name="search" />
-        <input ref={field} type="text" role="combobox" aria-label="Find a page or a project" aria-expanded="true" aria-controls={id} aria-autocomplete="list" aria-activedescendant={entries().length ? `${id}-${place()}` : undefined} placeholder={props.project ? `Pages, projects, and what is in ${props.project.name}` : "Pages and projects"} autocomplete="off" value={words()} onInput={(event) => setWords(event.currentTarget.value)} onKeyDown={onKey} />
+        <input
+          ref={field}
+          type="text"
+          role="combobox"
+          aria-label="Find a page or a project"
+          aria-expanded="true"
+          aria-controls={id}
+          aria-autocomplete="list"
+          aria-activedescendant={entries().length ? `${id}-${place()}` : undefined}
+          placeholder={props.project ? `Pages, projects, and what is in ${props.project.name}` : "Pages and projects"}
+          autocomplete="off"
+          value={words()}
+          onInput={(event) => setWords(event.currentTarget.value)}
+          onKeyDown={onKey}
+        />
       </div>
-      <ul class="palette-list" id={id} role="listbox" aria-label="Found" onPointerUp={release} onPointerCancel={() => (pressed = undefined)}>
+      <ul
+        class="palette-list"
+        id={id}
+        role="listbox"
+        aria-label="Found"
+        onPointerUp={release}
+        onPointerCancel={() => (pressed = undefined)}
+      >
         <For each={entries()}>
           {(entry, at) => (
-            <li id={`${id}-${at()}`} role="option" aria-selected={at() === place()} onPointerMove={() => setPlace(at())} onPointerDown={(event) => press(event, entry)} onClick={() => go(entry)}>
-              <Icon name={entry.icon} /><span class="grow break">{entry.label}</span><span class="small muted ellipsis">{entry.about}</span>
+            <li
+              id={`${id}-${at()}`}
+              role="option"
+              aria-selected={at() === place()}
+              onPointerMove={() => setPlace(at())}
+              onPointerDown={(event) => press(event, entry)}
+              onClick={() => go(entry)}
+            >
+              <Icon name={entry.icon} />
+              <span class="grow break">{entry.label}</span>
+              <span class="small muted ellipsis">{entry.about}</span>
             </li>
           )}
         </For>
       </ul>
-      <Show when={!entries().length}><p class="palette-none muted" role="status">{found.pending() ? "Looking…" : "Nothing has these words."}</p></Show>
+      <Show when={!entries().length}>
+        <p class="palette-none muted" role="status">
+          {found.pending() ? "Looking…" : "Nothing has these words."}
+        </p>
+      </Show>
     </dialog>
   );
 }

@@ -32,7 +32,10 @@ export function Picker<T extends Choice>(props: {
   const [words, setWords] = createSignal("");
   const [asked, setAsked] = createSignal("");
   const [place, setPlace] = createSignal(0);
-  const found = load(() => open() && { words: asked() }, ({ words }, signal) => props.search(words, signal));
+  const found = load(
+    () => open() && { words: asked() },
+    ({ words }, signal) => props.search(words, signal),
+  );
   const choices = () => found()?.rows ?? [];
   let field: HTMLInputElement | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -82,10 +85,16 @@ export function Picker<T extends Choice>(props: {
     event.preventDefault();
     event.stopPropagation();
   };
-  createEffect(on(place, (place) => document.getElementById(`${id}-${place}`)?.scrollIntoView({ block: "nearest" }), { defer: true }));
+  createEffect(
+    on(place, (place) => document.getElementById(`${id}-${place}`)?.scrollIntoView({ block: "nearest" }), {
+      defer: true,
+    }),
+  );
   return (
     <div class="field picker" classList={{ quiet: props.quiet ?? false }}>
-      <label for={id} classList={{ "visually-hidden": props.quiet ?? false }}>{props.label}</label>
+      <label for={id} classList={{ "visually-hidden": props.quiet ?? false }}>
+        {props.label}
+      </label>
       <Show when={props.name}>{(name) => <input type="hidden" name={name()} value={props.value?.uuid ?? ""} />}</Show>
       <div class="picker-box">
         <input
@@ -108,14 +117,54 @@ export function Picker<T extends Choice>(props: {
           onInput={(event) => type(event.currentTarget.value)}
           onKeyDown={onKey}
         />
-        <Show when={props.value && !props.required} fallback={<span class="picker-mark"><Icon name="down" size={16} /></span>}>
-          <button type="button" class="icon-button picker-clear" aria-label={`Any: ${props.label}`} onClick={() => { pick(undefined); field?.focus(); close(); }}><Icon name="close" size={16} /></button>
+        <Show
+          when={props.value && !props.required}
+          fallback={
+            <span class="picker-mark">
+              <Icon name="down" size={16} />
+            </span>
+          }
+        >
+          <button
+            type="button"
+            class="icon-button picker-clear"
+            aria-label={`Any: ${props.label}`}
+            onClick={() => {
+              pick(undefined);
+              field?.focus();
+              close();
+            }}
+          >
+            <Icon name="close" size={16} />
+          </button>
         </Show>
         <Show when={open()}>
-          <div class="menu-list" id={`${id}-list`} role="listbox" aria-label={props.label} onPointerUp={release} onPointerCancel={() => (pressed = undefined)}>
-            <For each={choices()} fallback={<div class="muted small" role="option" aria-selected="false" aria-disabled="true">{found.error() ? sentence(found.error()) : found() ? "Nothing is called that." : "…"}</div>}>
+          <div
+            class="menu-list"
+            id={`${id}-list`}
+            role="listbox"
+            aria-label={props.label}
+            onPointerUp={release}
+            onPointerCancel={() => (pressed = undefined)}
+          >
+            <For
+              each={choices()}
+              fallback={
+                <div class="muted small" role="option" aria-selected="false" aria-disabled="true">
+                  {found.error() ? sentence(found.error()) : found() ? "Nothing is called that." : "…"}
+                </div>
+              }
+            >
               {(choice, number) => (
-                <div id={`${id}-${number()}`} role="option" class="break" classList={{ current: number() === place() }} aria-selected={choice.uuid === props.value?.uuid} onPointerDown={(event) => press(event, choice)} onClick={() => pick(choice)}>
+                <div
+                  id={`${id}-${number()}`}
+                  role="option"
+                  class="break"
+                  classList={{ current: number() === place() }}
+                  aria-selected={choice.uuid === props.value?.uuid}
+                  onPointerDown={(event) => press(event, choice)}
+                  onClick={() => pick(choice)}
+                >
                   {choice.name}
                 </div>
               )}
@@ -123,7 +172,11 @@ export function Picker<T extends Choice>(props: {
           </div>
         </Show>
       </div>
-      <Show when={props.hint}><span class="small muted" id={`${id}-hint`}>{props.hint}</span></Show>
+      <Show when={props.hint}>
+        <span class="small muted" id={`${id}-hint`}>
+          {props.hint}
+        </span>
+      </Show>
     </div>
   );
 }

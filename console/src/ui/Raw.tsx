@@ -10,7 +10,9 @@ export function Raw(props: { value: unknown }): JSX.Element {
     <>
       <Button onClick={() => setOpen(true)}>JSON</Button>
       <Dialog open={open()} title="As the API has it" onClose={() => setOpen(false)} wide>
-        <div class="raw"><Code text={JSON.stringify(props.value, null, 2)} label="JSON" /></div>
+        <div class="raw">
+          <Code text={JSON.stringify(props.value, null, 2)} label="JSON" />
+        </div>
       </Dialog>
     </>
   );

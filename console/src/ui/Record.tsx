@@ -74,15 +74,38 @@ export function EditableFact(props: {
           fallback={
             <>
               <span class="break">{props.children ?? (props.value || <span class="muted">none</span>)}</span>
-              <Show when={props.editable}><IconButton icon="edit" label={`Change: ${props.label}`} onClick={begin} /></Show>
+              <Show when={props.editable}>
+                <IconButton icon="edit" label={`Change: ${props.label}`} onClick={begin} />
+              </Show>
             </>
           }
         >
           <form class="inline-edit" onSubmit={(event) => void save(event)}>
-            <input ref={field} type={props.type ?? "text"} value={props.value} required={!props.optional} maxLength={props.maxLength} aria-labelledby={id} aria-invalid={failure() !== undefined} onKeyDown={(event) => { if (event.key === "Escape") end(); }} />
-            <button type="submit" class="button primary" disabled={busy()}>Save</button>
-            <button type="button" class="button" onClick={end}>Cancel</button>
-            <Show when={failure()}>{(text) => <p class="field-error" role="alert">{text()}</p>}</Show>
+            <input
+              ref={field}
+              type={props.type ?? "text"}
+              value={props.value}
+              required={!props.optional}
+              maxLength={props.maxLength}
+              aria-labelledby={id}
+              aria-invalid={failure() !== undefined}
+              onKeyDown={(event) => {
+                if (event.key === "Escape") end();
+              }}
+            />
+            <button type="submit" class="button primary" disabled={busy()}>
+              Save
+            </button>
+            <button type="button" class="button" onClick={end}>
+              Cancel
+            </button>
+            <Show when={failure()}>
+              {(text) => (
+                <p class="field-error" role="alert">
+                  {text()}
+                </p>
+              )}
+            </Show>
           </form>
         </Show>
       </dd>

@@ -32,14 +32,23 @@ export interface SectionGroup {
   sections: readonly Section[];
 }
 
-export function Shell(props: { project?: JsonProject | undefined; groups?: readonly SectionGroup[]; children: JSX.Element }): JSX.Element {
+export function Shell(props: {
+  project?: JsonProject | undefined;
+  groups?: readonly SectionGroup[];
+  children: JSX.Element;
+}): JSX.Element {
   const location = useLocation();
   const navigate = useNavigate();
   const [help, setHelp] = createSignal(false);
   const [drawer, setDrawer] = createSignal(false);
   const [finding, setFinding] = createSignal(false);
   let side: HTMLDialogElement | undefined;
-  createEffect(on(() => location.pathname, () => setDrawer(false)));
+  createEffect(
+    on(
+      () => location.pathname,
+      () => setDrawer(false),
+    ),
+  );
   createEffect(() => {
     if (drawer() && !side?.open) side?.showModal();
     else if (!drawer() && side?.open) side.close();
@@ -53,31 +62,66 @@ export function Shell(props: { project?: JsonProject | undefined; groups?: reado
   ]);
   createEffect(() => {
     const own = (props.groups ?? []).flatMap(({ sections }) => sections).filter((section) => section.keys);
-    bindKeys(own.map((section) => ({ keys: section.keys ?? "", label: `Go to ${section.label.toLowerCase()}`, run: () => navigate(section.href) })));
+    bindKeys(
+      own.map((section) => ({
+        keys: section.keys ?? "",
+        label: `Go to ${section.label.toLowerCase()}`,
+        run: () => navigate(section.href),
+      })),
+    );
   });
   const sections = () => <Sections groups={props.groups ?? []} />;
   return (
     <div class="shell" classList={{ bare: !props.groups?.length }}>
-      <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to the content</a>
+      <a
+        class="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault();
+          document.getElementById("main")?.focus();
+        }}
+      >
+        Skip to the content
+      </a>
       <header class="bar">
         <Show when={props.groups?.length}>
-          <span class="phone"><IconButton icon="menu" label="Menu" onClick={() => setDrawer(true)} /></span>
+          <span class="phone">
+            <IconButton icon="menu" label="Menu" onClick={() => setDrawer(true)} />
+          </span>
         </Show>
-        <A href={user() ? "/console" : "/"} class="brand" aria-label="Tidemark: the start"><img src="/icon.svg" alt="" width="24" height="24" /><span>Tidemark</span></A>
+        <A href={user() ? "/console" : "/"} class="brand" aria-label="Tidemark: the start">
+          <img src="/icon.svg" alt="" width="24" height="24" />
+          <span>Tidemark</span>
+        </A>
         <ProjectSwitcher project={props.project} />
         <span class="grow" />
         <IconButton icon="search" label="Find a page or a project" onClick={() => setFinding(true)} />
         <ThemeMenu />
         <Show when={user() !== undefined}>
-          <Show when={user()} fallback={<LinkButton href={signInPath(location.pathname + location.search)}>Sign in</LinkButton>}>
+          <Show
+            when={user()}
+            fallback={<LinkButton href={signInPath(location.pathname + location.search)}>Sign in</LinkButton>}
+          >
             {(user) => <UserMenu slug={user().slug} name={user().name} admin={user().admin} />}
           </Show>
         </Show>
       </header>
-      <Show when={offline()}><div class="offline" role="status">The server does not answer. Trying again…</div></Show>
+      <Show when={offline()}>
+        <div class="offline" role="status">
+          The server does not answer. Trying again…
+        </div>
+      </Show>
       <Show when={props.groups?.length}>
         <aside class="side">{sections()}</aside>
-        <dialog ref={side} class="drawer" aria-label="Menu" onClose={() => setDrawer(false)} onPointerDown={(event) => { if (event.target === side) setDrawer(false); }}>
+        <dialog
+          ref={side}
+          class="drawer"
+          aria-label="Menu"
+          onClose={() => setDrawer(false)}
+          onPointerDown={(event) => {
+            if (event.target === side) setDrawer(false);
+          }}
+        >
           <Show when={drawer()}>
             <div class="drawer-body">
               <IconButton icon="close" label="Close the menu" onClick={() => setDrawer(false)} />
@@ -86,10 +130,14 @@ export function Shell(props: { project?: JsonProject | undefined; groups?: reado
           </Show>
         </dialog>
       </Show>
-      <main id="main" tabindex="-1">{props.children}</main>
+      <main id="main" tabindex="-1">
+        {props.children}
+      </main>
       <Toasts />
       <Show when={finding()}>
-        <Suspense><Palette project={props.project} groups={props.groups ?? []} onClose={() => setFinding(false)} /></Suspense>
+        <Suspense>
+          <Palette project={props.project} groups={props.groups ?? []} onClose={() => setFinding(false)} />
+        </Suspense>
       </Show>
       <Dialog open={help()} title="Keys" onClose={() => setHelp(false)}>
         <table class="keys">
@@ -97,7 +145,15 @@ export function Shell(props: { project?: JsonProject | undefined; groups?: reado
             <For each={bindings()}>
               {(binding) => (
                 <tr>
-                  <td><For each={binding.keys.split(" ")}>{(key) => <><kbd>{key}</kbd> </>}</For></td>
+                  <td>
+                    <For each={binding.keys.split(" ")}>
+                      {(key) => (
+                        <>
+                          <kbd>{key}</kbd>{" "}
+                        </>
+                      )}
+                    </For>
+                  </td>
                   <td>{binding.label}</td>
                 </tr>
               )}
@@ -115,7 +171,9 @@ function Sections(props: { groups: readonly SectionGroup[] }): JSX.Element {
       <For each={props.groups}>
         {(group) => (
           <div>
-            <Show when={group.label}><h2 class="small muted break">{group.label}</h2></Show>
+            <Show when={group.label}>
+              <h2 class="small muted break">{group.label}</h2>
+            </Show>
             <ul>
               <For each={group.sections}>
                 {(section) => (
@@ -162,27 +220,60 @@ function ProjectSwitcher(props: { project: JsonProject | undefined }): JSX.Eleme
   onCleanup(() => document.removeEventListener("pointerdown", outside));
   bindKeys([{ keys: "g s", label: "Switch the project", run: () => setOpen(true) }]);
   return (
-    <div class="menu switcher" ref={root} onKeyDown={(event) => { if (event.key === "Escape" && open()) { close(); button?.focus(); } }}>
-      <button ref={button} type="button" class="menu-trigger" aria-haspopup="dialog" aria-expanded={open()} onClick={() => (open() ? close() : setOpen(true))}>
+    <div
+      class="menu switcher"
+      ref={root}
+      onKeyDown={(event) => {
+        if (event.key === "Escape" && open()) {
+          close();
+          button?.focus();
+        }
+      }}
+    >
+      <button
+        ref={button}
+        type="button"
+        class="menu-trigger"
+        aria-haspopup="dialog"
+        aria-expanded={open()}
+        onClick={() => (open() ? close() : setOpen(true))}
+      >
         <span class="ellipsis">{props.project?.name ?? "Projects"}</span>
         <Icon name="down" size={16} />
       </button>
       <Show when={open()}>
         <div class="menu-list" role="dialog" aria-label="Projects">
-          <input type="search" aria-label="Search projects" placeholder="Search projects" ref={(field) => queueMicrotask(() => field.focus())} onInput={(event) => setWords(event.currentTarget.value)} onKeyDown={(event) => { const first = projects()?.rows[0]; if (event.key === "Enter" && first) go(first); }} />
+          <input
+            type="search"
+            aria-label="Search projects"
+            placeholder="Search projects"
+            ref={(field) => queueMicrotask(() => field.focus())}
+            onInput={(event) => setWords(event.currentTarget.value)}
+            onKeyDown={(event) => {
+              const first = projects()?.rows[0];
+              if (event.key === "Enter" && first) go(first);
+            }}
+          />
           <ul>
-            <For each={projects()?.rows} fallback={<li class="muted small">{projects() ? "No project is called that." : "…"}</li>}>
+            <For
+              each={projects()?.rows}
+              fallback={<li class="muted small">{projects() ? "No project is called that." : "…"}</li>}
+            >
               {(project) => (
                 <li>
                   <button type="button" onClick={() => go(project)}>
                     <span class="ellipsis grow">{project.name}</span>
-                    <Show when={project.visibility === "private"}><Badge>private</Badge></Show>
+                    <Show when={project.visibility === "private"}>
+                      <Badge>private</Badge>
+                    </Show>
                   </button>
                 </li>
               )}
             </For>
           </ul>
-          <A href={user() ? "/console/organizations" : "/perf"} onClick={close}>All projects</A>
+          <A href={user() ? "/console/organizations" : "/perf"} onClick={close}>
+            All projects
+          </A>
         </div>
       </Show>
     </div>
@@ -196,8 +287,19 @@ const THEMES: readonly { theme: Theme; label: string; icon: IconName }[] = [
 ];
 
 function ThemeMenu(): JSX.Element {
-  const items = (): MenuItem[] => THEMES.map((choice) => ({ label: choice.label, icon: choice.theme === theme() ? "check" : choice.icon, run: () => setTheme(choice.theme) }));
-  return <Menu label="Light or dark" items={items()} trigger={<Icon name={THEMES.find((choice) => choice.theme === theme())?.icon ?? "screen"} />} />;
+  const items = (): MenuItem[] =>
+    THEMES.map((choice) => ({
+      label: choice.label,
+      icon: choice.theme === theme() ? "check" : choice.icon,
+      run: () => setTheme(choice.theme),
+    }));
+  return (
+    <Menu
+      label="Light or dark"
+      items={items()}
+      trigger={<Icon name={THEMES.find((choice) => choice.theme === theme())?.icon ?? "screen"} />}
+    />
+  );
 }
 
 function UserMenu(props: { slug: string; name: string; admin: boolean }): JSX.Element {
@@ -210,7 +312,17 @@ function UserMenu(props: { slug: string; name: string; admin: boolean }): JSX.El
     { label: "API reference", icon: "book", href: "/console/api" },
     { label: "Sign out", icon: "out", run: () => endSession().then(() => navigate("/auth/login")) },
   ];
-  return <Menu label={`Account of ${props.name}`} items={items()} trigger={<span class="avatar" aria-hidden="true">{initials(props.name)}</span>} />;
+  return (
+    <Menu
+      label={`Account of ${props.name}`}
+      items={items()}
+      trigger={
+        <span class="avatar" aria-hidden="true">
+          {initials(props.name)}
+        </span>
+      }
+    />
+  );
 }
 
 function initials(name: string): string {

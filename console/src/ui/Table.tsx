@@ -25,7 +25,11 @@ export function Table<Row extends object>(props: {
           <thead>
             <tr>
               <For each={props.columns}>
-                {(column) => <th scope="col" classList={{ end: column.end ?? false, wide: column.wide ?? false }}>{column.title}</th>}
+                {(column) => (
+                  <th scope="col" classList={{ end: column.end ?? false, wide: column.wide ?? false }}>
+                    {column.title}
+                  </th>
+                )}
               </For>
             </tr>
           </thead>
@@ -37,7 +41,11 @@ export function Table<Row extends object>(props: {
                     {(column, place) => (
                       <td classList={{ end: column.end ?? false, wide: column.wide ?? false, first: place() === 0 }}>
                         <Show when={place() === 0 && props.href?.(row)} fallback={column.cell(row)}>
-                          {(href) => <A class="row-link break" href={href()}>{column.cell(row)}</A>}
+                          {(href) => (
+                            <A class="row-link break" href={href()}>
+                              {column.cell(row)}
+                            </A>
+                          )}
                         </Show>
                       </td>
                     )}
@@ -49,7 +57,9 @@ export function Table<Row extends object>(props: {
         </table>
       </div>
       <Show when={shown().length < props.rows.length}>
-        <div class="row"><Button onClick={() => setAll(true)}>Show all {count(props.rows.length)}</Button></div>
+        <div class="row">
+          <Button onClick={() => setAll(true)}>Show all {count(props.rows.length)}</Button>
+        </div>
       </Show>
     </>
   );

@@ -71,15 +71,24 @@ export function Thing<T extends Named, C extends Change>(props: {
 }): JSX.Element {
   const navigate = useNavigate();
   const [deleting, setDeleting] = createSignal(false);
-  const thing = load(() => ({ list: props.place.path(), id: props.id }), ({ id }, signal) => props.load(id, signal));
+  const thing = load(
+    () => ({ list: props.place.path(), id: props.id }),
+    ({ id }, signal) => props.load(id, signal),
+  );
   const change = async (body: C) => {
-    const changed = await thing.optimistic((old) => ({ ...old, ...flagged(body) }), () => props.patch(props.id, body));
+    const changed = await thing.optimistic(
+      (old) => ({ ...old, ...flagged(body) }),
+      () => props.patch(props.id, body),
+    );
     thing.set(changed);
     if (changed.slug !== props.id) navigate(props.place.path(changed.slug), { replace: true, scroll: false });
   };
   const archive = (archived: boolean): Promise<void> =>
     change({ archived } as C).then(
-      () => toast(archived ? `The ${props.noun} was archived.` : `The ${props.noun} is in use again.`, () => archive(!archived)),
+      () =>
+        toast(archived ? `The ${props.noun} was archived.` : `The ${props.noun} is in use again.`, () =>
+          archive(!archived),
+        ),
       toastFailure,
     );
   const remove = async () => {
@@ -93,14 +102,20 @@ export function Thing<T extends Named, C extends Change>(props: {
       when={thing()}
       fallback={
         <Page title={props.noun.charAt(0).toUpperCase() + props.noun.slice(1)} crumbs={props.place.crumbs()}>
-          <Show when={thing.error()} fallback={<Skeleton lines={8} />}>{(error) => <Failure error={error()} retry={thing.refresh} />}</Show>
+          <Show when={thing.error()} fallback={<Skeleton lines={8} />}>
+            {(error) => <Failure error={error()} retry={thing.refresh} />}
+          </Show>
         </Page>
       }
     >
       {(shown) => (
         <Page
           title={shown().name}
-          aside={<Show when={shown().archived}><Badge tone="warn">archived</Badge></Show>}
+          aside={
+            <Show when={shown().archived}>
+              <Badge tone="warn">archived</Badge>
+            </Show>
+          }
           crumbs={props.place.crumbs()}
           actions={
             <>
@@ -110,22 +125,54 @@ export function Thing<T extends Named, C extends Change>(props: {
                 <Button onClick={() => archive(!shown().archived)}>{shown().archived ? "Use again" : "Archive"}</Button>
               </Show>
               <Show when={props.remove && props.place.may("delete")}>
-                <Button kind="danger" onClick={() => setDeleting(true)}>Delete</Button>
+                <Button kind="danger" onClick={() => setDeleting(true)}>
+                  Delete
+                </Button>
               </Show>
             </>
           }
         >
           <Facts>
-            <EditableFact label="Name" value={shown().name} maxLength={props.nameLength} editable={props.place.may("edit")} save={(name) => change({ name } as C)} />
+            <EditableFact
+              label="Name"
+              value={shown().name}
+              maxLength={props.nameLength}
+              editable={props.place.may("edit")}
+              save={(name) => change({ name } as C)}
+            />
             {props.facts?.(shown, here)}
-            <EditableFact label="Slug" value={shown().slug} maxLength={64} editable={props.place.may("edit")} save={(slug) => change({ slug } as C)} />
-            <Fact label="UUID" copy={shown().uuid}><span class="mono">{shown().uuid}</span></Fact>
-            <Fact label="Created"><Time at={shown().created} /></Fact>
-            <Show when={shown().archived}>{(archived) => <Fact label="Archived"><Time at={archived()} /></Fact>}</Show>
+            <EditableFact
+              label="Slug"
+              value={shown().slug}
+              maxLength={64}
+              editable={props.place.may("edit")}
+              save={(slug) => change({ slug } as C)}
+            />
+            <Fact label="UUID" copy={shown().uuid}>
+              <span class="mono">{shown().uuid}</span>
+            </Fact>
+            <Fact label="Created">
+              <Time at={shown().created} />
+            </Fact>
+            <Show when={shown().archived}>
+              {(archived) => (
+                <Fact label="Archived">
+                  <Time at={archived()} />
+                </Fact>
+              )}
+            </Show>
           </Facts>
           {props.children?.(shown, here)}
-          <Confirm open={deleting()} title={`Delete the ${props.noun}?`} action="Delete" onConfirm={remove} onClose={() => setDeleting(false)}>
-            <p><strong class="break">{shown().name}</strong> will be gone for good.</p>
+          <Confirm
+            open={deleting()}
+            title={`Delete the ${props.noun}?`}
+            action="Delete"
+            onConfirm={remove}
+            onClose={() => setDeleting(false)}
+          >
+            <p>
+              <strong class="break">{shown().name}</strong> will be gone for good.
+            </p>
             <p class="muted">{props.deletion}</p>
           </Confirm>
         </Page>

@@ -39,9 +39,22 @@ export function Toasts(): JSX.Element {
           <div class="toast" classList={{ failed: message.failed }}>
             <span class="grow">{message.text}</span>
             <Show when={message.undo}>
-              {(undo) => <button type="button" class="button quiet" onClick={() => { hide(message); void undo()(); }}>Undo</button>}
+              {(undo) => (
+                <button
+                  type="button"
+                  class="button quiet"
+                  onClick={() => {
+                    hide(message);
+                    void undo()();
+                  }}
+                >
+                  Undo
+                </button>
+              )}
             </Show>
-            <button type="button" class="icon-button" aria-label="Dismiss" onClick={() => hide(message)}><Icon name="close" size={16} /></button>
+            <button type="button" class="icon-button" aria-label="Dismiss" onClick={() => hide(message)}>
+              <Icon name="close" size={16} />
+            </button>
           </div>
         )}
       </For>

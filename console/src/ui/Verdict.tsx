@@ -46,11 +46,25 @@ export function Gauge(props: { value: number; boundary: JsonBoundary; units: str
     return { from: typeof lower === "number" ? x(lower) : 0, to: typeof upper === "number" ? x(upper) : WIDTH };
   };
   return (
-    <svg class="gauge" classList={{ bad: props.bad }} role="img" aria-label={`${value(props.value, props.units)}, fine is ${limitsText(props.boundary, props.units)}`} width={WIDTH} height="16" viewBox={`0 0 ${WIDTH} 16`}>
+    <svg
+      class="gauge"
+      classList={{ bad: props.bad }}
+      role="img"
+      aria-label={`${value(props.value, props.units)}, fine is ${limitsText(props.boundary, props.units)}`}
+      width={WIDTH}
+      height="16"
+      viewBox={`0 0 ${WIDTH} 16`}
+    >
       <line class="gauge-track" x1="0" x2={WIDTH} y1="8" y2="8" />
       <line class="gauge-band" x1={band().from} x2={band().to} y1="8" y2="8" />
       <Show when={typeof props.boundary.baseline === "number"}>
-        <line class="gauge-base" x1={x(props.boundary.baseline ?? 0)} x2={x(props.boundary.baseline ?? 0)} y1="3" y2="13" />
+        <line
+          class="gauge-base"
+          x1={x(props.boundary.baseline ?? 0)}
+          x2={x(props.boundary.baseline ?? 0)}
+          y1="3"
+          y2="13"
+        />
       </Show>
       <circle class="gauge-dot" cx={x(props.value)} cy="8" r="3.5" />
     </svg>

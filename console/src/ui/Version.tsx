@@ -17,8 +17,19 @@ export function Version(props: { version: JsonVersion | null | undefined }): JSX
             {(hash) => (
               <>
                 {" "}
-                <Show when={commitUrl(project().url, hash())} fallback={<code class="muted" title={hash()}>{shortHash(hash())}</code>}>
-                  {(href) => <a class="above" href={href()} target="_blank" rel="noreferrer" title={hash()}><code>{shortHash(hash())}</code></a>}
+                <Show
+                  when={commitUrl(project().url, hash())}
+                  fallback={
+                    <code class="muted" title={hash()}>
+                      {shortHash(hash())}
+                    </code>
+                  }
+                >
+                  {(href) => (
+                    <a class="above" href={href()} target="_blank" rel="noreferrer" title={hash()}>
+                      <code>{shortHash(hash())}</code>
+                    </a>
+                  )}
                 </Show>
               </>
             )}

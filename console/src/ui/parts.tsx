@@ -7,7 +7,12 @@ import { change, count, exactMoment, relative, scaled, type Scale } from "../for
 import { Icon, type IconName } from "./Icon";
 
 /** A link that looks like a button, for what leads to another page. */
-export function LinkButton(props: { href: string; icon?: IconName; primary?: boolean; children: JSX.Element }): JSX.Element {
+export function LinkButton(props: {
+  href: string;
+  icon?: IconName;
+  primary?: boolean;
+  children: JSX.Element;
+}): JSX.Element {
   return (
     <A href={props.href} class="button" classList={{ primary: props.primary ?? false }}>
       <Show when={props.icon}>{(icon) => <Icon name={icon()} />}</Show>
@@ -34,7 +39,13 @@ export function Button(props: {
     }
   };
   return (
-    <button type="button" class={`button ${props.kind ?? ""}`} disabled={props.disabled || busy()} aria-busy={busy()} onClick={() => void press()}>
+    <button
+      type="button"
+      class={`button ${props.kind ?? ""}`}
+      disabled={props.disabled || busy()}
+      aria-busy={busy()}
+      onClick={() => void press()}
+    >
       <Show when={props.icon}>{(icon) => <Icon name={icon()} />}</Show>
       {props.children}
     </button>
@@ -42,9 +53,23 @@ export function Button(props: {
 }
 
 /** A button that is only a picture; the label says what it does. */
-export function IconButton(props: { icon: IconName; label: string; onClick: () => void; pressed?: boolean; expanded?: boolean }): JSX.Element {
+export function IconButton(props: {
+  icon: IconName;
+  label: string;
+  onClick: () => void;
+  pressed?: boolean;
+  expanded?: boolean;
+}): JSX.Element {
   return (
-    <button type="button" class="icon-button" aria-label={props.label} title={props.label} aria-pressed={props.pressed} aria-expanded={props.expanded} onClick={() => props.onClick()}>
+    <button
+      type="button"
+      class="icon-button"
+      aria-label={props.label}
+      title={props.label}
+      aria-pressed={props.pressed}
+      aria-expanded={props.expanded}
+      onClick={() => props.onClick()}
+    >
       <Icon name={props.icon} />
     </button>
   );
@@ -66,7 +91,14 @@ export function Copy(props: { text: string; label?: string }): JSX.Element {
     setTimeout(() => setDone(false), 1500);
   };
   return (
-    <button type="button" class="icon-button" title={props.label ?? "Copy"} aria-label={done() ? "Copied" : (props.label ?? "Copy")} aria-live="polite" onClick={() => void copy()}>
+    <button
+      type="button"
+      class="icon-button"
+      title={props.label ?? "Copy"}
+      aria-label={done() ? "Copied" : (props.label ?? "Copy")}
+      aria-live="polite"
+      onClick={() => void copy()}
+    >
       <Icon name={done() ? "check" : "copy"} size={16} />
     </button>
   );
@@ -87,7 +119,9 @@ async function copyText(text: string): Promise<void> {
 export function Code(props: { text: string; label: string }): JSX.Element {
   return (
     <div class="code">
-      <pre tabindex="0" aria-label={props.label}><code>{props.text}</code></pre>
+      <pre tabindex="0" aria-label={props.label}>
+        <code>{props.text}</code>
+      </pre>
       <Copy text={props.text} label={`Copy: ${props.label}`} />
     </div>
   );
@@ -95,7 +129,16 @@ export function Code(props: { text: string; label: string }): JSX.Element {
 
 /** The name of a benchmark, which is broken between its groups where there is no room for it. */
 export function Name(props: { of: string }): JSX.Element {
-  return <For each={props.of.split(/(?<=::|\/)/)}>{(part, place) => <>{place() ? <wbr /> : ""}{part}</>}</For>;
+  return (
+    <For each={props.of.split(/(?<=::|\/)/)}>
+      {(part, place) => (
+        <>
+          {place() ? <wbr /> : ""}
+          {part}
+        </>
+      )}
+    </For>
+  );
 }
 
 const [now, setNow] = createSignal(Date.now());
@@ -116,7 +159,10 @@ export function Value(props: { value: number; units: string; scale?: Scale }): J
   return (
     <span class="value number nowrap" title={`${props.value} ${props.units}`}>
       {parts()[0]}
-      <Show when={parts()[1]}> <span class="muted">{parts()[1]}</span></Show>
+      <Show when={parts()[1]}>
+        {" "}
+        <span class="muted">{parts()[1]}</span>
+      </Show>
     </span>
   );
 }
@@ -132,7 +178,12 @@ export function Delta(props: { from: number; to: number; worse?: "up" | "down" }
 }
 
 /** A line without axes. The label says what a reader who cannot see it should know. */
-export function Sparkline(props: { values: readonly number[]; label: string; width?: number; height?: number }): JSX.Element {
+export function Sparkline(props: {
+  values: readonly number[];
+  label: string;
+  width?: number;
+  height?: number;
+}): JSX.Element {
   const [width, height] = [props.width ?? 96, props.height ?? 24];
   const points = () => {
     const [low, high] = [Math.min(...props.values), Math.max(...props.values)];
@@ -141,7 +192,14 @@ export function Sparkline(props: { values: readonly number[]; label: string; wid
     return props.values.map((value, place) => `${(place * step).toFixed(1)},${y(value).toFixed(1)}`).join(" ");
   };
   return (
-    <svg class="sparkline" role="img" aria-label={props.label} width={width} height={height} viewBox={`0 0 ${width} ${height}`}>
+    <svg
+      class="sparkline"
+      role="img"
+      aria-label={props.label}
+      width={width}
+      height={height}
+      viewBox={`0 0 ${width} ${height}`}
+    >
       <polyline points={points()} />
     </svg>
   );
@@ -161,8 +219,12 @@ export function Empty(props: { title: string; children?: JSX.Element; action?: J
   return (
     <section class="empty">
       <h2>{props.title}</h2>
-      <Show when={props.children}><p class="muted">{props.children}</p></Show>
-      <Show when={props.action}><div class="row">{props.action}</div></Show>
+      <Show when={props.children}>
+        <p class="muted">{props.children}</p>
+      </Show>
+      <Show when={props.action}>
+        <div class="row">{props.action}</div>
+      </Show>
     </section>
   );
 }
@@ -188,10 +250,19 @@ export function Notice(props: { tone?: Tone; children: JSX.Element }): JSX.Eleme
 }
 
 /** Pages of one thing, each with its own address. */
-export function Tabs(props: { label: string; tabs: readonly { href: string; label: JSX.Element; end?: boolean }[] }): JSX.Element {
+export function Tabs(props: {
+  label: string;
+  tabs: readonly { href: string; label: JSX.Element; end?: boolean }[];
+}): JSX.Element {
   return (
     <nav class="tabs" aria-label={props.label}>
-      <For each={props.tabs}>{(tab) => <A href={tab.href} end={tab.end ?? true}>{tab.label}</A>}</For>
+      <For each={props.tabs}>
+        {(tab) => (
+          <A href={tab.href} end={tab.end ?? true}>
+            {tab.label}
+          </A>
+        )}
+      </For>
     </nav>
   );
 }
@@ -261,19 +332,50 @@ export function Menu(props: { label: string; items: readonly MenuItem[]; trigger
   onMount(() => document.addEventListener("pointerdown", outside));
   onCleanup(() => document.removeEventListener("pointerdown", outside));
   return (
-    <div class="menu" ref={root} onFocusOut={(event) => { if (event.relatedTarget && !root?.contains(event.relatedTarget as Node)) hide(false); }}>
-      <button ref={button} type="button" class={props.trigger ? "menu-trigger" : "icon-button"} aria-haspopup="menu" aria-expanded={open()} aria-controls={id} aria-label={props.label} onClick={() => (open() ? hide(true) : show())}>
+    <div
+      class="menu"
+      ref={root}
+      onFocusOut={(event) => {
+        if (event.relatedTarget && !root?.contains(event.relatedTarget as Node)) hide(false);
+      }}
+    >
+      <button
+        ref={button}
+        type="button"
+        class={props.trigger ? "menu-trigger" : "icon-button"}
+        aria-haspopup="menu"
+        aria-expanded={open()}
+        aria-controls={id}
+        aria-label={props.label}
+        onClick={() => (open() ? hide(true) : show())}
+      >
         {props.trigger ?? <Icon name="more" />}
       </button>
       <Show when={open()}>
         <div class="menu-list" id={id} role="menu" aria-label={props.label} onKeyDown={onKey}>
           <For each={props.items}>
             {(item) => {
-              const inside = () => <><Show when={item.icon}>{(icon) => <Icon name={icon()} />}</Show>{item.label}</>;
+              const inside = () => (
+                <>
+                  <Show when={item.icon}>{(icon) => <Icon name={icon()} />}</Show>
+                  {item.label}
+                </>
+              );
               return item.href !== undefined ? (
-                <A role="menuitem" tabindex="-1" href={item.href} onClick={() => hide(false)}>{inside()}</A>
+                <A role="menuitem" tabindex="-1" href={item.href} onClick={() => hide(false)}>
+                  {inside()}
+                </A>
               ) : (
-                <button type="button" role="menuitem" tabindex="-1" classList={{ danger: item.danger ?? false }} onClick={() => { hide(true); void item.run?.(); }}>
+                <button
+                  type="button"
+                  role="menuitem"
+                  tabindex="-1"
+                  classList={{ danger: item.danger ?? false }}
+                  onClick={() => {
+                    hide(true);
+                    void item.run?.();
+                  }}
+                >
                   {inside()}
                 </button>
               );
