@@ -1,9 +1,9 @@
 // What several pages show of a change: its size, its levels, and what seems to be behind it.
 
-import { Show, type JSX } from "solid-js";
+import { type JSX, Show } from "solid-js";
 import type { ChangeCause, ChangeDirection, JsonChange } from "./api";
 import { ratio, scaled, scaleOf } from "./format";
-import { Badge, Value, type Tone } from "./ui/parts";
+import { Badge, type Tone, Value } from "./ui/parts";
 
 export const DIRECTIONS: Readonly<Record<ChangeDirection, { word: string; tone: Tone; delta: string }>> = {
   regression: { word: "regression", tone: "alert", delta: "worse" },

@@ -1,10 +1,10 @@
 // How often people were told of a change that was none, in a line.
 
 import { A } from "@solidjs/router";
-import { Show, type JSX } from "solid-js";
+import { type JSX, Show } from "solid-js";
 import { call, type JsonDetection } from "./api";
 import { count, significant } from "./format";
-import { load, type Loaded } from "./load";
+import { type Loaded, load } from "./load";
 import { useProject } from "./project";
 
 /** How the project is watched. */

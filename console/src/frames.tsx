@@ -1,13 +1,13 @@
 // What stays around the pages that are not of a project: of an organization, an account, the server, or nothing.
 
-import { Navigate, useLocation, useParams, type RouteSectionProps } from "@solidjs/router";
-import { createContext, Show, useContext, type JSX } from "solid-js";
+import { Navigate, type RouteSectionProps, useLocation, useParams } from "@solidjs/router";
+import { createContext, type JSX, Show, useContext } from "solid-js";
 import { call, type JsonOrganization } from "./api";
-import { load, type Loaded } from "./load";
+import { type Loaded, load } from "./load";
 import { signInPath, user } from "./session";
 import { Page } from "./ui/Page";
 import { Failure, Skeleton } from "./ui/parts";
-import { Shell, type SectionGroup } from "./ui/Shell";
+import { type SectionGroup, Shell } from "./ui/Shell";
 
 /** Lets through whoever is signed in, and sends everybody else to the page where one does. */
 export function Guard(props: RouteSectionProps): JSX.Element {

@@ -1,6 +1,6 @@
 // What several pages say of jobs: how far one is, and what that means.
 
-import { Show, type JSX } from "solid-js";
+import { type JSX, Show } from "solid-js";
 import type { JobStatus, JsonJob, JsonJobNoise } from "./api";
 import { ratio } from "./format";
 import { Badge, Notice, type Tone } from "./ui/parts";

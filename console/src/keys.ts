@@ -10,6 +10,7 @@ export interface Binding {
 }
 
 const [bindings, setBindings] = createSignal<readonly Binding[]>([]);
+
 export { bindings };
 
 /** How long the second key may take, in milliseconds. */

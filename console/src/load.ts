@@ -1,7 +1,7 @@
 // What a page shows, fetched when what it depends on changes. The last answer stays while the next is on its way, so
 // that nothing jumps.
 
-import { createEffect, createMemo, createSignal, on, onCleanup, type Accessor } from "solid-js";
+import { type Accessor, createEffect, createMemo, createSignal, on, onCleanup } from "solid-js";
 
 /** Something fetched. Called, it is the newest answer, or undefined before the first. */
 export interface Loaded<T> {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { bare, example, matches, operations, resolve, right, typeText, type Spec } from "./openapi";
+import { bare, example, matches, operations, resolve, right, type Spec, typeText } from "./openapi";
 
 const spec = JSON.parse(readFileSync(new URL("../../openapi.json", import.meta.url), "utf8")) as Spec;
 

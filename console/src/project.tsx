@@ -1,15 +1,15 @@
 // The project around a page, in the console (`/console/projects/…`) and as everybody sees it (`/perf/…`): pages ask
 // `useProject()` and work in both places.
 
-import { useParams, type RouteSectionProps } from "@solidjs/router";
-import { createContext, createEffect, createSignal, Show, useContext, type JSX } from "solid-js";
-import { ApiError, call, list, type JsonProject } from "./api";
-import { load, type Loaded } from "./load";
+import { type RouteSectionProps, useParams } from "@solidjs/router";
+import { createContext, createEffect, createSignal, type JSX, Show, useContext } from "solid-js";
+import { ApiError, call, type JsonProject, list } from "./api";
+import { type Loaded, load } from "./load";
 import { user } from "./session";
 import { rememberProject } from "./start";
 import { Page } from "./ui/Page";
 import { Empty, Failure, LinkButton, Skeleton } from "./ui/parts";
-import { Shell, type Section, type SectionGroup } from "./ui/Shell";
+import { type Section, type SectionGroup, Shell } from "./ui/Shell";
 
 /** What one may be allowed to do in a project. */
 export type Permission =

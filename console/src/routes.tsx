@@ -2,8 +2,8 @@
 //
 // A page is a file in pages/, fetched when it is first opened. Frames stay while one moves among their pages.
 
-import { Navigate, useParams, type RouteDefinition } from "@solidjs/router";
-import { lazy, type Component } from "solid-js";
+import { Navigate, type RouteDefinition, useParams } from "@solidjs/router";
+import { type Component, lazy } from "solid-js";
 import { AccountFrame, BareFrame, Guard, OrganizationFrame, OrganizationsFrame, ServerFrame } from "./frames";
 import { ConsoleProject, PublicProject } from "./project";
 import { Root, Start } from "./start";

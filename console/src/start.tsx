@@ -1,7 +1,7 @@
 // Where one goes from `/` and from `/console`: to what one most likely came for.
 
 import { Navigate } from "@solidjs/router";
-import { Show, type JSX } from "solid-js";
+import { type JSX, Show } from "solid-js";
 import { call, list } from "./api";
 import { load } from "./load";
 import { user } from "./session";

@@ -4,8 +4,8 @@ import type { BoundaryLimit, JsonBoundary, JsonReportMeasure } from "./api.gen";
 import { elapsed } from "./format";
 import { commitUrl, webAddress } from "./links";
 import { describe } from "./model";
-import { judged, reach } from "./verdict";
 import { worseOf } from "./stats/worse";
+import { judged, reach } from "./verdict";
 
 function measured(
   slug: string,

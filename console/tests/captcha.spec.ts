@@ -1,7 +1,7 @@
 // Proofs of being human, from a stand-in of the service: its script in the page, and its check at the server.
 
 import { createServer, type Server } from "node:http";
-import { listen, own, type Own } from "./own";
+import { listen, type Own, own } from "./own";
 import { expect, test } from "./support";
 
 let server: Own | undefined;

@@ -1,6 +1,6 @@
 // Runs before all others: the account it makes administers the server.
 
-import { accessible, ADMIN, ADMIN_SESSION, expect, fits, mailedToken, test } from "./support";
+import { ADMIN, ADMIN_SESSION, accessible, expect, fits, mailedToken, test } from "./support";
 
 test("the first visitor is led from an empty server to the first report", async ({ page }) => {
   const setup = (await (await page.request.get("/v0/server/setup")).json()) as { accounts: string };

@@ -41,12 +41,10 @@ test("a spec is added, made the fallback, renamed, archived and deleted", async 
 test("a runner is added, connects, serves a spec, gets another key and is archived", async ({ page }) => {
   const name = fresh("Box");
   await asAdmin(page);
-  const made = await page
-    .context()
-    .request.post("/v0/specs", {
-      headers: { "x-tidemark-console": "1" },
-      data: { name: `For ${name}`, os: "linux", architecture: "aarch64", cpu: 4, memory: 8e9, disk: 2e10 },
-    });
+  const made = await page.context().request.post("/v0/specs", {
+    headers: { "x-tidemark-console": "1" },
+    data: { name: `For ${name}`, os: "linux", architecture: "aarch64", cpu: 4, memory: 8e9, disk: 2e10 },
+  });
   expect(made.status()).toBe(201);
   await page.goto("/console/server/runners");
   await page.getByRole("link", { name: "Add a runner" }).first().click();

@@ -1,7 +1,7 @@
 // Notices: added, told, told again and put out of use, those of a project and one's own.
 
-import type { Page } from "@playwright/test";
 import { createServer, type Server } from "node:http";
+import type { Page } from "@playwright/test";
 import { listen } from "./own";
 import { lab } from "./seed";
 import { accessible, expect, fits, make, test } from "./support";
@@ -25,12 +25,10 @@ async function receive(): Promise<Receiver> {
 /** Sends a report that raises an alert, in a project that is told of alerts. */
 async function raise(page: Page, project: string): Promise<void> {
   const time = new Date().toISOString();
-  const chosen = await page
-    .context()
-    .request.patch(`/v0/projects/${project}/detection`, {
-      data: { notifies: "alerts" },
-      headers: { "x-tidemark-console": "1" },
-    });
+  const chosen = await page.context().request.patch(`/v0/projects/${project}/detection`, {
+    data: { notifies: "alerts" },
+    headers: { "x-tidemark-console": "1" },
+  });
   expect(chosen.ok()).toBe(true);
   await make(page.context().request, `/v0/projects/${project}/reports`, {
     branch: "main",

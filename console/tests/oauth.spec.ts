@@ -4,7 +4,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Page } from "@playwright/test";
 import Provider from "oidc-provider";
-import { listen, own, type Own } from "./own";
+import { listen, type Own, own } from "./own";
 import { accessible, expect, fits, test } from "./support";
 
 // In one worker: they share the servers.

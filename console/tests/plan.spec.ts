@@ -1,8 +1,8 @@
 // A plan is paid for, ended and begun again, at a payment provider of the test's own.
 
-import { spawn, type ChildProcess } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
-import { own, type Own } from "./own";
+import { type Own, own } from "./own";
 import { accessible, expect, fits, mailedToken, signIn, signInBy, test } from "./support";
 
 // In one worker: they share the servers.

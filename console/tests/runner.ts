@@ -1,7 +1,7 @@
 // What tests of jobs need: an image in the registry, and a runner that does as the test says.
 
 import { createHash, randomBytes } from "node:crypto";
-import { expect, request as http, type APIRequestContext, type Page } from "@playwright/test";
+import { type APIRequestContext, expect, request as http, type Page } from "@playwright/test";
 import { WebSocket } from "ws";
 import { ADMIN_SESSION, make } from "./support";
 

@@ -1,17 +1,17 @@
 // What every browser test shares: a page that may say nothing on the console, mail that is read from files, and the
 // rules of accessibility. No helper depends on the speed of the machine.
 
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import {
-  expect,
-  test as base,
   type APIRequestContext,
   type BrowserContext,
+  test as base,
+  expect,
   type Locator,
   type Page,
   type Request,
 } from "@playwright/test";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 
 /** Who administers the server: the first account, made by first.spec.ts. */
 export const ADMIN = "admin@example.org";

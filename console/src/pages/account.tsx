@@ -1,13 +1,13 @@
 // One's own account: who one is, the keys for machines, tokens of old, and where to find help.
 
 import { A, useNavigate, useParams } from "@solidjs/router";
-import { createSignal, For, Show, type JSX } from "solid-js";
+import { createSignal, For, type JSX, Show } from "solid-js";
 import { programName } from "../agent";
-import { call, list, type JsonToken, type JsonUserKey, type JsonUserSession } from "../api";
+import { call, type JsonToken, type JsonUserKey, type JsonUserSession, list } from "../api";
 import { bindings } from "../keys";
 import { load } from "../load";
 import { endSession, updateUser, user } from "../session";
-import { setTheme, theme, type Theme } from "../theme";
+import { setTheme, type Theme, theme } from "../theme";
 import { Confirm } from "../ui/Dialog";
 import { Form, SelectField, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";

@@ -1,20 +1,21 @@
 // Alerts: the list of them, dismissed with one click; and one with the history around it.
 
 import { A, useParams, useSearchParams } from "@solidjs/router";
-import { createMemo, createSignal, For, Show, type JSX } from "solid-js";
-import { call, list, type AlertStatus, type JsonAlert, type JsonPerfMetric, type UpdateAlertStatus } from "../api";
-import { useChoices, type Kind, type Named } from "../choices";
+import { createMemo, createSignal, For, type JSX, Show } from "solid-js";
+import { type AlertStatus, call, type JsonAlert, type JsonPerfMetric, list, type UpdateAlertStatus } from "../api";
+import { type Kind, type Named, useChoices } from "../choices";
 import { count, moment, plural, value } from "../format";
 import { historyLine, inTime, nameOf } from "../history";
 import { perfPath } from "../links";
-import { load, type Loaded } from "../load";
+import { type Loaded, load } from "../load";
 import { describe } from "../model";
 import { Plot, type Range } from "../plot/Plot";
-import { useProject, type ProjectHere } from "../project";
+import { type ProjectHere, useProject } from "../project";
 import { worseOf } from "../stats/worse";
 import { Confirm } from "../ui/Dialog";
 import { List as Rows } from "../ui/List";
-import { Page, type Crumb } from "../ui/Page";
+import { type Crumb, Page } from "../ui/Page";
+import { Picker } from "../ui/Picker";
 import {
   Button,
   Delta,
@@ -28,7 +29,6 @@ import {
   Time,
   Value,
 } from "../ui/parts";
-import { Picker } from "../ui/Picker";
 import { Raw } from "../ui/Raw";
 import { Fact, Record as Facts } from "../ui/Record";
 import { toast, toastFailure } from "../ui/Toast";

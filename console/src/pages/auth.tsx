@@ -1,8 +1,8 @@
 // Signing up, in and out. There are no passwords: a mailed link proves who one is, once.
 
 import { A, Navigate, useNavigate, useSearchParams } from "@solidjs/router";
-import { createSignal, For, onCleanup, onMount, Show, type JSX } from "solid-js";
-import { ApiError, begin, call, sentence, type JsonProvider, type JsonSetup, type PlanLevel } from "../api";
+import { createSignal, For, type JSX, onCleanup, onMount, Show } from "solid-js";
+import { ApiError, begin, call, type JsonProvider, type JsonSetup, type PlanLevel, sentence } from "../api";
 import { load } from "../load";
 import { backPath, endSession, openSession, user } from "../session";
 import { CheckField, Form, TextField } from "../ui/Form";

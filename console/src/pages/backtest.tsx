@@ -1,8 +1,8 @@
 // Which alarms there would have been at another sensitivity, next to the usual one and to a threshold.
 
 import { useSearchParams } from "@solidjs/router";
-import { createEffect, createSignal, For, on, onCleanup, Show, type JSX } from "solid-js";
-import { call, type BacktestVerdict, type JsonBacktest, type JsonBacktestAlarm, type JsonNewBacktest } from "../api";
+import { createEffect, createSignal, For, type JSX, on, onCleanup, Show } from "solid-js";
+import { type BacktestVerdict, call, type JsonBacktest, type JsonBacktestAlarm, type JsonNewBacktest } from "../api";
 import { Levels } from "../change";
 import { FilterPicker, type Kind } from "../choices";
 import { monthly } from "../detection";

@@ -1,14 +1,14 @@
 // The benchmarks of a project: list, view, create, rename, archive, delete. The pattern for the other nouns.
 
 import { useNavigate, useParams } from "@solidjs/router";
-import { createSignal, Show, type JSX } from "solid-js";
-import { call, list, type JsonBenchmark } from "../api";
+import { createSignal, type JSX, Show } from "solid-js";
+import { call, type JsonBenchmark, list } from "../api";
 import { load } from "../load";
 import { useProject } from "../project";
 import { Confirm } from "../ui/Dialog";
 import { Form, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
-import { Page, type Crumb } from "../ui/Page";
+import { type Crumb, Page } from "../ui/Page";
 import { Badge, Button, Empty, Failure, LinkButton, Skeleton, Time } from "../ui/parts";
 import { EditableFact, Fact, Record } from "../ui/Record";
 import { toast, toastFailure } from "../ui/Toast";

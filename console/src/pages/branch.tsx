@@ -1,17 +1,17 @@
 // Branches: their heads, where each started from, and their versions.
 
 import { A, useNavigate, useParams, useSearchParams } from "@solidjs/router";
-import { createMemo, createSignal, Show, type JSX } from "solid-js";
+import { createMemo, createSignal, type JSX, Show } from "solid-js";
 import {
   call,
-  list,
   type JsonBranch,
   type JsonHead,
   type JsonReport,
   type JsonStartPoint,
   type JsonUpdateBranch,
+  list,
 } from "../api";
-import { useChoices, type Named } from "../choices";
+import { type Named, useChoices } from "../choices";
 import { count, plural } from "../format";
 import { load } from "../load";
 import { useProject } from "../project";
@@ -19,8 +19,8 @@ import { Dialog } from "../ui/Dialog";
 import { CheckField, Form, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
-import { Badge, Button, Empty, Failure, LinkButton, Notice, Skeleton, Time } from "../ui/parts";
 import { Picker } from "../ui/Picker";
+import { Badge, Button, Empty, Failure, LinkButton, Notice, Skeleton, Time } from "../ui/parts";
 import { Fact } from "../ui/Record";
 import { Table } from "../ui/Table";
 import { inProject, Thing, type ThingHere } from "../ui/Thing";

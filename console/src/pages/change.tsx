@@ -1,8 +1,8 @@
 // Changes: where the level of a series became another one, found without a threshold; and what people say of each.
 
 import { useSearchParams } from "@solidjs/router";
-import { createSignal, For, Show, type JSX } from "solid-js";
-import { call, list, type ChangeDirection, type ChangeStatus, type JsonChange, type JsonUpdateChange } from "../api";
+import { createSignal, For, type JSX, Show } from "solid-js";
+import { type ChangeDirection, type ChangeStatus, call, type JsonChange, type JsonUpdateChange, list } from "../api";
 import { DIRECTIONS, Effect, Levels } from "../change";
 import { nameOf } from "../history";
 import { perfAround } from "../links";

@@ -1,8 +1,8 @@
 // Two reports, branches or versions side by side: what moved, by how much, and how sure that is.
 
 import { A, useSearchParams } from "@solidjs/router";
-import { createEffect, createMemo, For, Show, type JSX } from "solid-js";
-import { list, type JsonReport } from "../api";
+import { createEffect, createMemo, For, type JSX, Show } from "solid-js";
+import { type JsonReport, list } from "../api";
 import { count, day, plural, ratio, scaleOf, shortHash } from "../format";
 import { bindKeys } from "../keys";
 import { load } from "../load";
@@ -10,15 +10,15 @@ import { useProject } from "../project";
 import { geometricMean, SAME_WITHIN, SMALLEST, type Verdict } from "../stats/compare";
 import { mainBranch } from "../stats/recent";
 import {
+  type Choice,
+  type Compared,
   compareSides,
   fetchSide,
   moved,
   parseChoice,
-  writeChoice,
-  type Choice,
-  type Compared,
   type Row,
   type Side,
+  writeChoice,
 } from "../stats/sides";
 import { badness } from "../stats/worse";
 import { Icon } from "../ui/Icon";

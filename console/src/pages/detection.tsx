@@ -1,7 +1,7 @@
 // How a project is watched: what people are told of, how often that was wrong, and what another sensitivity would have told.
 
 import { A } from "@solidjs/router";
-import { For, Show, type JSX } from "solid-js";
+import { For, type JSX, Show } from "solid-js";
 import { call, type JsonDetection, type Notifies } from "../api";
 import { loadDetection, monthly } from "../detection";
 import { count, day, plural } from "../format";

@@ -1,7 +1,7 @@
 // The index of the projects that everybody can see.
 
-import { Show, type JSX } from "solid-js";
-import { list, type JsonProject } from "../api";
+import { type JSX, Show } from "solid-js";
+import { type JsonProject, list } from "../api";
 import { webAddress } from "../links";
 import { user } from "../session";
 import { List as Rows } from "../ui/List";

@@ -1,12 +1,12 @@
 // A plot alone, for a frame in another page: no navigation, and its links open beside that page.
 
 import { useParams, useSearchParams } from "@solidjs/router";
-import { createEffect, createMemo, createSignal, onCleanup, onMount, Show, type JSX } from "solid-js";
+import { createEffect, createMemo, createSignal, type JSX, onCleanup, onMount, Show } from "solid-js";
 import { ApiError, call } from "../api";
 import { load } from "../load";
 import { Chart } from "../plot/Chart";
 import { fetchSeries } from "../plot/fetch";
-import { isComplete, parse, search, type PerfQuery } from "../plot/query";
+import { isComplete, type PerfQuery, parse, search } from "../plot/query";
 import { Empty, Failure, Skeleton } from "../ui/parts";
 
 /** What stands above and below the plot, in pixels. */

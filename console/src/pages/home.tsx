@@ -2,15 +2,15 @@
 // And one pinned plot by itself.
 
 import { A, useSearchParams } from "@solidjs/router";
-import { createEffect, createMemo, createSignal, For, Show, type JSX } from "solid-js";
-import { list, type JsonAlert, type JsonBranch, type JsonReport } from "../api";
-import { count, plural, share, shortHash } from "../format";
+import { createEffect, createMemo, createSignal, For, type JSX, Show } from "solid-js";
+import { type JsonAlert, type JsonBranch, type JsonReport, list } from "../api";
 import { FalseAlarms } from "../detection";
+import { count, plural, share, shortHash } from "../format";
 import { webAddress } from "../links";
 import { load } from "../load";
-import { useProject, type ProjectHere } from "../project";
+import { type ProjectHere, useProject } from "../project";
 import { rememberProject } from "../start";
-import { recent, mainBranch, REPORTS, type Recent, type Series } from "../stats/recent";
+import { mainBranch, REPORTS, type Recent, recent, type Series } from "../stats/recent";
 import { badness } from "../stats/worse";
 import { Icon } from "../ui/Icon";
 import { Page } from "../ui/Page";

@@ -1,16 +1,16 @@
 // Pinned plots: all of them on the home of a project, and each by itself.
 
 import { A, useNavigate, useParams } from "@solidjs/router";
-import { createMemo, createSignal, For, lazy, onCleanup, onMount, Show, Suspense, type JSX } from "solid-js";
-import { call, list, type JsonPerf, type JsonPlot } from "../api";
+import { createMemo, createSignal, For, type JSX, lazy, onCleanup, onMount, Show, Suspense } from "solid-js";
+import { call, type JsonPerf, type JsonPlot, list } from "../api";
 import { duration, plural } from "../format";
-import { load, type Loaded } from "../load";
+import { type Loaded, load } from "../load";
 import type { Line } from "../plot/line";
-import { useProject, type ProjectHere } from "../project";
+import { type ProjectHere, useProject } from "../project";
 import { Confirm, Dialog } from "../ui/Dialog";
 import { Form, SelectField, TextField } from "../ui/Form";
 import { Page } from "../ui/Page";
-import { Button, Empty, Failure, LinkButton, Menu, Skeleton, Time, type MenuItem } from "../ui/parts";
+import { Button, Empty, Failure, LinkButton, Menu, type MenuItem, Skeleton, Time } from "../ui/parts";
 import { EditableFact, Fact, Record } from "../ui/Record";
 import { toast, toastFailure } from "../ui/Toast";
 import "./home.css";

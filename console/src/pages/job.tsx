@@ -1,17 +1,17 @@
 // Jobs: what runners run for a project, how far each is, and what it printed.
 
 import { A, useParams } from "@solidjs/router";
-import { createEffect, createSignal, For, onCleanup, Show, type JSX } from "solid-js";
-import { call, list, type JobStatus, type JsonIterationOutput, type JsonJob } from "../api";
+import { createEffect, createSignal, For, type JSX, onCleanup, Show } from "solid-js";
+import { call, type JobStatus, type JsonIterationOutput, type JsonJob, list } from "../api";
 import { elapsed, moment, value } from "../format";
-import { hasEnded, Noise, Standing, Status, STATUSES } from "../job";
+import { hasEnded, Noise, STATUSES, Standing, Status } from "../job";
 import { load, refreshWhile } from "../load";
 import { useProject } from "../project";
 import { user } from "../session";
 import { specText } from "../spec";
 import { Confirm } from "../ui/Dialog";
 import { List as Rows } from "../ui/List";
-import { Page, type Crumb } from "../ui/Page";
+import { type Crumb, Page } from "../ui/Page";
 import { Badge, Button, Copy, Empty, Failure, LinkButton, Skeleton, Time } from "../ui/parts";
 import { Raw } from "../ui/Raw";
 import { Fact, Record as Facts } from "../ui/Record";

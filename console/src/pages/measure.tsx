@@ -1,8 +1,8 @@
 // Measures: what is measured, and in which units.
 
 import { useNavigate, useParams } from "@solidjs/router";
-import { Show, type JSX } from "solid-js";
-import { call, list, type JsonMeasure, type JsonUpdateMeasure } from "../api";
+import { type JSX, Show } from "solid-js";
+import { call, type JsonMeasure, type JsonUpdateMeasure, list } from "../api";
 import { value } from "../format";
 import { useProject } from "../project";
 import { worseOf } from "../stats/worse";

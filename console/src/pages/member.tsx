@@ -1,8 +1,8 @@
 // The members of an organization, and who is invited to become one.
 
 import { useNavigate, useParams } from "@solidjs/router";
-import { createSignal, For, Show, type JSX } from "solid-js";
-import { call, list, type JsonInvitation, type JsonMember } from "../api";
+import { createSignal, For, type JSX, Show } from "solid-js";
+import { call, type JsonInvitation, type JsonMember, list } from "../api";
 import { useOrganization } from "../frames";
 import { load } from "../load";
 import { mayIn } from "../organization";

@@ -1,7 +1,7 @@
 // One measured value: everything that is known of it.
 
 import { A, useParams } from "@solidjs/router";
-import { Show, type JSX } from "solid-js";
+import { type JSX, Show } from "solid-js";
 import { call, type JsonOneMetric } from "../api";
 import { moment, value } from "../format";
 import { parametersOf } from "../history";

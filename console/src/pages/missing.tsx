@@ -1,7 +1,7 @@
 // No page has this address.
 
 import { useLocation } from "@solidjs/router";
-import { Show, type JSX } from "solid-js";
+import { type JSX, Show } from "solid-js";
 import { user } from "../session";
 import { Page } from "../ui/Page";
 import { Empty, LinkButton } from "../ui/parts";

@@ -2,16 +2,16 @@
 // told, and the secret of a webhook is shown once.
 
 import { A, useNavigate, useParams } from "@solidjs/router";
-import { createSignal, For, Show, type JSX } from "solid-js";
+import { createSignal, For, type JSX, Show } from "solid-js";
 import {
   call,
-  list,
   type Digest,
   type JsonDelivery,
   type JsonNewNotice,
   type JsonNotice,
   type JsonQuietHours,
   type JsonUpdateNotice,
+  list,
   type NoticeEvent,
   type NoticeKind,
   type Page as Rows,
@@ -22,7 +22,7 @@ import { user } from "../session";
 import { Confirm } from "../ui/Dialog";
 import { Form, SelectField, TextField, type Values } from "../ui/Form";
 import { List as Listing, type ListQuery } from "../ui/List";
-import { Page, type Crumb } from "../ui/Page";
+import { type Crumb, Page } from "../ui/Page";
 import {
   Badge,
   Button,

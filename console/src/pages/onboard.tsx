@@ -1,8 +1,8 @@
 // The first steps: a project, a key for it, and the commands that send the first report.
 
 import { A, useNavigate, useParams, useSearchParams } from "@solidjs/router";
-import { createSignal, For, Match, Show, Switch, type JSX } from "solid-js";
-import { call, list, type JsonProject } from "../api";
+import { createSignal, For, type JSX, Match, Show, Switch } from "solid-js";
+import { call, type JsonProject, list } from "../api";
 import { load } from "../load";
 import { user } from "../session";
 import { rememberProject } from "../start";

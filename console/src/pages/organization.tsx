@@ -2,8 +2,8 @@
 // project.tsx, its members in member.tsx.
 
 import { useNavigate, useParams } from "@solidjs/router";
-import { createSignal, For, Show, type JSX } from "solid-js";
-import { call, list, type JsonOrganization, type JsonSso, type JsonUsage } from "../api";
+import { createSignal, For, type JSX, Show } from "solid-js";
+import { call, type JsonOrganization, type JsonSso, type JsonUsage, list } from "../api";
 import { count, day } from "../format";
 import { useOrganization } from "../frames";
 import { load } from "../load";
@@ -13,7 +13,7 @@ import { Audit as Entries } from "../ui/Audit";
 import { Confirm } from "../ui/Dialog";
 import { Form, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
-import { Page, type Crumb } from "../ui/Page";
+import { type Crumb, Page } from "../ui/Page";
 import { Badge, Button, Empty, Failure, LinkButton, Notice, Skeleton, Time } from "../ui/parts";
 import { EditableFact, Fact, Record } from "../ui/Record";
 import { toast, toastFailure } from "../ui/Toast";

@@ -1,7 +1,7 @@
 // The perf page: choose what to see, see it, and keep, share or take it along. The address holds all of it.
 
 import { useSearchParams } from "@solidjs/router";
-import { createEffect, createMemo, createSignal, For, on, Show, type JSX } from "solid-js";
+import { createEffect, createMemo, createSignal, For, type JSX, on, Show } from "solid-js";
 import { call, list, url } from "../api";
 import { plural } from "../format";
 import { bindKeys } from "../keys";
@@ -17,10 +17,10 @@ import {
   lacking,
   MOST_LINES,
   ofPlot,
+  type PerfQuery,
   parse,
   permutations,
   pictured,
-  type PerfQuery,
 } from "../plot/query";
 import { ShareDialog } from "../plot/Share";
 import { Tools } from "../plot/Tools";

@@ -2,14 +2,14 @@
 // the names of links that exist: `benchmarks_search`, `reports_page`, `report`.
 
 import { A, useSearchParams } from "@solidjs/router";
-import { createEffect, createSignal, For, Show, type JSX } from "solid-js";
-import { call, list, type JsonPlot, type JsonReport } from "../api";
+import { createEffect, createSignal, For, type JSX, Show } from "solid-js";
+import { call, type JsonPlot, type JsonReport, list } from "../api";
 import { DateRange } from "../choices";
 import { plural } from "../format";
 import { load } from "../load";
 import { everything } from "../plot/all";
 import type { Found } from "../plot/fetch";
-import { lacking, MOST_LINES, ofPlot, parse, type PerfQuery } from "../plot/query";
+import { lacking, MOST_LINES, ofPlot, type PerfQuery, parse } from "../plot/query";
 import { TreePicker } from "../plot/TreePicker";
 import { useProject } from "../project";
 import { Icon } from "../ui/Icon";

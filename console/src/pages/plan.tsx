@@ -2,7 +2,7 @@
 // payment provider, which sends people back to Checkout.
 
 import { Navigate, useNavigate, useParams, useSearchParams } from "@solidjs/router";
-import { createSignal, For, onMount, Show, type JSX } from "solid-js";
+import { createSignal, For, type JSX, onMount, Show } from "solid-js";
 import { ApiError, call, type JsonPlan, type PlanLevel } from "../api";
 import { day } from "../format";
 import { useOrganization } from "../frames";

@@ -1,8 +1,8 @@
 // Projects: those of an organization, a new one, and the settings of one.
 
 import { useNavigate, useParams } from "@solidjs/router";
-import { createSignal, For, Show, type JSX } from "solid-js";
-import { call, list, url, type JsonProject, type JsonUpdateProject, type Visibility } from "../api";
+import { createSignal, For, type JSX, Show } from "solid-js";
+import { call, type JsonProject, type JsonUpdateProject, list, url, type Visibility } from "../api";
 import { useOrganization } from "../frames";
 import { webAddress } from "../links";
 import { load } from "../load";

@@ -1,14 +1,14 @@
 // The keys of a project: what a build server sends reports with. A key is shown once.
 
 import { useNavigate, useParams } from "@solidjs/router";
-import { createSignal, Show, type JSX } from "solid-js";
-import { call, list, type JsonProjectKey } from "../api";
+import { createSignal, type JSX, Show } from "solid-js";
+import { call, type JsonProjectKey, list } from "../api";
 import { load } from "../load";
 import { useProject } from "../project";
 import { Confirm } from "../ui/Dialog";
 import { Form, SelectField, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
-import { Page, type Crumb } from "../ui/Page";
+import { type Crumb, Page } from "../ui/Page";
 import { Badge, Button, Code, Empty, Failure, LinkButton, Notice, Skeleton, Time, type Tone } from "../ui/parts";
 import { EditableFact, Fact, Record as Facts } from "../ui/Record";
 import { toast } from "../ui/Toast";

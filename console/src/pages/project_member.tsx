@@ -1,17 +1,17 @@
 // Who has a role in a project of their own, beside the leaders of its organization.
 
 import { useNavigate, useParams } from "@solidjs/router";
-import { createSignal, For, Show, type JSX } from "solid-js";
-import { ApiError, call, list, type JsonProjectMember, type ProjectRole } from "../api";
+import { createSignal, For, type JSX, Show } from "solid-js";
+import { ApiError, call, type JsonProjectMember, list, type ProjectRole } from "../api";
 import { load } from "../load";
 import { useProject } from "../project";
 import { user } from "../session";
 import { Confirm } from "../ui/Dialog";
 import { Form, SelectField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
-import { Page, type Crumb } from "../ui/Page";
+import { type Crumb, Page } from "../ui/Page";
+import { type Choice, Picker } from "../ui/Picker";
 import { Badge, Button, Empty, Failure, LinkButton, Skeleton, Time } from "../ui/parts";
-import { Picker, type Choice } from "../ui/Picker";
 import { Fact, Record as Facts } from "../ui/Record";
 import { toast, toastFailure } from "../ui/Toast";
 import "./lists.css";

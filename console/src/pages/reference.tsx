@@ -2,7 +2,7 @@
 // the session of the reader.
 
 import { A, useLocation, useParams, useSearchParams } from "@solidjs/router";
-import { createEffect, createMemo, createSignal, For, onCleanup, Show, type JSX } from "solid-js";
+import { createEffect, createMemo, createSignal, For, type JSX, onCleanup, Show } from "solid-js";
 import { call } from "../api";
 import { count } from "../format";
 import { bindKeys } from "../keys";
@@ -13,14 +13,14 @@ import {
   limits,
   matches,
   nameOf,
+  type Operation,
   operations,
+  type Parameter,
   resolve,
   right,
-  typeText,
-  type Operation,
-  type Parameter,
   type Schema,
   type Spec,
+  typeText,
 } from "../openapi";
 import { user } from "../session";
 import { Icon } from "../ui/Icon";

@@ -1,7 +1,7 @@
 // What belongs to a branch, a testbed or a measure: its thresholds and its newest reports.
 
-import { Show, type JSX } from "solid-js";
-import { list, type JsonReport, type JsonThreshold } from "../api";
+import { type JSX, Show } from "solid-js";
+import { type JsonReport, type JsonThreshold, list } from "../api";
 import { count, plural } from "../format";
 import { load } from "../load";
 import { describe } from "../model";

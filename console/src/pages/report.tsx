@@ -1,15 +1,15 @@
 // Reports: the list of them, and one with its results, worst first.
 
 import { A, useNavigate, useParams, useSearchParams } from "@solidjs/router";
-import { createMemo, createSignal, For, Show, type JSX } from "solid-js";
+import { createMemo, createSignal, For, type JSX, Show } from "solid-js";
 import {
   call,
-  list,
   type JsonAlert,
   type JsonJob,
   type JsonReport,
   type JsonReportMeasure,
   type JsonReportResult,
+  list,
 } from "../api";
 import { DateRange, FilterPicker } from "../choices";
 import { count, elapsed, moment, plural } from "../format";
@@ -21,14 +21,14 @@ import { worseOf } from "../stats/worse";
 import { Confirm } from "../ui/Dialog";
 import { Icon } from "../ui/Icon";
 import { List as Rows } from "../ui/List";
-import { Page, type Crumb } from "../ui/Page";
+import { type Crumb, Page } from "../ui/Page";
 import { Badge, Button, Copy, Delta, Empty, Failure, LinkButton, Skeleton, Time, Value } from "../ui/parts";
 import { Raw } from "../ui/Raw";
 import { Table } from "../ui/Table";
 import { toast, toastFailure } from "../ui/Toast";
 import { Gauge, limitsText, VERDICTS } from "../ui/Verdict";
 import { Version } from "../ui/Version";
-import { judged, type Judged, type Verdict } from "../verdict";
+import { type Judged, judged, type Verdict } from "../verdict";
 import { ReportVerdict } from "./report_verdict";
 import "./lists.css";
 

@@ -2,7 +2,7 @@
 // wait for it.
 
 import { A } from "@solidjs/router";
-import { createSignal, Show, type JSX } from "solid-js";
+import { createSignal, type JSX, Show } from "solid-js";
 import {
   call,
   type JsonChange,
@@ -17,7 +17,7 @@ import { nameOf } from "../history";
 import { perfAround, perfUpTo } from "../links";
 import { load, refreshWhile } from "../load";
 import { useProject } from "../project";
-import { Badge, Failure, Name, Notice, Skeleton, Time, Value, type Tone } from "../ui/parts";
+import { Badge, Failure, Name, Notice, Skeleton, Time, type Tone, Value } from "../ui/parts";
 import { Table } from "../ui/Table";
 import "./lists.css";
 

@@ -1,8 +1,8 @@
 // Runners: the machines that do jobs, kept by administrators. The key of a runner is shown once.
 
 import { A, useNavigate, useParams } from "@solidjs/router";
-import { createSignal, For, Show, type JSX } from "solid-js";
-import { call, list, type JsonRunner, type JsonSpec, type JsonUpdateRunner, type RunnerState } from "../api";
+import { createSignal, For, type JSX, Show } from "solid-js";
+import { call, type JsonRunner, type JsonSpec, type JsonUpdateRunner, list, type RunnerState } from "../api";
 import { count, plural } from "../format";
 import { load, refreshWhile } from "../load";
 import { machineText } from "../spec";
@@ -13,7 +13,7 @@ import { Page } from "../ui/Page";
 import { Picker } from "../ui/Picker";
 import { Badge, Button, Code, Empty, Failure, LinkButton, Notice, Skeleton, Time, type Tone } from "../ui/parts";
 import { Fact } from "../ui/Record";
-import { Thing, type Place } from "../ui/Thing";
+import { type Place, Thing } from "../ui/Thing";
 import { toast, toastFailure } from "../ui/Toast";
 import "./admin.css";
 

@@ -1,8 +1,8 @@
 // The server itself, for its administrators: numbers, users, configuration, backup and audit.
 
 import { A, useNavigate, useParams } from "@solidjs/router";
-import { createSignal, For, Show, type JSX } from "solid-js";
-import { call, list, type JsonBackup, type JsonCohort, type JsonServerStats, type JsonUser } from "../api";
+import { createSignal, For, type JSX, Show } from "solid-js";
+import { call, type JsonBackup, type JsonCohort, type JsonServerStats, type JsonUser, list } from "../api";
 import { count, moment, value } from "../format";
 import { load } from "../load";
 import { user as me } from "../session";

@@ -1,15 +1,15 @@
 // Specs: the kinds of machines that jobs run on, kept by administrators.
 
 import { useNavigate, useParams } from "@solidjs/router";
-import { createSignal, Show, type JSX } from "solid-js";
-import { call, list, type JsonNewSpec, type JsonSpec, type JsonUpdateSpec } from "../api";
+import { createSignal, type JSX, Show } from "solid-js";
+import { call, type JsonNewSpec, type JsonSpec, type JsonUpdateSpec, list } from "../api";
 import { machineText } from "../spec";
 import { CheckField, Form, SelectField, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
 import { Badge, Button, Empty, LinkButton, Time } from "../ui/parts";
 import { Fact } from "../ui/Record";
-import { Thing, type Place } from "../ui/Thing";
+import { type Place, Thing } from "../ui/Thing";
 import { toast, toastFailure } from "../ui/Toast";
 
 const HERE: Place = {

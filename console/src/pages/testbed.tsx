@@ -1,8 +1,8 @@
 // Testbeds: the machines that benchmarks run on.
 
 import { useNavigate, useParams } from "@solidjs/router";
-import { Show, type JSX } from "solid-js";
-import { call, list, type JsonTestbed, type JsonUpdateTestbed } from "../api";
+import { type JSX, Show } from "solid-js";
+import { call, type JsonTestbed, type JsonUpdateTestbed, list } from "../api";
 import { useProject } from "../project";
 import { specText } from "../spec";
 import { Form, TextField } from "../ui/Form";

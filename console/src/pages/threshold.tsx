@@ -1,9 +1,9 @@
 // Thresholds: which measure is watched where, and by which model.
 
 import { A, useNavigate, useParams, useSearchParams } from "@solidjs/router";
-import { createMemo, createSignal, For, Show, type JSX } from "solid-js";
-import { call, list, sentence, type JsonMeasure, type JsonModel, type JsonThreshold } from "../api";
-import { FilterPicker, useChoices, type Kind, type Named } from "../choices";
+import { createMemo, createSignal, For, type JSX, Show } from "solid-js";
+import { call, type JsonMeasure, type JsonModel, type JsonThreshold, list, sentence } from "../api";
+import { FilterPicker, type Kind, type Named, useChoices } from "../choices";
 import { duration } from "../format";
 import { load } from "../load";
 import { boundaryText, describe, TESTS } from "../model";
@@ -12,9 +12,9 @@ import type { Model } from "../stats/limits";
 import { worseOf } from "../stats/worse";
 import { Confirm } from "../ui/Dialog";
 import { List as Rows } from "../ui/List";
-import { Page, type Crumb } from "../ui/Page";
-import { Badge, Button, Empty, Failure, LinkButton, Notice, Skeleton, Time } from "../ui/parts";
+import { type Crumb, Page } from "../ui/Page";
 import { Picker } from "../ui/Picker";
+import { Badge, Button, Empty, Failure, LinkButton, Notice, Skeleton, Time } from "../ui/parts";
 import { Raw } from "../ui/Raw";
 import { Fact, Record as Facts } from "../ui/Record";
 import { Table } from "../ui/Table";

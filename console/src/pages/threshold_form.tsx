@@ -1,6 +1,6 @@
 // The settings of a model: a form whose numbers can also be moved, for a preview to follow.
 
-import { createUniqueId, For, Show, type JSX } from "solid-js";
+import { createUniqueId, For, type JSX, Show } from "solid-js";
 import type { ModelTest } from "../api";
 import { boundaryText, TESTS } from "../model";
 import { FACTS, type Model } from "../stats/limits";

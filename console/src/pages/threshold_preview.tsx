@@ -1,12 +1,12 @@
 // What a model would have said of the real history: the boundary over one series, and how many alerts there would have
 // been over all of them. Everything is computed here, so that it follows while the parameters are moved.
 
-import { createEffect, createMemo, createSignal, For, on, onCleanup, Show, type JSX } from "solid-js";
-import { call, list, type BoundaryLimit, type JsonPerfMetric } from "../api";
+import { createEffect, createMemo, createSignal, For, type JSX, on, onCleanup, Show } from "solid-js";
+import { type BoundaryLimit, call, type JsonPerfMetric, list } from "../api";
 import { count, plural, value } from "../format";
 import { parametersOf } from "../history";
 import { load } from "../load";
-import { Plot, type Line, type Mark } from "../plot/Plot";
+import { type Line, type Mark, Plot } from "../plot/Plot";
 import { useProject } from "../project";
 import type { Model } from "../stats/limits";
 import { replay, type Verdict } from "../stats/replay";

@@ -1,15 +1,15 @@
 // The plot of a perf query with its legend and its values: on the perf page, in an embedded one, and pinned.
 
-import { createMemo, createSignal, Show, type JSX } from "solid-js";
+import { createMemo, createSignal, type JSX, Show } from "solid-js";
 import type { JsonChange } from "../api";
 import { plural } from "../format";
 import { Failure } from "../ui/parts";
 import type { Fetched } from "./fetch";
 import { Legend } from "./Legend";
 import { labels as labelsOf, linesOf, type PerfLine } from "./lines";
-import { Plot, type Line } from "./Plot";
+import { type Line, Plot } from "./Plot";
 import type { PerfQuery } from "./query";
-import { Readout, type Links } from "./Readout";
+import { type Links, Readout } from "./Readout";
 import { Values } from "./Values";
 
 export function Chart(props: {

@@ -1,6 +1,6 @@
 // What the lines of a plot are: what they share once, then each with what is its own. A line is hidden and shown here.
 
-import { For, Show, type JSX } from "solid-js";
+import { For, type JSX, Show } from "solid-js";
 import { plural } from "../format";
 import { Icon } from "../ui/Icon";
 import { colorOf } from "./colors";

@@ -6,12 +6,12 @@ import {
   createMemo,
   createSignal,
   createUniqueId,
+  type JSX,
   on,
   onCleanup,
   onMount,
   Show,
   untrack,
-  type JSX,
 } from "solid-js";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -19,26 +19,26 @@ import { moment, value } from "../format";
 import { isDark } from "../theme";
 import { axisScale, timeLabels, valueLabels } from "./axes";
 import { colorOf, palette } from "./colors";
-import { drawLines, nearest, placeOf, type Place, type Sheet } from "./draw";
+import { drawLines, nearest, type Place, placeOf, type Sheet } from "./draw";
 import {
+  type Extent,
   extentX,
   extentY,
   isLog,
+  type Line,
   logTicks,
   lowerBound,
-  padded,
-  ticks,
-  type Extent,
-  type Line,
   type Point,
+  padded,
   type Range,
   type Shown,
+  ticks,
   type XAxis,
   type YAxis,
 } from "./line";
 import "./plot.css";
 
-export { line, type Line, type Mark, type Point, type Range, type Shown, type XAxis, type YAxis } from "./line";
+export { type Line, line, type Mark, type Point, type Range, type Shown, type XAxis, type YAxis } from "./line";
 
 /** How near the pointer must be to a point, in pixels of the page. */
 const REACH = 28;

@@ -1,11 +1,11 @@
 // What is said about one point of a perf plot.
 
 import { A } from "@solidjs/router";
-import { Show, type JSX } from "solid-js";
+import { type JSX, Show } from "solid-js";
 import { change, moment, shortHash, value } from "../format";
 import { Badge } from "../ui/parts";
 import { metricUuid } from "./columns";
-import { commitUrl, placeIn, type PerfLine } from "./lines";
+import { commitUrl, type PerfLine, placeIn } from "./lines";
 
 /** Where the links of a point lead. */
 export interface Links {

@@ -1,11 +1,11 @@
 // Ways to show a plot to others: a link, a picture that is always current, and a frame for another page.
 
-import { createSignal, Show, type JSX } from "solid-js";
-import { url, type JsonProject } from "../api";
+import { createSignal, type JSX, Show } from "solid-js";
+import { type JsonProject, url } from "../api";
 import { isDark } from "../theme";
 import { Dialog } from "../ui/Dialog";
 import { Code, Notice } from "../ui/parts";
-import { pictured, search, type PerfQuery } from "./query";
+import { type PerfQuery, pictured, search } from "./query";
 
 export function ShareDialog(props: {
   project: JsonProject;

@@ -1,10 +1,10 @@
 // Chooses among names that may be thousands: search, groups that are chosen as a whole, and only as many rows as one sees.
 
-import { createEffect, createMemo, createSignal, createUniqueId, For, Show, untrack, type JSX } from "solid-js";
+import { createEffect, createMemo, createSignal, createUniqueId, For, type JSX, Show, untrack } from "solid-js";
 import { count, plural } from "../format";
 import { Icon } from "../ui/Icon";
 import { toast } from "../ui/Toast";
-import { matches, rows, tree, type Named, type Node } from "./tree";
+import { matches, type Named, type Node, rows, tree } from "./tree";
 
 /** The height of a row in pixels, as in plot.css. */
 const ROW = 32;

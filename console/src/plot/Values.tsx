@@ -1,10 +1,10 @@
 // The values of a plot as tables: for those who cannot see it, and for those who want the numbers.
 
 import { A } from "@solidjs/router";
-import { createMemo, createSignal, For, Show, type JSX } from "solid-js";
+import { createMemo, createSignal, For, type JSX, Show } from "solid-js";
 import { change, count, moment, shortHash, value } from "../format";
-import { lowerBound, upperBound, type Range } from "./line";
-import { placeIn, type Labels, type PerfLine } from "./lines";
+import { lowerBound, type Range, upperBound } from "./line";
+import { type Labels, type PerfLine, placeIn } from "./lines";
 import type { Links } from "./Readout";
 
 const MORE = 50;

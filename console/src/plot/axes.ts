@@ -1,6 +1,6 @@
 // How the axes of a plot are labeled: times in the reader's zone, versions by number, values in one unit for all.
 
-import { scaleOf, significant, type Scale } from "../format";
+import { type Scale, scaleOf, significant } from "../format";
 
 const HOUR = 3600e3;
 const DAY = 24 * HOUR;

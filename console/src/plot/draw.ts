@@ -1,8 +1,8 @@
 // Draws lines on a canvas: with smoothed strokes while there is time for that, and pixel by pixel (raster.ts) when there are
 // tens of thousands of points, of which only what a column of the screen shows is kept (thin.ts).
 
-import { lowerBound, type Line, type Point, type Range, type Shown } from "./line";
-import { lay, pixel, raster, trace, type Pen } from "./raster";
+import { type Line, lowerBound, type Point, type Range, type Shown } from "./line";
+import { lay, type Pen, pixel, raster, trace } from "./raster";
 import { pointwise, thinned } from "./thin";
 
 /** How numbers become places on the canvas, along one direction. */

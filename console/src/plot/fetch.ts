@@ -1,6 +1,6 @@
 // Fetches series a few at a time, so that the first are drawn while the others are on their way.
 
-import { createEffect, createSignal, on, onCleanup, type Accessor } from "solid-js";
+import { type Accessor, createEffect, createSignal, on, onCleanup } from "solid-js";
 import { ApiError, url } from "../api";
 import type { Series } from "./columns";
 import { dimensions, MOST_LINES, type PerfQuery } from "./query";

@@ -1,10 +1,10 @@
 // The lines of series, and what they are called: what all have in common is said once. Pure: no DOM.
 
 import type { JsonChange } from "../api.gen";
+import { webAddress } from "../links";
 import { sortedBy } from "./columns";
 import type { Found } from "./fetch";
 import type { Line, Step, XAxis } from "./line";
-import { webAddress } from "../links";
 
 /** A line that knows its series. */
 export interface PerfLine extends Line {

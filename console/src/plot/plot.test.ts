@@ -4,7 +4,7 @@ import type { JsonPerfMetrics } from "../api.gen";
 import { columns, metricUuid } from "./columns";
 import { extentY, isLog, line, logTicks, lowerBound, padded, ticks, upperBound } from "./line";
 import { changes, isComplete, parse, permutations, search } from "./query";
-import { trace, type Raster } from "./raster";
+import { type Raster, trace } from "./raster";
 import { pointwise, thinned } from "./thin";
 import { matches, rows, tree } from "./tree";
 

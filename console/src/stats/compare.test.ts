@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compare, geometricMean, holm, rankSum, verdicts } from "./compare";
-import { health } from "./series";
 import { student as quantile } from "./quantile";
+import { health } from "./series";
 import { twoSided } from "./student";
 import { badness, worseOf } from "./worse";
 

@@ -2,16 +2,16 @@
 
 import {
   call,
-  list,
   type JsonBenchmark,
   type JsonBranch,
   type JsonMeasure,
   type JsonReport,
   type JsonTestbed,
   type JsonVersion,
+  list,
 } from "../api";
-import { health, type Health } from "./series";
-import { worseOf, type Worse } from "./worse";
+import { type Health, health } from "./series";
+import { type Worse, worseOf } from "./worse";
 
 /** One point of a series. */
 export interface Point {

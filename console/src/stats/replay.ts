@@ -1,6 +1,6 @@
 // What a model would have said about a history: each value held against those before it, as the server samples them.
 
-import { judge, prepare, type Limits, type Model, type Side } from "./limits";
+import { judge, type Limits, type Model, prepare, type Side } from "./limits";
 
 /** A value in its place in time. Points are in the order of their versions, then of time, then of iterations. */
 export interface Point {

@@ -1,9 +1,9 @@
 // The two sides of a comparison: which reports each stands for, and the values that both have.
 
-import { call, list, type JsonBenchmark, type JsonMeasure, type JsonReport, type JsonTestbed } from "../api";
+import { call, type JsonBenchmark, type JsonMeasure, type JsonReport, type JsonTestbed, list } from "../api";
 import { shortHash } from "../format";
-import { compare, SMALLEST, verdicts, type Comparison, type Sample, type Verdict } from "./compare";
-import { worseOf, type Worse } from "./worse";
+import { type Comparison, compare, type Sample, SMALLEST, type Verdict, verdicts } from "./compare";
+import { type Worse, worseOf } from "./worse";
 
 /** What a side can be: `report:UUID`, `branch:SLUG` or `version:SLUG@NUMBER`. */
 export type Choice =

@@ -1,6 +1,6 @@
 // Who did what, newest first: the audit log of an organization or of the server.
 
-import { For, Show, type JSX } from "solid-js";
+import { For, type JSX, Show } from "solid-js";
 import type { JsonAuditEntry, Page } from "../api";
 import { List, type ListQuery } from "./List";
 import { Empty, Time } from "./parts";

@@ -1,6 +1,6 @@
 // Questions that come before the page: the browser's own dialog, which keeps the focus inside and gives it back.
 
-import { createEffect, createSignal, createUniqueId, Show, type JSX } from "solid-js";
+import { createEffect, createSignal, createUniqueId, type JSX, Show } from "solid-js";
 import { sentence } from "../api";
 import { IconButton } from "./parts";
 

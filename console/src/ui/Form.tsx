@@ -1,6 +1,6 @@
 // Forms: each field knows its label, its hint and what the server had against it.
 
-import { createContext, createSignal, createUniqueId, For, Show, useContext, type JSX } from "solid-js";
+import { createContext, createSignal, createUniqueId, For, type JSX, Show, useContext } from "solid-js";
 import { sentence } from "../api";
 
 interface FormState {

@@ -2,11 +2,11 @@
 // the way back leads to the same place.
 
 import { A, useSearchParams } from "@solidjs/router";
-import { createEffect, createSignal, For, on, onCleanup, Show, type JSX } from "solid-js";
+import { createEffect, createSignal, For, type JSX, on, onCleanup, Show } from "solid-js";
 import type { Page as Rows } from "../api";
 import { count, plural } from "../format";
 import { bindKeys } from "../keys";
-import { load, refreshWhile, type Loaded } from "../load";
+import { type Loaded, load, refreshWhile } from "../load";
 import { Icon } from "./Icon";
 import { Empty, Failure, IconButton, Skeleton } from "./parts";
 

@@ -1,7 +1,7 @@
 // The frame of every page: where it is, its name, what can be done, and the focus after coming here.
 
 import { A } from "@solidjs/router";
-import { createEffect, For, onMount, Show, type JSX } from "solid-js";
+import { createEffect, For, type JSX, onMount, Show } from "solid-js";
 
 export interface Crumb {
   href: string;

@@ -1,8 +1,8 @@
 // Finds a page, a project or something in the project by a few letters: `/` or Ctrl-K. Fetched when it is first opened.
 
 import { useNavigate } from "@solidjs/router";
-import { createEffect, createMemo, createSignal, createUniqueId, For, onMount, Show, type JSX } from "solid-js";
-import { list, type JsonProject } from "../api";
+import { createEffect, createMemo, createSignal, createUniqueId, For, type JSX, onMount, Show } from "solid-js";
+import { type JsonProject, list } from "../api";
 import { load } from "../load";
 import { user } from "../session";
 import { Icon, type IconName } from "./Icon";

@@ -1,7 +1,7 @@
 // One of many, found by typing: a branch, a testbed, a measure. In a form it is a field like the others.
 
-import { createEffect, createSignal, createUniqueId, For, on, Show, type JSX } from "solid-js";
-import { sentence, type Page } from "../api";
+import { createEffect, createSignal, createUniqueId, For, type JSX, on, Show } from "solid-js";
+import { type Page, sentence } from "../api";
 import { load } from "../load";
 import { Icon } from "./Icon";
 

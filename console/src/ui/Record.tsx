@@ -1,6 +1,6 @@
 // One thing and its facts; those that may be changed are changed where they stand.
 
-import { createSignal, createUniqueId, Show, type JSX } from "solid-js";
+import { createSignal, createUniqueId, type JSX, Show } from "solid-js";
 import { sentence } from "../api";
 import { Copy, IconButton } from "./parts";
 

@@ -1,12 +1,12 @@
 // Around every page: the bar with the project and the person, the sections at the side, and on a phone a menu.
 
 import { A, useLocation, useNavigate } from "@solidjs/router";
-import { createEffect, createSignal, For, lazy, on, onCleanup, onMount, Show, Suspense, type JSX } from "solid-js";
-import { list, offline, type JsonProject } from "../api";
+import { createEffect, createSignal, For, type JSX, lazy, on, onCleanup, onMount, Show, Suspense } from "solid-js";
+import { type JsonProject, list, offline } from "../api";
 import { bindings, bindKeys } from "../keys";
 import { load } from "../load";
 import { endSession, signInPath, user } from "../session";
-import { setTheme, theme, type Theme } from "../theme";
+import { setTheme, type Theme, theme } from "../theme";
 import { Dialog } from "./Dialog";
 import { Icon, type IconName } from "./Icon";
 import { Badge, IconButton, LinkButton, Menu, type MenuItem } from "./parts";

@@ -1,7 +1,7 @@
 // A table of what is already here, in the look of a list: without search, pages and an address of its own.
 
 import { A } from "@solidjs/router";
-import { createSignal, For, Show, type JSX } from "solid-js";
+import { createSignal, For, type JSX, Show } from "solid-js";
 import { count } from "../format";
 import type { Column } from "./List";
 import { Button } from "./parts";

@@ -2,11 +2,11 @@
 // is renamed in place, archived with an undo, and deleted after a question.
 
 import { useNavigate } from "@solidjs/router";
-import { createSignal, Show, type JSX } from "solid-js";
+import { createSignal, type JSX, Show } from "solid-js";
 import { load } from "../load";
 import { useProject } from "../project";
 import { Confirm } from "./Dialog";
-import { Page, type Crumb } from "./Page";
+import { type Crumb, Page } from "./Page";
 import { Badge, Button, Failure, Skeleton, Time } from "./parts";
 import { Raw } from "./Raw";
 import { EditableFact, Fact, Record as Facts } from "./Record";

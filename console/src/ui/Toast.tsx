@@ -1,6 +1,6 @@
 // Short messages that come and go in a corner, also for those who listen.
 
-import { createSignal, For, Show, type JSX } from "solid-js";
+import { createSignal, For, type JSX, Show } from "solid-js";
 import { sentence } from "../api";
 import { Icon } from "./Icon";
 

@@ -1,6 +1,6 @@
 // How a value stands against its threshold, and where it lies between its limits.
 
-import { Show, type JSX } from "solid-js";
+import { type JSX, Show } from "solid-js";
 import type { AlertStatus, JsonBoundary } from "../api";
 import { value } from "../format";
 import type { Verdict } from "../verdict";

@@ -1,6 +1,6 @@
 // A version of a branch: its number, and its commit as a link where the project's website is a forge.
 
-import { Show, type JSX } from "solid-js";
+import { type JSX, Show } from "solid-js";
 import type { JsonVersion } from "../api";
 import { shortHash } from "../format";
 import { commitUrl } from "../links";

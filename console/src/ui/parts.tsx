@@ -1,9 +1,9 @@
 // The small parts: what stands in a line of text, a cell or a corner.
 
 import { A } from "@solidjs/router";
-import { createSignal, createUniqueId, For, onCleanup, onMount, Show, type JSX } from "solid-js";
+import { createSignal, createUniqueId, For, type JSX, onCleanup, onMount, Show } from "solid-js";
 import { ApiError, sentence } from "../api";
-import { change, count, exactMoment, relative, scaled, type Scale } from "../format";
+import { change, count, exactMoment, relative, type Scale, scaled } from "../format";
 import { Icon, type IconName } from "./Icon";
 
 /** A link that looks like a button, for what leads to another page. */
