@@ -41,7 +41,10 @@ function series(name, { branch, testbed, measure }, benchmark) {
 /** Numbers from 0 to 1, the same in every run. */
 function random(seed) {
   let state = seed >>> 0;
-  return () => (state = (Math.imul(state, 1664525) + 1013904223) >>> 0) / 2 ** 32;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
 }
 
 const get = async (path) => (await fetch(new URL(path, SERVER))).json();

@@ -11,7 +11,7 @@ let isHuman = false;
 
 /** What the script of the service does; the proof is the action. */
 const SCRIPT =
-  "window.grecaptcha = { ready: (then) => then(), execute: async (site, { action }) => `${site} ${action}` };";
+  "window.grecaptcha = { ready: (then) => then(), execute: async (site, { action }) => site + ' ' + action };";
 
 test.beforeAll(async () => {
   service = createServer((request, response) => {

@@ -61,7 +61,7 @@ test.beforeAll(async () => {
 
 test.afterAll(() => {
   server?.stop();
-  others.forEach((other) => other.close());
+  for (const other of others) other.close();
 });
 
 /** Goes to the provider and signs in there as somebody. */

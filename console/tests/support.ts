@@ -107,7 +107,13 @@ function countFetches(): void {
 export async function mailedToken(address: string, spent?: string, data = DATA): Promise<string> {
   let token: string | undefined;
   await expect
-    .poll(() => (token = newestToken(address, data)) !== undefined && token !== spent, { intervals: INTERVALS })
+    .poll(
+      () => {
+        token = newestToken(address, data);
+        return token !== undefined && token !== spent;
+      },
+      { intervals: INTERVALS },
+    )
     .toBe(true);
   return token ?? "";
 }

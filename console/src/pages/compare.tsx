@@ -442,8 +442,8 @@ function Result(props: {
               widened where neighbors follow each other. <em>Worse</em> and <em>better</em> need that, corrected by
               Holm's method for the number of benchmarks, a rank test that agrees, and a change of{" "}
               {ratio(SMALLEST).slice(1)}. <em>Maybe</em> is what an interval alone says: of a hundred benchmarks that
-              did not change, five look like it. <em>Same</em> is an interval within ±{ratio(SAME_WITHIN).slice(1)};
-              everything else is <em>unclear</em>. With too few reports, such as three on each side, there is no
+              did not change, five look like it. <em>Same</em> is an interval within ±{ratio(SAME_WITHIN).slice(1)}.
+              Everything else is <em>unclear</em>. With too few reports, such as three on each side, there is no
               verdict.
             </p>
           </Show>

@@ -588,6 +588,7 @@ function Try(props: { spec: Spec; operation: Operation }): JSX.Element {
                 (bare(parameter.schema).schema.type === "boolean" ? [true, false] : undefined);
               const set = (value: string) => setValues((old) => ({ ...old, [parameter.name]: value }));
               return (
+                // biome-ignore lint/a11y/noLabelWithoutControl: `<Show>` contains the input or the select.
                 <label class="field">
                   <span class="mono">
                     {parameter.name}

@@ -142,7 +142,10 @@ function blocksOf(numbers: Float64Array): readonly Extent[] {
 function widen(extent: Extent, numbers: Float64Array | undefined, first: number, end: number): void {
   if (!numbers) return;
   const [from, to] = [Math.ceil(first / BLOCK), Math.floor(end / BLOCK)];
-  if (to <= from) return widenBy(extent, numbers, first, end);
+  if (to <= from) {
+    widenBy(extent, numbers, first, end);
+    return;
+  }
   widenBy(extent, numbers, first, from * BLOCK);
   const known = blocksOf(numbers);
   for (let block = from; block < to; block++) {

@@ -95,7 +95,7 @@ export function trace(
     let top = isOne ? open : across(line.high[place] as number);
     let bottom = isOne ? open : across(line.low[place] as number);
     if (own - column > 1) slope(column, level, own, open, width, bar);
-    else if (column === column) {
+    else if (!Number.isNaN(column)) {
       // From where the last column ended, so that the line holds together.
       if (level < top) top = level;
       if (level > bottom) bottom = level;

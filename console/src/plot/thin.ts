@@ -54,7 +54,7 @@ function columns(x: Float64Array, y: Float64Array, width: number): Columns {
     const own = Math.floor((x[place] as number) / width);
     if (!(value > -Infinity && value < Infinity)) {
       // Inside of a column nobody would see it.
-      if (own === column || column !== column) continue;
+      if (own === column || Number.isNaN(column)) continue;
       at[count] = own * width;
       open[count] = close[count] = low[count] = high[count] = NaN;
       count++;

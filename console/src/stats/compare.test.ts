@@ -12,7 +12,10 @@ const close = (actual: number | undefined, expected: number, within = 1e-9) =>
 /** Noise that is the same in every run: about normal, with a deviation of one. */
 function noise(count: number, seed = 1): number[] {
   let state = seed;
-  const next = () => (state = (state * 48271) % 2147483647) / 2147483647;
+  const next = () => {
+    state = (state * 48271) % 2147483647;
+    return state / 2147483647;
+  };
   return Array.from(
     { length: count },
     () => Array.from({ length: 12 }, next).reduce((sum, value) => sum + value, 0) - 6,

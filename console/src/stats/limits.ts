@@ -84,7 +84,10 @@ export function prepare(model: Model): Prepared {
   const known = new Map<number, Bounds>();
   const quantiles = (freedom: number): Bounds => {
     let found = known.get(freedom);
-    if (!found) known.set(freedom, (found = map(bounds, (p) => student(p, freedom))));
+    if (!found) {
+      found = map(bounds, (p) => student(p, freedom));
+      known.set(freedom, found);
+    }
     return found;
   };
   const limits = (values: Float64Array): Limits | undefined => {

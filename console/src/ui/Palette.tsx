@@ -183,7 +183,7 @@ export default function Palette(props: {
           onKeyDown={onKey}
         />
       </div>
-      <ul
+      <div
         class="palette-list"
         id={id}
         role="listbox"
@@ -193,7 +193,9 @@ export default function Palette(props: {
       >
         <For each={entries()}>
           {(entry, at) => (
-            <li
+            // biome-ignore lint/a11y/useFocusableInteractive: the input keeps the focus (aria-activedescendant).
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the input handles the keys.
+            <div
               id={`${id}-${at()}`}
               role="option"
               aria-selected={at() === place()}
@@ -204,10 +206,10 @@ export default function Palette(props: {
               <Icon name={entry.icon} />
               <span class="grow break">{entry.label}</span>
               <span class="small muted ellipsis">{entry.about}</span>
-            </li>
+            </div>
           )}
         </For>
-      </ul>
+      </div>
       <Show when={!entries().length}>
         <p class="palette-none muted" role="status">
           {found.pending() ? "Looking…" : "Nothing has these words."}

@@ -150,12 +150,15 @@ export function Picker<T extends Choice>(props: {
             <For
               each={choices()}
               fallback={
+                // biome-ignore lint/a11y/useFocusableInteractive: the input keeps the focus (aria-activedescendant).
                 <div class="muted small" role="option" aria-selected="false" aria-disabled="true">
                   {found.error() ? sentence(found.error()) : found() ? "Nothing is called that." : "…"}
                 </div>
               }
             >
               {(choice, number) => (
+                // biome-ignore lint/a11y/useFocusableInteractive: the input keeps the focus (aria-activedescendant).
+                // biome-ignore lint/a11y/useKeyWithClickEvents: the input handles the keys.
                 <div
                   id={`${id}-${number()}`}
                   role="option"

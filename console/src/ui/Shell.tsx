@@ -73,6 +73,7 @@ export function Shell(props: {
   const sections = () => <Sections groups={props.groups ?? []} />;
   return (
     <div class="shell" classList={{ bare: !props.groups?.length }}>
+      {/* biome-ignore lint/a11y/useValidAnchor: the router would take a change of the fragment for a navigation. */}
       <a
         class="skip"
         href="#main"
@@ -220,6 +221,7 @@ function ProjectSwitcher(props: { project: JsonProject | undefined }): JSX.Eleme
   onCleanup(() => document.removeEventListener("pointerdown", outside));
   bindKeys([{ keys: "g s", label: "Switch the project", run: () => setOpen(true) }]);
   return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: Escape closes the menu from any element inside it.
     <div
       class="menu switcher"
       ref={root}

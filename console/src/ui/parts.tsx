@@ -119,7 +119,7 @@ async function copyText(text: string): Promise<void> {
 export function Code(props: { text: string; label: string }): JSX.Element {
   return (
     <div class="code">
-      <pre tabindex="0" aria-label={props.label}>
+      <pre tabindex="0" role="group" aria-label={props.label}>
         <code>{props.text}</code>
       </pre>
       <Copy text={props.text} label={`Copy: ${props.label}`} />
