@@ -21,7 +21,7 @@ fn run(timing: &mut Timing, since: Option<&str>) -> Result {
     let files = changed_files(since)?;
     timing.phase("format", || tools::run(&mut tools::cargo(&["fmt", "--all", "--check"])?))?;
     if files.iter().any(|file| file.starts_with("console/") || file == "openapi.json") {
-        timing.phase("console types", console::check_types)?;
+        timing.phase("console lints and types", console::check_sources)?;
     }
     timing.phase("lints", || {
         tools::run(&mut tools::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?)

@@ -60,17 +60,17 @@ pub(crate) fn build() -> Result {
     scripts(&["types", "build"])
 }
 
-/// Builds the console, checks its types and runs the tests that need no browser.
+/// Builds the console, checks its format, lints and types, and runs the tests that need no browser.
 pub(crate) fn check() -> Result {
     build()?;
     say("Checking the console.");
-    scripts(&["check", "unit"])
+    scripts(&["lint", "check", "unit"])
 }
 
-/// Checks the console's types against the API, without building it.
-pub(crate) fn check_types() -> Result {
+/// Checks the format, lints and types of the console, without building it.
+pub(crate) fn check_sources() -> Result {
     install()?;
-    scripts(&["types", "check"])
+    scripts(&["lint", "types", "check"])
 }
 
 fn scripts(names: &[&str]) -> Result {

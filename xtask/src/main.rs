@@ -41,7 +41,7 @@ enum Chore {
         /// Run only the Rust tests whose name contains one of these words.
         filters: Vec<String>,
     },
-    /// Check the format, the lints, the unit tests of changed crates and the types of the console.
+    /// Check the format, the lints, the unit tests of changed crates, and the lints and types of the console.
     Check {
         /// Test the crates that changed since this commit [default: the upstream branch, or else the last commit].
         #[arg(long)]
