@@ -3,17 +3,19 @@ import { defineConfig, type ReporterDescription } from "@playwright/test";
 const desktop = { viewport: { width: 1280, height: 800 } };
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
 
-// Reports with the duration of each test, for programs. Playwright itself reads the names of their files from these variables.
+// Reports with the duration of each test, for tools. Playwright reads the names of the report files from these
+// variables.
 const reporters: ReporterDescription[] = [[process.env.CI ? "line" : "list"]];
 if (process.env.PLAYWRIGHT_JSON_OUTPUT_FILE) reporters.push(["json"]);
 if (process.env.PLAYWRIGHT_JUNIT_OUTPUT_FILE) reporters.push(["junit", { includeProjectInTestName: true }]);
 
-// `cargo xtask console test` starts the server; TIDEMARK_CONSOLE_URL says where it is, TIDEMARK_CONSOLE_DATA where its mail is.
+// `cargo xtask console test` starts the server. TIDEMARK_CONSOLE_URL is its address, TIDEMARK_CONSOLE_DATA the folder
+// with its mail.
 export default defineConfig({
   testDir: "tests",
   outputDir: "test-results",
   reporter: reporters,
-  // One server for all: what a test changes, it has made itself.
+  // All tests share one server: a test changes only data that it created.
   workers: 2,
   fullyParallel: true,
   forbidOnly: true,
@@ -28,9 +30,9 @@ export default defineConfig({
     launchOptions: {
       executablePath: process.env.TIDEMARK_TEST_CHROMIUM ?? "/usr/bin/chromium",
       args: [
-        // Of a container, where its own sandbox cannot be made.
+        // The sandbox of Chromium cannot be created in a container.
         "--no-sandbox",
-        // Saves the GPU process, which would render in software anyway.
+        // Saves the GPU process, which would render in software.
         "--disable-gpu",
       ],
     },
@@ -38,14 +40,14 @@ export default defineConfig({
   projects: [
     { name: "first", testMatch: "first.spec.ts", use: desktop },
     { name: "desktop", testIgnore: "first.spec.ts", dependencies: ["first"], use: desktop },
-    // Every page is walked on a phone, too; beyond that, what is drawn or laid out in another way there.
+    // The walk covers every page on a phone. The other specs cover pages with a different layout on a phone.
     {
       name: "phone",
       testMatch: /(alert|branch|change|compare|detection|home|job|notice|palette|perf|report|threshold|walk)\.spec\.ts/,
       dependencies: ["first"],
       use: phone,
     },
-    // For the manual, on a server of its own.
+    // Takes the screenshots of the manual, on a separate server.
     { name: "pictures", testMatch: "pictures.ts", use: desktop },
   ],
 });

@@ -5,16 +5,16 @@ export default defineConfig({
   logLevel: "warn",
   plugins: [solid()],
   build: {
-    // What goes into the binary is `dist`, which scripts/compress.js makes of this.
+    // The binary embeds `dist`, which scripts/compress.js creates from this folder.
     outDir: "build",
     target: "es2022",
-    // The content policy of the server allows nothing inline, not even in a link.
+    // The content security policy of the server forbids inline content, including data URLs.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     rolldownOptions: {
       checks: { bundlerTimings: false, pluginTimings: false },
       output: {
-        // What every page starts with comes in one file, and so do the plots; left alone it would be a dozen.
+        // One file for the base of all pages and one for the plots, instead of a dozen.
         codeSplitting: {
           groups: [
             { name: "base", test: /node_modules\/(solid-js|@solidjs)\/|src\/(ui|[\w]+\.tsx?$)/, tags: ["$initial"] },
@@ -27,7 +27,7 @@ export default defineConfig({
   },
   server: {
     port: 6611,
-    // `npm run dev` beside `tidemark serve`.
+    // `npm run dev` forwards API requests to `tidemark serve`.
     proxy: { "/v0": { target: "http://localhost:6610" } },
   },
 });

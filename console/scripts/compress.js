@@ -1,4 +1,4 @@
-// Compresses what Vite built in `build` into `dist`, from where crates/server/build.rs takes it into the binary.
+// Compresses the output of Vite from `build` into `dist`, which crates/server/build.rs embeds into the binary.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { brotliCompressSync, constants } from "node:zlib";
@@ -21,7 +21,7 @@ for (const name of readdirSync(from, { recursive: true })) {
   const target = `${name}.br`;
   made.add(target);
   total += packed.length;
-  // What is the same stays untouched, or cargo would build the server again.
+  // Leaves unchanged files untouched. Otherwise cargo would rebuild the server.
   if (existsSync(join(to, target)) && readFileSync(join(to, target)).equals(packed)) continue;
   mkdirSync(dirname(join(to, target)), { recursive: true });
   writeFileSync(join(to, target), packed);

@@ -1,4 +1,4 @@
-// What a reader downloads before the first page is there. Run after `npm run build`.
+// Checks the size of the first load of each page. Run it after `npm run build`.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -7,7 +7,7 @@ import { test } from "node:test";
 const root = dirname(import.meta.dirname);
 const size = (path) => statSync(join(root, "dist", `${path}.br`)).size;
 
-/** A file and everything it imports before it runs. */
+/** A file and all its static imports. */
 function closure(path, found = new Set()) {
   if (found.has(path)) return found;
   found.add(path);
@@ -17,7 +17,7 @@ function closure(path, found = new Set()) {
   return found;
 }
 
-/** Everything the start page names, and what that imports. */
+/** All files that index.html references, and their static imports. */
 function start() {
   const html = readFileSync(join(root, "build/index.html"), "utf8");
   const named = [...html.matchAll(/(?:src|href)="\/([^"]+)"/g)].map(([, path]) => path);

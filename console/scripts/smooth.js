@@ -1,6 +1,6 @@
-// How smooth the perf page is with 50 series of 10,000 points: frame times while it is panned and zoomed, and the time to
-// the first plot. Run by hand on a quiet machine: `cargo xtask console smooth`. The points are made up here, so that the
-// drawing is measured and not a database; everything else comes from the server that TIDEMARK_CONSOLE_URL names.
+// Measures the perf page with 50 series of 10,000 points: frame times while panning and zooming, and the time to the
+// first plot. Run it by hand on an idle machine: `cargo xtask console smooth`. The script generates the points, so that
+// it measures the drawing and not the database. All other responses come from the server at TIDEMARK_CONSOLE_URL.
 import { createServer, request as forward } from "node:http";
 import { chromium } from "@playwright/test";
 
@@ -11,7 +11,7 @@ const uuid = (kind, place) => `0000000${kind}-0000-7000-8000-${place.toString(16
 const START = Date.UTC(2024, 0, 1);
 const HOUR = 3_600_000;
 
-/** What the API would answer for one benchmark. */
+/** The API response for one benchmark. */
 function series(name, { branch, testbed, measure }, benchmark) {
   let level = 1000 * (1 + (Number.parseInt(name.slice(-3), 16) % 7));
   const noise = random(Number.parseInt(name.slice(-8), 16) + 1);
@@ -38,7 +38,7 @@ function series(name, { branch, testbed, measure }, benchmark) {
   };
 }
 
-/** Numbers from 0 to 1, the same in every run. */
+/** Pseudorandom numbers from 0 to 1, the same in every run. */
 function random(seed) {
   let state = seed >>> 0;
   return () => {
@@ -59,7 +59,7 @@ const answers = new Map(
   names.map((name) => [name, JSON.stringify(series(name, { branch, testbed, measure }, benchmark))]),
 );
 
-/** The server, but for what it says about the made-up benchmarks. */
+/** A proxy of the server that generates the responses for the synthetic benchmarks. */
 const proxy = createServer((request, response) => {
   const url = new URL(request.url ?? "/", SERVER);
   if (url.pathname === "/v0/projects/demo/perf") {
@@ -77,7 +77,7 @@ const proxy = createServer((request, response) => {
 });
 await new Promise((ready) => proxy.listen(0, "127.0.0.1", ready));
 
-/** Frame times, and the time that our own code took of each, while something is done once a frame. */
+/** Runs a step in each frame and returns the frame times and the script time of each frame. */
 async function measured(page, step) {
   return await page.evaluate(
     async ({ step, frames }) => {
@@ -115,7 +115,7 @@ async function measured(page, step) {
         else wheel(12 * Math.sign(Math.cos((place / frames) * 4 * Math.PI)));
         const handled = performance.now() - begun;
         const now = await frame();
-        // What the step asked for is drawn at the beginning of the frame, before our own turn.
+        // The browser draws the changes of the step at the start of the frame, before this callback.
         busy.push(handled + performance.now() - now);
         times.push(now - before);
         before = now;

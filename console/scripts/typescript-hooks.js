@@ -1,4 +1,4 @@
-// Drops the types of a file, and finds imports without an extension.
+// Strips the types of a file and resolves imports without an extension.
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";

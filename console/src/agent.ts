@@ -1,6 +1,6 @@
-// Names of programs from their user agents.
+// Program names from user agents.
 
-/** Products in the order in which they are recognized: the agents of most browsers also name Chrome and Safari. */
+/** Products in the order of matching: the user agents of most browsers also contain Chrome and Safari. */
 const BROWSERS: readonly (readonly [RegExp, string])[] = [
   [/Edg(?:e|A|iOS)?\//, "Edge"],
   [/OPR\//, "Opera"],
@@ -19,7 +19,7 @@ const SYSTEMS: readonly (readonly [RegExp, string])[] = [
   [/Linux|X11/, "Linux"],
 ];
 
-/** A user agent as "Firefox on Linux"; that of a program that is no browser as it is. */
+/** Formats a user agent as "Firefox on Linux". Returns the user agent unchanged if it is not a browser. */
 export function programName(agent: string): string {
   const find = (names: typeof BROWSERS) => names.find(([pattern]) => pattern.test(agent))?.[1];
   const browser = find(BROWSERS);

@@ -1,7 +1,7 @@
-// The client of our own API, typed by openapi.json: `await call("get", "/v0/users/{user}", { path: { user } })`.
+// The typed API client, generated from openapi.json: `await call("get", "/v0/users/{user}", { path: { user } })`.
 //
-// The session is a cookie, which the page cannot read; the header says that it is our page that asks (the server's
-// auth/cookie.rs has the reasons).
+// The session is a cookie that the page cannot read. A header proves that the request comes from the console (see
+// auth/cookie.rs of the server).
 
 import { createSignal } from "solid-js";
 import type { JsonOAuthUrl, paths } from "./api.gen";
@@ -11,37 +11,37 @@ export type * from "./api.gen";
 type Method = "get" | "post" | "put" | "patch" | "delete";
 type Path = keyof paths & string;
 type Operation<P extends Path, M extends Method> = Extract<paths[P][M], { responses: unknown }>;
-/** The paths that take a method. */
+/** The paths with a method. */
 export type PathOf<M extends Method> = { [P in Path]: [Operation<P, M>] extends [never] ? never : P }[Path];
 
 type Content<T> = T extends { content: { "application/json": infer Body } } ? Body : undefined;
-/** What an operation answers. */
+/** The response body of an operation. */
 export type Answer<P extends Path, M extends Method> =
   Operation<P, M> extends { responses: infer R } ? Content<R[keyof R & (200 | 201 | 202 | 204)]> : never;
-/** What an operation takes as its body. */
+/** The request body of an operation. */
 export type BodyOf<P extends Path, M extends Method> =
   Operation<P, M> extends { requestBody: infer B } ? Content<B> : undefined;
 type Parameters<P extends Path, M extends Method> = Operation<P, M> extends { parameters: infer T } ? T : never;
-/** The query that an operation takes. */
+/** The query parameters of an operation. */
 export type QueryOf<P extends Path, M extends Method> =
   Parameters<P, M> extends { query?: infer Q } ? Exclude<Q, undefined> : never;
 
-/** The parts of a request that the operation's description asks for. */
+/** The request parts that the description of the operation requires. */
 export type Request<P extends Path, M extends Method> = {
   signal?: AbortSignal;
 } & (Parameters<P, M> extends { path: infer T } ? { path: T } : unknown) &
   (QueryOf<P, M> extends never ? unknown : { query?: QueryOf<P, M> }) &
   (BodyOf<P, M> extends undefined ? unknown : { body: BodyOf<P, M> });
 
-/** What the server said when it did not do it: a sentence for people. */
+/** An error response of the server, with a message for users. */
 export class ApiError extends Error {
   constructor(
     message: string,
-    /** The status; 0 when the server could not be reached. */
+    /** The HTTP status; 0 if the server is unreachable. */
     readonly status: number,
-    /** A stable word such as `not_found`. */
+    /** A stable error code such as `not_found`. */
     readonly code: string | undefined,
-    /** Finds the request in the server's log. */
+    /** The request ID in the server's log. */
     readonly requestId: string | undefined,
   ) {
     super(message);
@@ -49,16 +49,16 @@ export class ApiError extends Error {
   }
 }
 
-/** One page of a list, and how many there are in all. */
+/** One page of a list and the total number of rows. */
 export interface Page<Row> {
   rows: Row[];
   total: number;
 }
 
-/** Whether the server has been out of reach since the last answer. */
+/** Whether the server has been unreachable since the last response. */
 export const [offline, setOffline] = createSignal(false);
 
-/** Sends one request and answers its body. Throws `ApiError`. */
+/** Sends one request and returns the response body. Throws `ApiError`. */
 export async function call<M extends Method, P extends PathOf<M>>(
   method: M,
   path: P,
@@ -75,7 +75,7 @@ export async function list<P extends PathOf<"get">>(path: P, request: Request<P,
   return { rows: body as RowOf<P>[], total };
 }
 
-/** Begins a sign-in at an identity provider; answers the page where it goes on. */
+/** Starts a sign-in at an identity provider. Returns the URL of its page. */
 export async function begin(
   path: string,
   query: { invite: string | undefined; claim: string | undefined },
@@ -83,7 +83,7 @@ export async function begin(
   return ((await send("get", path, { query })).body as JsonOAuthUrl).url;
 }
 
-/** The address of a request, for links and pictures. */
+/** The URL of a request, for links and images. */
 export function url<P extends PathOf<"get">>(path: P, request: Request<P, "get">): string {
   return address(path, request as Loose);
 }
@@ -95,7 +95,7 @@ interface Loose {
   signal?: AbortSignal;
 }
 
-/** How long to wait before asking again, in milliseconds: a restart of the server goes by unnoticed. */
+/** The delays between retries, in milliseconds. They cover a restart of the server. */
 const PAUSES = [250, 750, 2000, 4000];
 
 async function send(method: Method, path: string, request: Loose): Promise<{ body: unknown; total: number }> {
@@ -110,7 +110,7 @@ async function send(method: Method, path: string, request: Loose): Promise<{ bod
       return undefined;
     });
     const pause = PAUSES[attempt];
-    // A change whose answer got lost may have happened: only what was never taken on is sent again.
+    // A write whose response was lost may have been applied: retry it only if the server did not accept it.
     const again = response ? [502, 503, 504].includes(response.status) : true;
     const harmless = method === "get" || response?.status === 503;
     if (again && harmless && pause !== undefined) {
@@ -142,14 +142,14 @@ function address(path: string, { path: segments, query }: Loose): string {
   const pairs = Object.entries(query ?? {}).filter(
     ([, value]) => value !== undefined && value !== null && value !== "",
   );
-  // The contract's lists are joined by commas.
+  // The API separates list items by commas.
   const search = new URLSearchParams(
     pairs.map(([name, value]) => [name, Array.isArray(value) ? value.join(",") : String(value)]),
   );
   return search.size ? `${filled}?${search}` : filled;
 }
 
-/** The sentence of whatever was thrown. */
+/** The message of a thrown value. */
 export function sentence(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,4 +1,4 @@
-// What several pages show of a change: its size, its levels, and what seems to be behind it.
+// Shared elements of changes: size, levels and probable cause.
 
 import { type JSX, Show } from "solid-js";
 import type { ChangeCause, ChangeDirection, JsonChange } from "./api";
@@ -8,18 +8,18 @@ import { Badge, type Tone, Value } from "./ui/parts";
 export const DIRECTIONS: Readonly<Record<ChangeDirection, { word: string; tone: Tone; delta: string }>> = {
   regression: { word: "regression", tone: "alert", delta: "worse" },
   improvement: { word: "improvement", tone: "good", delta: "better" },
-  // Of a measure that does not say which way is worse.
+  // The measure does not define which direction is worse.
   unknown: { word: "change", tone: "neutral", delta: "" },
 };
 
-/** The code is what one expects, and needs no word. */
+/** `code` is the usual cause and gets no badge. */
 const CAUSES: Readonly<Record<ChangeCause, { word: string; about: string } | undefined>> = {
   code: undefined,
   host: { word: "machine", about: "Most benchmarks moved together: look at the machine first" },
   noise: { word: "noise", about: "The same was measured before and after" },
 };
 
-/** By which share something differs, colored by whether that is for the worse. */
+/** A relative change, colored by direction. */
 export function Share(props: { of: number | null | undefined; direction: ChangeDirection }): JSX.Element {
   return (
     <span class={`delta number nowrap ${DIRECTIONS[props.direction].delta}`}>
@@ -50,9 +50,9 @@ export function Effect(props: { change: JsonChange }): JSX.Element {
   );
 }
 
-/** From one level to another. */
+/** The levels before and after a change. */
 export function Levels(props: { before: number | null | undefined; after: number; units: string }): JSX.Element {
-  // At one scale, so that they can be compared at a glance and the unit is said once.
+  // Both values in one scale, with the unit shown once.
   const scale = () => scaleOf(Math.max(Math.abs(props.before ?? 0), Math.abs(props.after)), props.units);
   return (
     <span class="number">

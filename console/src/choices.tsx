@@ -1,4 +1,4 @@
-// Branches, testbeds, benchmarks and measures to choose from: the fields that search among them.
+// Search fields for branches, testbeds, benchmarks and measures.
 
 import { useSearchParams } from "@solidjs/router";
 import type { JSX } from "solid-js";
@@ -18,7 +18,7 @@ export interface Named {
 type Lists = Readonly<Record<Kind, (project: string, search: string, signal: AbortSignal) => Promise<Page<Named>>>>;
 type Gets = Readonly<Record<Kind, (project: string, id: string, signal: AbortSignal) => Promise<Named>>>;
 
-/** How many are offered at once; typing finds the others. */
+/** Maximum number of options at a time; typing filters them. */
 const OFFERED = 50;
 
 const LISTS: Lists = {
@@ -43,13 +43,13 @@ const GETS: Gets = {
     call("get", "/v0/projects/{project}/measures/{measure}", { path: { project, measure }, signal }),
 };
 
-/** What a picker of one kind searches with. */
+/** The search function of a picker. */
 export function useChoices(kind: Kind): (words: string, signal: AbortSignal) => Promise<Page<Named>> {
   const project = useProject();
   return (words, signal) => LISTS[kind](project.slug(), words, signal);
 }
 
-/** A picker whose choice is a parameter of the address, as a slug. */
+/** A picker that stores its selection in the query of the URL, as a slug. */
 export function FilterPicker(props: { kind: Kind }): JSX.Element {
   const project = useProject();
   const [params, setParams] = useSearchParams();
@@ -79,7 +79,7 @@ export function FilterPicker(props: { kind: Kind }): JSX.Element {
   );
 }
 
-/** Two days between which something happened, as milliseconds in the address, where the names can begin with a word. */
+/** A date range, stored in the query of the URL in milliseconds. The names of the parameters can have a prefix. */
 export function DateRange(props: { of?: string }): JSX.Element {
   const [params, setParams] = useSearchParams();
   const name = (end: "start_time" | "end_time" | "page") => `${props.of ?? ""}${end}`;
@@ -91,7 +91,7 @@ export function DateRange(props: { of?: string }): JSX.Element {
     return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
   };
   const set = (end: "start_time" | "end_time", text: string) => {
-    // In the reader's zone; the last day counts to its end.
+    // In the local time zone; the range includes the last day.
     const time = text ? new Date(`${text}T${end === "end_time" ? "23:59:59.999" : "00:00"}`).getTime() : NaN;
     setParams(
       { [name("page")]: undefined, [name(end)]: Number.isFinite(time) ? String(time) : undefined },

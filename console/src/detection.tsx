@@ -1,4 +1,4 @@
-// How often people were told of a change that was none, in a line.
+// Shows the observed false alarms in one line.
 
 import { A } from "@solidjs/router";
 import { type JSX, Show } from "solid-js";
@@ -7,7 +7,7 @@ import { count, significant } from "./format";
 import { type Loaded, load } from "./load";
 import { useProject } from "./project";
 
-/** How the project is watched. */
+/** The detection settings of the project. */
 export function loadDetection(): Loaded<JsonDetection> {
   const project = useProject();
   return load(
@@ -16,12 +16,12 @@ export function loadDetection(): Loaded<JsonDetection> {
   );
 }
 
-/** A number of things in a month: `0.33`, `14`. */
+/** Formats a number per month: `0.33`, `14`. */
 export function monthly(number: number): string {
   return significant(number, number < 10 ? 2 : 3);
 }
 
-/** The false alarms of the project against those that it takes. Its line is there before the figures are. */
+/** The observed false alarms of the project against its false-alarm budget. Reserves its line while loading. */
 export function FalseAlarms(): JSX.Element {
   const project = useProject();
   const detection = loadDetection();

@@ -1,6 +1,6 @@
-// Numbers, times and changes the way people say them. Pure: no DOM, and `now` is given.
+// Formats numbers, times and changes. Pure: no DOM; the caller passes `now`.
 
-/** A number and its unit as they are to be read: `["1.24", "ms"]`. */
+/** A formatted number and its unit: `["1.24", "ms"]`. */
 export type Scaled = readonly [number: string, unit: string];
 
 interface Step {
@@ -33,7 +33,7 @@ const COUNTS: readonly Step[] = [
   { factor: 1, unit: "" },
 ];
 
-/** How the units of a measure are scaled: by which steps, and how many of the smallest one unit is. */
+/** How to scale the units of a measure: the steps, and the factor from the unit to the smallest step. */
 interface Ladder {
   readonly steps: readonly Step[];
   readonly base: number;
@@ -78,7 +78,7 @@ const NAMES: Readonly<Record<string, readonly [readonly Step[], number]>> = {
 
 function ladder(units: string): Ladder {
   const whole = units.trim();
-  // `nanoseconds (ns)` is what the built-in measures say; `bytes/s` is a rate of something known.
+  // The built-in measures use the form `nanoseconds (ns)`. `bytes/s` is a rate of a known unit.
   const plain = whole.replace(/\s*\([^)]*\)\s*$/, "").toLowerCase();
   const known = NAMES[plain];
   if (known) return { steps: known[0], base: known[1], suffix: "" };
@@ -102,29 +102,29 @@ function short(period: string): string {
   return names[period] ?? period;
 }
 
-/** How a set of values in some units is to be written: one factor and one unit for all of them. */
+/** The common factor and unit of a set of values. */
 export interface Scale {
   readonly factor: number;
   readonly unit: string;
 }
 
-/** The scale at which a value is easiest to read. For an axis, give the smallest or a typical value. */
+/** The most readable scale of a value. For an axis, pass the smallest or a typical value. */
 export function scaleOf(value: number, units: string): Scale {
   const { steps, base, suffix } = ladder(units);
   const size = Math.abs(value) * base;
-  // 999.96 would be written as 1,000.
+  // 999.96 would round to 1,000.
   const step = steps.find(({ factor }) => size >= factor * 0.99995) ?? (steps.at(-1) as Step);
   const scaled = size === 0 ? (steps.find(({ factor }) => factor === base) ?? step) : step;
   const unit = scaled.unit && suffix && steps === COUNTS ? `${scaled.unit} ${suffix}` : scaled.unit + suffix;
   return { factor: scaled.factor / base, unit };
 }
 
-/** A value with its unit, at its own scale or at one that is shared: `["1.24", "ms"]`. */
+/** Formats a value with its unit, in its own scale or a shared one: `["1.24", "ms"]`. */
 export function scaled(value: number, units: string, scale: Scale = scaleOf(value, units)): Scaled {
   return [significant(value / scale.factor), scale.unit];
 }
 
-/** A value with its unit as one text: `1.24 ms`. */
+/** Formats a value with its unit as one string: `1.24 ms`. */
 export function value(number: number, units: string): string {
   const [digits, unit] = scaled(number, units);
   return unit ? `${digits} ${unit}` : digits;
@@ -145,7 +145,7 @@ export function count(number: number): string {
   return number.toLocaleString("en-US");
 }
 
-/** A number of things: `1 benchmark`, `12 benchmarks`, `2 branches`. */
+/** Formats a count with its noun: `1 benchmark`, `12 benchmarks`, `2 branches`. */
 export function plural(number: number, noun: string): string {
   const many = /(s|x|ch|sh)$/.test(noun)
     ? `${noun}es`
@@ -155,14 +155,14 @@ export function plural(number: number, noun: string): string {
   return `${count(number)} ${number === 1 ? noun : many}`;
 }
 
-/** The change from one value to another: `+3.2 %`, `−0.4 %`, `±0 %`; large ones as a factor, `×12`. */
+/** Formats the change between two values: `+3.2 %`, `−0.4 %`, `±0 %`; large changes as a factor, `×12`. */
 export function change(from: number, to: number): string {
   if (from === to) return "±0 %";
   if (from === 0 || !Number.isFinite(from) || !Number.isFinite(to)) return "–";
   return ratio((to - from) / Math.abs(from));
 }
 
-/** A change that is known as a ratio: 0.032 is `+3.2 %`. */
+/** Formats a relative change: 0.032 is `+3.2 %`. */
 export function ratio(part: number): string {
   const percent = part * 100;
   if (percent >= 900) return `×${significant(part + 1, 3)}`;
@@ -173,7 +173,7 @@ export function ratio(part: number): string {
   return `${percent > 0 ? "+" : "−"}${text} %`;
 }
 
-/** A share without a sign: 0.032 is `3.2 %`. */
+/** Formats a share without a sign: 0.032 is `3.2 %`. */
 export function share(part: number): string {
   return ratio(part).replace(/^[+−±]/, "");
 }
@@ -185,7 +185,7 @@ const AGO: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ["minute", 60],
 ];
 
-/** How long ago, or how soon: `3 days ago`, `in 2 hours`, `just now`; beyond a month, the day. */
+/** Formats a relative time: `3 days ago`, `in 2 hours`, `just now`; beyond one month, the date. */
 export function relative(time: string | number | Date, now: number, zone?: string): string {
   const seconds = (new Date(time).getTime() - now) / 1000;
   if (Math.abs(seconds) >= 30 * 86400) return day(time, zone);
@@ -196,26 +196,26 @@ export function relative(time: string | number | Date, now: number, zone?: strin
   return Math.abs(seconds) < 45 ? "just now" : words.format(Math.trunc(Math.sign(seconds)), "minute");
 }
 
-/** A moment in the reader's zone: `31 Jan 2026, 13:05`. */
+/** Formats a time in the local time zone: `31 Jan 2026, 13:05`. */
 export function moment(time: string | number | Date, zone?: string): string {
   return new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short", timeZone: zone }).format(
     new Date(time),
   );
 }
 
-/** The same to the second and with the zone, for a title: `31 Jan 2026, 13:05:09 CET`. */
+/** Formats a time with seconds and zone, for tooltips: `31 Jan 2026, 13:05:09 CET`. */
 export function exactMoment(time: string | number | Date, zone?: string): string {
   return new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long", timeZone: zone }).format(
     new Date(time),
   );
 }
 
-/** A day in the reader's zone: `31 Jan 2026`. */
+/** Formats a date in the local time zone: `31 Jan 2026`. */
 export function day(time: string | number | Date, zone?: string): string {
   return new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeZone: zone }).format(new Date(time));
 }
 
-/** A length of time given in seconds: `4 weeks`, `90 days`, `12 hours`. */
+/** Formats a duration in seconds: `4 weeks`, `90 days`, `12 hours`. */
 export function duration(seconds: number): string {
   for (const [unit, length] of AGO) {
     if (seconds >= length && seconds % length === 0) return plural(seconds / length, unit);
@@ -223,7 +223,7 @@ export function duration(seconds: number): string {
   return plural(seconds, "second");
 }
 
-/** The first characters of a commit hash, as people quote it. */
+/** The short form of a commit hash. */
 export function shortHash(hash: string): string {
   return hash.slice(0, 8);
 }
@@ -232,7 +232,7 @@ function minus(text: string): string {
   return text.replace(/^-/, "−").replace(/e-/, "e−").replace("e+", "e");
 }
 
-/** How long something took, given in seconds: `45 s`, `10 min 10 s`, `2 h 5 min`. */
+/** Formats an elapsed time in seconds: `45 s`, `10 min 10 s`, `2 h 5 min`. */
 export function elapsed(seconds: number): string {
   if (seconds < 60) return `${significant(seconds, 3)} s`;
   const [hours, minutes, rest] = [

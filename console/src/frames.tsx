@@ -1,4 +1,4 @@
-// What stays around the pages that are not of a project: of an organization, an account, the server, or nothing.
+// Layouts of pages that do not belong to a project: organizations, accounts, the server.
 
 import { Navigate, type RouteSectionProps, useLocation, useParams } from "@solidjs/router";
 import { createContext, type JSX, Show, useContext } from "solid-js";
@@ -9,7 +9,7 @@ import { Page } from "./ui/Page";
 import { Failure, Skeleton } from "./ui/parts";
 import { type SectionGroup, Shell } from "./ui/Shell";
 
-/** Lets through whoever is signed in, and sends everybody else to the page where one does. */
+/** Redirects visitors without a session to the sign-in page. */
 export function Guard(props: RouteSectionProps): JSX.Element {
   const location = useLocation();
   return (
@@ -28,21 +28,21 @@ export function Guard(props: RouteSectionProps): JSX.Element {
   );
 }
 
-/** Nothing at the side. */
+/** A layout without a sidebar. */
 export function BareFrame(props: RouteSectionProps): JSX.Element {
   return <Shell>{props.children}</Shell>;
 }
 
 const Organization = createContext<Loaded<JsonOrganization>>();
 
-/** The organization that the page is about; undefined until it is there. */
+/** The organization of the page; undefined while loading. */
 export function useOrganization(): Loaded<JsonOrganization> {
   const here = useContext(Organization);
   if (!here) throw new Error("useOrganization is for pages of an organization.");
   return here;
 }
 
-/** Around the pages of `/console/organizations/:organization`. */
+/** Layout of `/console/organizations/:organization`. */
 export function OrganizationFrame(props: RouteSectionProps): JSX.Element {
   const params = useParams<{ organization: string }>();
   const organization = load(
@@ -78,12 +78,12 @@ export function OrganizationFrame(props: RouteSectionProps): JSX.Element {
   );
 }
 
-/** Around the list of organizations. */
+/** Layout of the list of organizations. */
 export function OrganizationsFrame(props: RouteSectionProps): JSX.Element {
   return <Shell groups={personal()}>{props.children}</Shell>;
 }
 
-/** Around the pages of `/console/users/:user`. */
+/** Layout of `/console/users/:user`. */
 export function AccountFrame(props: RouteSectionProps): JSX.Element {
   return <Shell groups={personal()}>{props.children}</Shell>;
 }
@@ -105,7 +105,7 @@ function personal(): SectionGroup[] {
   ];
 }
 
-/** Around the pages of `/console/server`, which only an administrator can use. */
+/** Layout of `/console/server`, for administrators. */
 export function ServerFrame(props: RouteSectionProps): JSX.Element {
   const groups: SectionGroup[] = [
     {

@@ -1,16 +1,16 @@
-// One series of metrics as a line of a plot, with the alerts along it.
+// Converts a series of metrics and its alerts to a line of a plot.
 
 import type { JsonPerfMetric, JsonPerfMetrics } from "./api";
 import type { Line, Mark } from "./plot/Plot";
 
-/** The parameters that a benchmark ran with: `size: 10`. */
+/** Formats the parameters of a variant: `size: 10`. */
 export function parametersOf(variant: JsonPerfMetrics["variant"]): string {
   return Object.entries(variant?.parameters ?? {})
     .map(([name, value]) => `${name}: ${String(value)}`)
     .join(", ");
 }
 
-/** A benchmark with its parameters, if it has any: `sort (size: 10)`. */
+/** Formats a benchmark with its parameters, if any: `sort (size: 10)`. */
 export function nameOf({
   benchmark,
   variant,
@@ -22,7 +22,7 @@ export function nameOf({
   return parameters ? `${benchmark.name} (${parameters})` : benchmark.name;
 }
 
-/** The metrics in order of time, as a plot wants them. */
+/** The metrics ordered by time. */
 export function inTime(metrics: readonly JsonPerfMetric[]): JsonPerfMetric[] {
   return metrics
     .map((metric, place) => ({ metric, place, time: new Date(metric.start_time).getTime() }))
@@ -30,7 +30,7 @@ export function inTime(metrics: readonly JsonPerfMetric[]): JsonPerfMetric[] {
     .map(({ metric }) => metric);
 }
 
-/** A line of metrics that are in order of time. `isActive` tells the alerts that stand out. */
+/** Creates a line from metrics ordered by time. `isActive` selects the alerts to highlight. */
 export function historyLine(
   of: Pick<Line, "id" | "label" | "units">,
   metrics: readonly JsonPerfMetric[],

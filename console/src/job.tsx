@@ -1,4 +1,4 @@
-// What several pages say of jobs: how far one is, and what that means.
+// Shared elements of jobs: status and progress.
 
 import { type JSX, Show } from "solid-js";
 import type { JobStatus, JsonJob, JsonJobNoise } from "./api";
@@ -8,9 +8,9 @@ import { Badge, Notice, type Tone } from "./ui/parts";
 interface Words {
   word: string;
   tone: Tone;
-  /** What it means for whoever waits. */
+  /** The explanation for the user. */
   about: string;
-  /** Which of the steps it is at: in the queue, being prepared, running, being read, done. */
+  /** The step of the job: queued, preparing, running, reading results, done. */
   step: 0 | 1 | 2 | 3 | 4;
 }
 
@@ -35,7 +35,7 @@ export const STATUSES: Readonly<Record<JobStatus, Words>> = {
   },
 };
 
-/** Whether nothing will change any more. */
+/** Whether the status is final. */
 export function hasEnded({ status }: Pick<JsonJob, "status">): boolean {
   return STATUSES[status].step === 4;
 }
@@ -44,7 +44,7 @@ export function Status(props: { of: JobStatus }): JSX.Element {
   return <Badge tone={STATUSES[props.of].tone}>{STATUSES[props.of].word}</Badge>;
 }
 
-/** How restless the machine was around a run, or around the worst of several. */
+/** The noise of the machine around a run, or the maximum of several runs. */
 export function Noise(props: { of: JsonJobNoise }): JSX.Element {
   const percent = (part: number) => ratio(part).replace(/^[+±]/, "");
   return (
@@ -54,7 +54,7 @@ export function Noise(props: { of: JsonJobNoise }): JSX.Element {
   );
 }
 
-/** How far a job is in a sentence, and why it did not end well. Nothing for one that did. */
+/** The progress of a job, and the reason if it failed. Empty for a successful job. */
 export function Standing(props: { of: JsonJob; children?: JSX.Element }): JSX.Element {
   const words = () => STATUSES[props.of.status];
   const isWaiting = () => props.of.status === "pending";

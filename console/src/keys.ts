@@ -1,8 +1,9 @@
-// The keyboard: `/` searches, `g p` goes to the perf page, `?` lists what there is. A page binds its own with `bindKeys`.
+// Keyboard shortcuts: `/` searches, `g p` opens the perf page, `?` lists all shortcuts. Pages add shortcuts with
+// `bindKeys`.
 
 import { createSignal, onCleanup } from "solid-js";
 
-/** What a key, or two in a row (`g p`), does. */
+/** The action of a key or of two keys in sequence (`g p`). */
 export interface Binding {
   keys: string;
   label: string;
@@ -13,10 +14,10 @@ const [bindings, setBindings] = createSignal<readonly Binding[]>([]);
 
 export { bindings };
 
-/** How long the second key may take, in milliseconds. */
+/** Maximum delay of the second key, in milliseconds. */
 const PATIENCE = 1200;
 
-/** Binds keys while the component that calls it is there. */
+/** Binds shortcuts for the lifetime of the calling component. */
 export function bindKeys(own: readonly Binding[]): void {
   setBindings((all) => [...all, ...own]);
   onCleanup(() => setBindings((all) => all.filter((binding) => !own.includes(binding))));
@@ -25,7 +26,7 @@ export function bindKeys(own: readonly Binding[]): void {
 let first: { key: string; at: number } | undefined;
 
 function onKey(event: KeyboardEvent): void {
-  // The one key that also works while one types: Ctrl-K, or Command-K.
+  // Ctrl-K or Command-K, the only shortcut that works in a text field.
   if (
     (event.ctrlKey || event.metaKey) &&
     !event.altKey &&
@@ -38,7 +39,7 @@ function onKey(event: KeyboardEvent): void {
     return;
   }
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-  // In a dialog the page behind it does not listen.
+  // Shortcuts are disabled while a dialog is open.
   if (document.querySelector("dialog[open]")) return;
   const chord = first && event.timeStamp - first.at < PATIENCE ? `${first.key} ${event.key}` : event.key;
   const match = (keys: string) => bindings().findLast((binding) => binding.keys === keys);

@@ -1,9 +1,9 @@
-// Addresses that several pages lead to.
+// URLs that several pages use.
 
 import type { JsonBranch, JsonReport } from "./api";
 import type { ProjectHere } from "./project";
 
-/** What a line of a plot is made of: UUIDs. */
+/** The UUIDs of the dimensions of a series. */
 export interface Series {
   branch: string;
   head?: string | undefined;
@@ -13,7 +13,7 @@ export interface Series {
   measure: string;
 }
 
-/** The perf page with one line, and the limits it was held against. */
+/** The perf page with one series and its limits. */
 export function perfPath(project: ProjectHere, series: Series, more: Record<string, string> = {}): string {
   const query = new URLSearchParams({
     branches: series.branch,
@@ -27,7 +27,7 @@ export function perfPath(project: ProjectHere, series: Series, more: Record<stri
   return `${project.isPublic ? project.path() : project.path("perf")}?${query}`;
 }
 
-/** What something was measured of: a change, an alarm. */
+/** The dimensions of a change or an alert. */
 interface Measured {
   branch: JsonBranch;
   testbed: { uuid: string };
@@ -36,10 +36,10 @@ interface Measured {
 }
 
 const DAY = 86_400_000;
-/** How much time before and after a moment its plot shows, at the least and at the most. */
+/** Minimum and maximum time that a plot shows before and after a point. */
 const AROUND = { least: 30 * DAY, most: 180 * DAY };
 
-/** The plot of a series, with as much before a moment as after it. */
+/** The plot of a series, centered on a time. */
 export function perfAround(
   project: ProjectHere,
   { branch, testbed, benchmark, measure }: Measured,
@@ -47,7 +47,7 @@ export function perfAround(
 ): string {
   const began = Date.parse(time);
   const around = Math.min(Math.max(Date.now() - began, AROUND.least), AROUND.most);
-  // A plot that goes up to now needs no end.
+  // A plot up to now has no end time.
   const end: Record<string, string> = began + around < Date.now() ? { end_time: String(began + around) } : {};
   return perfPath(
     project,
@@ -62,7 +62,7 @@ export function perfAround(
   );
 }
 
-/** The plot of a series of a report, up to it. */
+/** The plot of a series of a report, ending at the report. */
 export function perfUpTo(
   project: ProjectHere,
   { branch, testbed, end_time }: JsonReport,
@@ -84,13 +84,13 @@ export function perfUpTo(
   );
 }
 
-/** The address of a project's website if a browser may follow it: the server stores URLs of any scheme. */
+/** The website of a project if it is an HTTP URL; the server stores URLs of any scheme. */
 export function webAddress(website: string | null | undefined): string | undefined {
   if (!website || !URL.canParse(website)) return undefined;
   return /^https?:$/.test(new URL(website).protocol) ? website : undefined;
 }
 
-/** Where a forge shows a commit; undefined when the project's website is no forge that we know. */
+/** The URL of a commit at a code host; undefined if the website of the project is not a known code host. */
 export function commitUrl(website: string | null | undefined, hash: string): string | undefined {
   const address = webAddress(website);
   if (!address) return undefined;
@@ -98,7 +98,7 @@ export function commitUrl(website: string | null | undefined, hash: string): str
   const repository = /^\/[^/]+\/[^/]+/.exec(pathname)?.[0].replace(/\.git$/, "");
   if (!repository) return undefined;
   if (/(^|\.)(github|gitea|codeberg|forgejo)\./.test(host)) return `${protocol}//${host}${repository}/commit/${hash}`;
-  // Its repositories may be in groups of groups.
+  // Repositories can be in nested groups.
   if (/(^|\.)gitlab\./.test(host)) return `${protocol}//${host}${pathname.replace(/\/$|\.git$/, "")}/-/commit/${hash}`;
   if (/(^|\.)bitbucket\./.test(host)) return `${protocol}//${host}${repository}/commits/${hash}`;
   return undefined;

@@ -1,23 +1,23 @@
-// What a page shows, fetched when what it depends on changes. The last answer stays while the next is on its way, so
-// that nothing jumps.
+// Loads the data of a page and reloads it when its source changes. Shows the last response while loading, so that the
+// layout does not move.
 
 import { type Accessor, createEffect, createMemo, createSignal, on, onCleanup } from "solid-js";
 
-/** Something fetched. Called, it is the newest answer, or undefined before the first. */
+/** Loaded data. Calling it returns the latest response, or undefined before the first one. */
 export interface Loaded<T> {
   (): T | undefined;
-  /** Why the newest attempt failed. */
+  /** The error of the latest request. */
   error: Accessor<unknown>;
   pending: Accessor<boolean>;
-  /** Fetches it again. */
+  /** Reloads the data. */
   refresh: () => Promise<void>;
-  /** Puts another answer in place. */
+  /** Replaces the data. */
   set: (next: T) => void;
-  /** Shows a change at once, and takes it back when the request fails; the failure is thrown. */
+  /** Applies a change immediately and reverts it if the request fails. Throws the error. */
   optimistic: <R>(change: (old: T) => T, request: () => Promise<R>) => Promise<R>;
 }
 
-/** Fetches whenever the source changes and is not undefined, null or false. */
+/** Loads whenever the source changes and is not undefined, null or false. */
 export function load<S, T>(
   source: Accessor<S | undefined | null | false>,
   fetch: (source: S, signal: AbortSignal) => Promise<T>,
@@ -44,7 +44,7 @@ export function load<S, T>(
     setPending(false);
   }
 
-  // By its content: a list's query is a new object with every change of the address.
+  // Compares by content: the query of a list is a new object after each change of the URL.
   let key: string | undefined;
   createEffect(
     on(source, (wanted) => {
@@ -68,7 +68,7 @@ export function load<S, T>(
   loaded.optimistic = async (change, request) => {
     const before = answer();
     if (before !== undefined) {
-      // What is on its way knows nothing of the change, and would take it back.
+      // A pending response does not contain the change and would revert it.
       abort?.abort();
       setPending(false);
       setAnswer(() => change(before));
@@ -83,8 +83,7 @@ export function load<S, T>(
   return loaded;
 }
 
-/** Fetches again and again as long as something changes by itself, each time so many milliseconds after the answer. A page
- *  that nobody looks at waits. */
+/** Polls while a condition holds, with a delay in milliseconds after each response. Pauses while the page is hidden. */
 export function refreshWhile(isChanging: Accessor<boolean>, refresh: () => Promise<void>, pause: number): void {
   const wanted = createMemo(isChanging);
   createEffect(() => {

@@ -1,4 +1,4 @@
-// The start of the console: the theme, the keys, who is signed in, and the page of the address.
+// Entry point: theme, shortcuts, session and router.
 
 import "./theme.css";
 import "./ui/ui.css";

@@ -1,10 +1,10 @@
-// Models of thresholds in words.
+// Texts for the models of thresholds.
 
 import type { ModelTest } from "./api";
 import { duration, significant } from "./format";
 import { FACTS, type Model } from "./stats/limits";
 
-/** What a test is called, what it is good for, and what its boundary means. */
+/** The name of a test, its use and the meaning of its boundary. */
 export interface Words {
   name: string;
   about: string;
@@ -49,13 +49,13 @@ export const TESTS: Readonly<Record<ModelTest, Words>> = {
   },
 };
 
-/** A boundary as people say it: `10 %`, `0.99`, `3 ×`. */
+/** Formats a boundary: `10 %`, `0.99`, `3 ×`. */
 export function boundaryText(test: ModelTest, boundary: number): string {
   if (test === "percentage") return `${significant(boundary * 100)} %`;
   return FACTS[test].range === "factor" ? `${significant(boundary)} ×` : significant(boundary, 8);
 }
 
-/** A model in a few words: `t-test, upper 0.99, newest 64`. */
+/** Summarizes a model: `t-test, upper 0.99, newest 64`. */
 export function describe(model: Model): string {
   const {
     test,

@@ -1,4 +1,4 @@
-// Reads openapi.json for people: the operations, what a schema takes in a few words, and an example of it. Pure.
+// Reads openapi.json for the API reference: operations, types of schemas and examples. Pure.
 
 export interface Schema {
   $ref?: string;
@@ -56,7 +56,7 @@ export interface Operation extends RawOperation {
 
 const METHODS = ["get", "head", "post", "put", "patch", "delete"];
 
-/** All operations, in the order of the file. */
+/** All operations, in file order. */
 export function operations(spec: Spec): Operation[] {
   return Object.entries(spec.paths).flatMap(([path, item]) =>
     METHODS.flatMap((method) => {
@@ -68,7 +68,7 @@ export function operations(spec: Spec): Operation[] {
   );
 }
 
-/** Whether an operation has all of some words. */
+/** Whether an operation contains all search words. */
 export function matches(operation: Operation, words: string): boolean {
   const text = [
     operation.method,
@@ -86,7 +86,7 @@ export function matches(operation: Operation, words: string): boolean {
     .every((word) => text.includes(word));
 }
 
-/** The name of the schema that is referred to. */
+/** The name of the referenced schema. */
 export function nameOf(schema: Schema | undefined): string | undefined {
   return schema?.$ref?.replace(/^.*\//, "");
 }
@@ -97,7 +97,7 @@ export function resolve(spec: Spec, schema: Schema): Schema {
   return found ? { ...found, ...(schema.description ? { description: schema.description } : {}) } : schema;
 }
 
-/** The schema itself, whether it may be null, for one that is `X or null`. */
+/** The schema without its null alternative, and whether it is nullable. */
 export function bare(schema: Schema): { schema: Schema; nullable: boolean } {
   const options = schema.oneOf ?? schema.anyOf;
   if (options) {
@@ -117,7 +117,7 @@ export function bare(schema: Schema): { schema: Schema; nullable: boolean } {
   return { schema, nullable: false };
 }
 
-/** What a schema takes, in a few words: `string (uuid)`, `list of JsonBranch`. */
+/** The type of a schema: `string (uuid)`, `list of JsonBranch`. */
 export function typeText(spec: Spec, of: Schema): string {
   const { schema, nullable } = bare(of);
   const base = (): string => {
@@ -135,12 +135,12 @@ export function typeText(spec: Spec, of: Schema): string {
   return base() + (nullable ? " or null" : "");
 }
 
-/** The limits of a value in words, if it has any. */
+/** The limits of a value, if any. */
 export function limits(schema: Schema): string | undefined {
   const parts: string[] = [];
   if (schema.default !== undefined && schema.default !== null) parts.push(`default ${JSON.stringify(schema.default)}`);
   if (schema.maxLength !== undefined) parts.push(`at most ${schema.maxLength} characters`);
-  // The ends of the machine's own integers are no news.
+  // Omit the limits of the integer type.
   if (schema.maximum !== undefined && schema.maximum < 4294967295)
     parts.push(`${schema.minimum ?? 0} to ${schema.maximum}`);
   return parts.length ? parts.join(", ") : undefined;
@@ -153,7 +153,7 @@ const STRINGS: Readonly<Record<string, string>> = {
   uri: "https://example.org",
 };
 
-/** An example that fits a schema. Without `whole`, only what is required. */
+/** An example of a schema. Without `whole`, only the required fields. */
 export function example(spec: Spec, of: Schema, whole: boolean, key = "", depth = 0): unknown {
   const { schema, nullable } = bare(of);
   const found = resolve(spec, schema);
@@ -212,7 +212,7 @@ const RIGHTS: Readonly<Record<string, string>> = {
   never: "Nobody: kept for existing clients",
 };
 
-/** Who may call an operation, from its `x-right`. */
+/** The required permission of an operation, from its `x-right`. */
 export function right(code: string | undefined): string {
   if (!code) return "Not said";
   const [what = "", permission, ...more] = code.split(":");

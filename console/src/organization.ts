@@ -1,10 +1,10 @@
-// What one may do in the organization around a page.
+// Permissions in the organization of the page.
 
 import { createSignal } from "solid-js";
 import { call } from "./api";
 import { user } from "./session";
 
-/** What one may be allowed to do in an organization. */
+/** A permission in an organization. */
 export type OrganizationPermission =
   | "view"
   | "create"
@@ -16,7 +16,7 @@ export type OrganizationPermission =
   | "edit_role"
   | "delete_role";
 
-/** Asks the server, once for each permission; false until it has answered. */
+/** Requests each permission once; false until the response arrives. */
 export function mayIn(organization: () => string): (permission: OrganizationPermission) => boolean {
   const [rights, setRights] = createSignal<Readonly<Record<string, boolean>>>({});
   const asked = new Set<string>();

@@ -1,5 +1,5 @@
-// The project around a page, in the console (`/console/projects/…`) and as everybody sees it (`/perf/…`): pages ask
-// `useProject()` and work in both places.
+// The project of a page, in the console (`/console/projects/…`) and in the public view (`/perf/…`). Pages call
+// `useProject()` and work in both.
 
 import { type RouteSectionProps, useParams } from "@solidjs/router";
 import { createContext, createEffect, createSignal, type JSX, Show, useContext } from "solid-js";
@@ -11,7 +11,7 @@ import { Page } from "./ui/Page";
 import { Empty, Failure, LinkButton, Skeleton } from "./ui/parts";
 import { type Section, type SectionGroup, Shell } from "./ui/Shell";
 
-/** What one may be allowed to do in a project. */
+/** A permission in a project. */
 export type Permission =
   | "view"
   | "create"
@@ -24,37 +24,37 @@ export type Permission =
   | "delete_role";
 
 export interface ProjectHere {
-  /** The project; there once a page of it is drawn. */
+  /** The project; defined in all its pages. */
   (): JsonProject;
-  /** What the API and the address know it by. */
+  /** The slug, for the API and the URL. */
   slug: () => string;
-  /** A path within the project: `path("benchmarks", slug)`. */
+  /** A path in the project: `path("benchmarks", slug)`. */
   path: (...segments: string[]) => string;
-  /** Whether this is the public view, where nothing can be changed. */
+  /** Whether this is the read-only public view. */
   isPublic: boolean;
-  /** Whether the reader may; false until the server has said so. */
+  /** Whether the user has the permission; false until the response arrives. */
   may: (permission: Permission) => boolean;
-  /** Puts a changed project in place. */
+  /** Replaces the project after a change. */
   set: (project: JsonProject) => void;
-  /** How many alerts are active. */
+  /** Number of active alerts. */
   alerts: Loaded<number>;
 }
 
 const Context = createContext<ProjectHere>();
 
-/** The project that the page is about. */
+/** The project of the page. */
 export function useProject(): ProjectHere {
   const here = useContext(Context);
   if (!here) throw new Error("useProject is for pages of a project.");
   return here;
 }
 
-/** Around the pages of `/console/projects/:project`. */
+/** Layout of `/console/projects/:project`. */
 export function ConsoleProject(props: RouteSectionProps): JSX.Element {
   return <ProjectFrame base="/console/projects" {...props} />;
 }
 
-/** Around the pages of `/perf/:project`. */
+/** Layout of `/perf/:project`. */
 export function PublicProject(props: RouteSectionProps): JSX.Element {
   return <ProjectFrame base="/perf" {...props} />;
 }
@@ -62,7 +62,7 @@ export function PublicProject(props: RouteSectionProps): JSX.Element {
 function ProjectFrame(props: RouteSectionProps & { base: "/console/projects" | "/perf" }): JSX.Element {
   const params = useParams<{ project: string }>();
   const isPublic = props.base === "/perf";
-  // Whoever signs in or out may see something else.
+  // The session determines which projects are visible.
   const project = load(
     () => user() !== undefined && { project: params.project, as: user()?.uuid },
     ({ project }, signal) => call("get", "/v0/projects/{project}", { path: { project }, signal }),

@@ -1,6 +1,6 @@
-// Every address of the console and the page that answers it. The addresses are those that existing links use.
+// All URLs of the console and their pages. Existing links depend on these URLs.
 //
-// A page is a file in pages/, fetched when it is first opened. Frames stay while one moves among their pages.
+// A page is a module in pages/, loaded on first use. Layouts persist while the user navigates among their pages.
 
 import { Navigate, type RouteDefinition, useParams } from "@solidjs/router";
 import { type Component, lazy } from "solid-js";
@@ -8,12 +8,12 @@ import { AccountFrame, BareFrame, Guard, OrganizationFrame, OrganizationsFrame, 
 import { ConsoleProject, PublicProject } from "./project";
 import { Root, Start } from "./start";
 
-/** One export of a page's file. */
+/** One export of a page module. */
 function page<K extends string>(file: () => Promise<{ [P in K]: Component }>, name: K): Component {
   return lazy(async () => ({ default: (await file())[name] }));
 }
 
-/** Leads from one address to another below the same parent. */
+/** Redirects to another path below the same parent. */
 function to(address: (params: Record<string, string | undefined>) => string): Component {
   return () => {
     const params = useParams();
@@ -49,7 +49,7 @@ const server = () => import("./pages/server");
 const runner = () => import("./pages/runner");
 const spec = () => import("./pages/spec");
 
-/** What everybody can see of a public project. */
+/** The public pages of a project. */
 const READABLE: RouteDefinition[] = [
   { path: "/plots", component: page(home, "Home") },
   { path: "/plots/:plot", component: page(home, "View") },

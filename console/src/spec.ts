@@ -1,4 +1,4 @@
-// Specs of machines in words.
+// Texts for specs.
 
 import type { JsonSpec } from "./api";
 import { plural, value } from "./format";
@@ -16,7 +16,7 @@ export function machineText({ os, architecture, cpu, memory, disk, network, sand
   return parts.filter(Boolean).join(", ");
 }
 
-/** The same after its name: `bare-metal: linux on …`. */
+/** With the name of the spec: `bare-metal: linux on …`. */
 export function specText(spec: JsonSpec): string {
   return `${spec.name}: ${machineText(spec)}`;
 }

@@ -1,4 +1,4 @@
-// Where one goes from `/` and from `/console`: to what one most likely came for.
+// Redirects from `/` and `/console`.
 
 import { Navigate } from "@solidjs/router";
 import { type JSX, Show } from "solid-js";
@@ -10,12 +10,12 @@ import { Shell } from "./ui/Shell";
 
 const LAST = "tidemark-project";
 
-/** Remembers the project, to come back to it. */
+/** Stores the last visited project. */
 export function rememberProject(slug: string): void {
   localStorage.setItem(LAST, slug);
 }
 
-/** `/`: the console; for strangers the public projects, or the first account of a new server. */
+/** `/`: the console; without a session the public projects, or the first account of a new server. */
 export function Root(): JSX.Element {
   const setup = load(
     () => user() === null && {},
@@ -30,7 +30,7 @@ export function Root(): JSX.Element {
   );
 }
 
-/** `/console`: the project of last time, the first steps, the only project, or a choice. */
+/** `/console`: the last project, the onboarding, the only project, or the list. */
 export function Start(): JSX.Element {
   const target = load(
     () => user() && { own: user()?.slug ?? "" },
@@ -45,7 +45,7 @@ export function Start(): JSX.Element {
         if (known) return `/console/projects/${known.slug}/plots`;
         localStorage.removeItem(LAST);
       }
-      // A new user has an organization with nothing in it.
+      // A new user has an empty organization.
       const mine = await projects(own).catch(() => undefined);
       if (mine?.total === 0) return "/console/onboard/project";
       const { rows: organizations } = await list("/v0/organizations", { query: { per_page: 2 }, signal });

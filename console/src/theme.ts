@@ -1,4 +1,4 @@
-// Light or dark: as the system has it, or as the reader chose. The colors are in theme.css.
+// The light or dark theme: the system setting or the choice of the user. The colors are in theme.css.
 
 import { createSignal } from "solid-js";
 
@@ -12,7 +12,7 @@ dark.addEventListener("change", () => setSystemDark(dark.matches));
 
 export { chosen as theme };
 
-/** Whether the page is dark now. Whoever draws on a canvas follows this. */
+/** Whether the page is dark. Code that draws on a canvas depends on it. */
 export const isDark = (): boolean => (chosen() === "system" ? systemDark() : chosen() === "dark");
 
 export function setTheme(theme: Theme): void {
@@ -22,13 +22,13 @@ export function setTheme(theme: Theme): void {
   apply();
 }
 
-/** Before the first paint. */
+/** Runs before the first paint. */
 export function apply(): void {
   if (chosen() === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = chosen();
 }
 
-/** A color of theme.css as a canvas takes it, such as `brand` or `line-3`. */
+/** A color of theme.css in canvas format, such as `brand` or `line-3`. */
 export function color(name: string): string {
   isDark();
   const probe = document.createElement("i");
@@ -39,7 +39,7 @@ export function color(name: string): string {
   return found;
 }
 
-/** The color of the nth series; there are ten. */
+/** The color of the nth series; there are ten colors. */
 export function lineColor(place: number): string {
   return color(`line-${(place % 10) + 1}`);
 }

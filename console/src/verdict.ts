@@ -1,20 +1,25 @@
-// How a value stands against its limits, and how far it has moved. Pure.
+// Compares a value with its limits and its baseline. Pure.
 
 import type { BoundaryLimit, JsonBoundary, JsonReportMeasure } from "./api";
 import { worseOf } from "./stats/worse";
 
 export type Verdict = "regression" | "improvement" | "pass" | "no_baseline" | "no_threshold";
 
-/** What a result says, worst first when in order of `badness`. */
+/** The result of a comparison; `badness` sorts the worst first. */
 export interface Judged {
   verdict: Verdict;
-  /** The change from the baseline: 0.1 is ten percent more. */
+  /** The relative change from the baseline: 0.1 is 10 % more. */
   change: number | undefined;
-  /** How much of the way from the baseline to the limit is used up, toward the worse; above one it is crossed. */
+  /**
+   * The used share of the distance from the baseline to the limit, in the worse direction; above 1, the limit is
+   * crossed.
+   */
   badness: number;
 }
 
-/** How far a value has gone from the baseline, in widths of the limit on either side; below zero toward the lower. */
+/**
+ * The distance of a value from the baseline, in units of the distance to the limit; negative toward the lower limit.
+ */
 export function reach(
   value: number,
   { baseline, lower_limit: lower, upper_limit: upper }: JsonBoundary,
@@ -22,7 +27,7 @@ export function reach(
   if (typeof baseline !== "number") return undefined;
   const distance = value - baseline;
   if (distance === 0) return 0;
-  // Where there is no limit, the one on the other side tells what is far.
+  // Without a limit on this side, use the limit on the other side.
   const up = typeof upper === "number" ? upper - baseline : typeof lower === "number" ? baseline - lower : undefined;
   const down = typeof lower === "number" ? baseline - lower : up;
   const width = distance > 0 ? up : down;
@@ -30,7 +35,7 @@ export function reach(
   return width > 0 ? distance / width : distance > 0 ? Infinity : -Infinity;
 }
 
-/** Judges one measured value. `crossed` is the limit that its alert tells of. */
+/** Compares one value with its limits. `crossed` is the limit of its alert. */
 export function judged(
   { measure, metric, boundary, threshold }: JsonReportMeasure,
   crossed: BoundaryLimit | undefined,
@@ -49,10 +54,10 @@ export function judged(
         ? "improvement"
         : "regression";
     if (!hasLimits) return threshold ? "no_baseline" : "no_threshold";
-    // Only one side is guarded as a rule: as far on the other one is as much of a change.
+    // Usually only one side has a limit: the same distance on the other side is an equal change.
     return direction && toward < -1 ? "improvement" : "pass";
   };
   const kind = verdict();
-  // A fixed limit has no baseline to measure from, but is crossed all the same.
+  // A static limit has no baseline, but can be crossed.
   return { verdict: kind, change, badness: kind === "regression" ? Math.max(toward, 1) : toward };
 }

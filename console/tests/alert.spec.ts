@@ -52,7 +52,7 @@ test("an alert shows the history around it", async ({ page }, { project }) => {
   await expect(plot.locator("canvas")).toBeVisible();
   await accessible(page);
   await fits(page);
-  // Lines that arrive later would take the chosen point away.
+  // Lines that load later would deselect the point.
   await idle(page);
   await plot.focus();
   await page.keyboard.press("End");

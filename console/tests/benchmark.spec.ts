@@ -1,7 +1,7 @@
 import type { Page } from "@playwright/test";
 import { accessible, expect, fits, make, signIn, test } from "./support";
 
-/** A project of its own for one test. */
+/** A project for one test. */
 async function lab(page: Page, name: string): Promise<string> {
   await signIn(page, "Grace Hopper", `${name}@example.org`);
   const { request } = page.context();
@@ -84,7 +84,7 @@ test("the keys are listed and lead to their pages", async ({ page }, { project }
   await expect(page.getByRole("dialog")).toContainText("Go to perf");
   await page.keyboard.press("Escape");
   await expect(page.getByRole("dialog")).toBeHidden();
-  // At once, since the second key counts for 1.2 s, and a busy machine may take longer between two keys.
+  // Press both keys at once: the second key counts for 1.2 s, and a busy machine may take longer.
   await page.evaluate(() => {
     for (const key of ["g", "p"])
       document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));

@@ -1,12 +1,12 @@
-// What a reader waits for until the first plot of the demo project is drawn: as sizes and counts, since times are those of
-// the machine. scripts/size.test.js holds every page's files against the same limit, without a browser.
+// Checks the load until the first plot of the demo project is drawn: sizes and counts, because times depend on the
+// machine. scripts/size.test.js checks the files of every page against the same limit, without a browser.
 
 import type { Request } from "@playwright/test";
 import { expect, settled, test } from "./support";
 
-/** Bytes of files and of data, as they come over the network. */
+/** Transferred bytes of files and data. */
 const [FILES, DATA] = [150_000, 50_000];
-/** Requests for either. */
+/** Number of requests for files and data. */
 const [FILE_REQUESTS, API_REQUESTS] = [9, 10];
 
 test("the first plot needs few requests and few bytes", async ({ page }) => {
@@ -23,14 +23,14 @@ test("the first plot needs few requests and few bytes", async ({ page }) => {
       return { url: request.url(), size: responseBodySize + responseHeadersSize };
     }),
   );
-  // A browser asks for the icon as often as it likes.
+  // The browser requests the icon any number of times.
   const files = all.filter(({ url }) => !/^\/(v0\/|icon)/.test(new URL(url).pathname));
   const sum = (of: typeof all) => of.reduce((total, { size }) => total + size, 0);
   const data = all.filter(({ url }) => new URL(url).pathname.startsWith("/v0/"));
   console.log(
     `The first plot takes ${files.length} files of ${sum(files)} bytes, and ${data.length} answers of ${sum(data)} bytes.`,
   );
-  // Those of the worker are among them.
+  // Includes the requests of the worker.
   expect(data.some(({ url }) => url.includes("/perf?"))).toBe(true);
   expect(files.length).toBeLessThanOrEqual(FILE_REQUESTS);
   expect(data.length).toBeLessThanOrEqual(API_REQUESTS);

@@ -1,4 +1,4 @@
-// Proofs of being human, from a stand-in of the service: its script in the page, and its check at the server.
+// CAPTCHA with a mock of the service: its script in the page, and its verification by the server.
 
 import { createServer, type Server } from "node:http";
 import { listen, type Own, own } from "./own";
@@ -6,10 +6,10 @@ import { expect, test } from "./support";
 
 let server: Own | undefined;
 let service: Server | undefined;
-/** Whether the service believes what comes from its script. */
+/** Whether the mock accepts the response. */
 let isHuman = false;
 
-/** What the script of the service does; the proof is the action. */
+/** The script of the mock; its response is the action. */
 const SCRIPT =
   "window.grecaptcha = { ready: (then) => then(), execute: async (site, { action }) => site + ' ' + action };";
 

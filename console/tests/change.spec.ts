@@ -39,7 +39,7 @@ test("a step is found without a threshold, and what is said of it stays", async 
 
   await page.getByRole("button", { name: "Review" }).click();
   const dialog = page.getByRole("dialog");
-  // It began too long ago.
+  // It began too long ago for a notification.
   await expect(dialog).toContainText("and told to nobody.");
   await dialog.getByLabel("Status").selectOption("expected");
   await dialog.getByLabel("Note").fill("The queue keeps its order now.");
@@ -74,7 +74,7 @@ test("a change says that the machine seems to be behind it, and when people were
   await expect
     .poll(async () => ((await (await request.get(`/v0/projects/${slug}/changes`)).json()) as object[]).length)
     .toBe(1);
-  // What it takes to get there by measuring is for the server's tests.
+  // The tests of the server cover detection; here the response is mocked.
   let cause = "host";
   await page.route("**/changes?*", async (route) => {
     const answer = await route.fetch({ timeout: 0 });

@@ -2,7 +2,7 @@ import type { Page } from "@playwright/test";
 import { lab, step } from "./seed";
 import { accessible, expect, fits, settled, test } from "./support";
 
-/** A row of the backtest's figures, the chosen sensitivity first. */
+/** A row of the backtest table; the first is the selected sensitivity. */
 function figures(page: Page, name: string) {
   return page
     .getByRole("region", { name: "Figures of the backtest" })
@@ -56,7 +56,7 @@ test("the slider asks what another sensitivity would have told", async ({ page }
   await expect(page).toHaveURL(/sensitivity=1000/);
   await settled(page);
   await expect.poll(async () => Number(await monthly.nth(1).innerText())).toBeGreaterThan(Number(usual));
-  // What it is compared with stays.
+  // The rows for comparison stay the same.
   await expect(monthly.nth(2)).toHaveText(usual);
   await expect(monthly.nth(3)).toHaveText(threshold);
   await accessible(page);
@@ -81,7 +81,7 @@ test("only the last of several moves is asked for", async ({ page }) => {
       asked.push((request.postDataJSON() as { sensitivity: number }).sensitivity);
   });
   const slider = page.getByRole("slider", { name: "Sensitivity" });
-  // At once, since a busy machine may take as long between two keys as the slider rests.
+  // Press the keys at once: on a busy machine, the pause between two keys can exceed the delay of the slider.
   await slider.evaluate((input: HTMLInputElement) => {
     for (let times = 0; times < 4; times++) {
       input.stepUp();

@@ -1,4 +1,4 @@
-// Runs before all others: the account it makes administers the server.
+// Runs before all other specs: creates the administrator of the server.
 
 import { ADMIN, ADMIN_SESSION, accessible, expect, fits, mailedToken, test } from "./support";
 

@@ -27,7 +27,7 @@ test("a job is watched from the queue to its report", async ({ page }, { project
   await accessible(page);
   await fits(page);
 
-  // What happens from here on is seen without touching the page.
+  // The page updates without interaction from here on.
   const runner = await Runner.connect(name, key);
   expect(await runner.say("ready", { poll_timeout: 60 })).toBe("job");
   await expect(step).toHaveText("Prepared");
@@ -58,7 +58,7 @@ test("a job is watched from the queue to its report", async ({ page }, { project
   await expect(page.getByRole("link", { name: "done" })).toHaveAttribute("href", new RegExp(job));
   runner.socket.close();
 
-  // Everybody sees how far it came, but not what it printed.
+  // The status is public, the output is not.
   await page.context().clearCookies();
   await page.goto(`/perf/${slug}/jobs/${job}`);
   await expect(page.getByText("is shown to those who have a role in the project")).toBeVisible();

@@ -1,4 +1,4 @@
-// The pages of runners and specs, which only an administrator has.
+// Runners and specs, for administrators.
 
 import { fresh, Runner } from "./runner";
 import { accessible, asAdmin, expect, fits, test, undo } from "./support";

@@ -1,4 +1,4 @@
-// Notices: added, told, told again and put out of use, those of a project and one's own.
+// Notices of a project and of a user: add, deliver, deliver again and disable.
 
 import { createServer, type Server } from "node:http";
 import type { Page } from "@playwright/test";
@@ -6,7 +6,7 @@ import { listen } from "./own";
 import { lab } from "./seed";
 import { accessible, expect, fits, make, test } from "./support";
 
-/** Somebody who is told, and remembers by which event. */
+/** A receiver that records the events. */
 interface Receiver {
   server: Server;
   address: string;
@@ -22,7 +22,7 @@ async function receive(): Promise<Receiver> {
   return { server, address: `http://127.0.0.1:${await listen(server)}/hook`, events };
 }
 
-/** Sends a report that raises an alert, in a project that is told of alerts. */
+/** Sends a report that raises an alert, in a project with a notice. */
 async function raise(page: Page, project: string): Promise<void> {
   const time = new Date().toISOString();
   const chosen = await page.context().request.patch(`/v0/projects/${project}/detection`, {

@@ -1,5 +1,5 @@
-// Signing in at identity providers: at a real one that speaks OpenID Connect, and at a stand-in of a code host. They and a
-// server that knows them are started here.
+// Sign-in at identity providers: an OpenID Connect provider and a mock of a code host. The spec starts both and a
+// server that uses them.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Page } from "@playwright/test";
@@ -7,16 +7,16 @@ import Provider from "oidc-provider";
 import { listen, type Own, own } from "./own";
 import { accessible, expect, fits, test } from "./support";
 
-// In one worker: they share the servers.
+// One worker: the tests share the servers.
 test.describe.configure({ mode: "default" });
 
 let base = "";
 let server: Own | undefined;
 const others: Server[] = [];
-/** Who is signed in at the code host, and with which address. */
+/** The user of the code host, and the e-mail address. */
 const host = { id: 7, email: "grace@example.org", verified: true };
 
-/** What the code host answers; whoever comes to its page is sent back at once. */
+/** The mock of the code host; its sign-in page redirects immediately. */
 function codeHost(request: IncomingMessage, response: ServerResponse): void {
   const url = new URL(request.url ?? "/", "http://localhost");
   const json = (body: unknown) => response.setHeader("content-type", "application/json").end(JSON.stringify(body));
@@ -45,7 +45,7 @@ test.beforeAll(async () => {
     claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name"] },
     cookies: { keys: ["for a test"] },
     pkce: { required: () => true },
-    // Whatever is typed as the name is the account.
+    // The typed name is the account.
     findAccount: (_, id) => ({
       accountId: id,
       claims: () => ({
@@ -64,7 +64,7 @@ test.afterAll(() => {
   for (const other of others) other.close();
 });
 
-/** Goes to the provider and signs in there as somebody. */
+/** Signs in at the provider as a user. */
 async function signInAt(page: Page, who: string): Promise<void> {
   await page.goto(`${base}/auth/login`);
   await page.getByRole("button", { name: "Continue with Example" }).click();
@@ -100,7 +100,7 @@ test("an answer works once, and only in the browser that asked", async ({ page, 
   await page.goto(answer);
   await expect(page.getByRole("alert")).toContainText("The sign-in is not valid");
   await accessible(page);
-  // Somebody whom it was sent to.
+  // Another browser that received the link.
   const other = await browser.newPage();
   await other.goto(answer);
   await expect(other.getByRole("alert")).toContainText("The sign-in is not valid");

@@ -1,4 +1,4 @@
-// A server of a test's own, for what must be configured.
+// A separate server for tests that need other settings.
 
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -10,19 +10,21 @@ import { createInterface } from "node:readline";
 /** A running server. */
 export interface Own {
   base: string;
-  /** Where its data are, and so its mail. */
+  /** Its data folder, which contains its mail. */
   data: string;
   stop: () => void;
 }
 
-/** Binds a free port of this machine, and answers it. */
+/** Binds a free local port and returns it. */
 export async function listen(server: Server): Promise<number> {
   await new Promise<void>((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
   return (server.address() as AddressInfo).port;
 }
 
-/** Starts a server, with settings besides those that every server needs. `console.url` has to name a port before the server
- *  binds one, so it names the port of a proxy. */
+/**
+ * Starts a server with additional settings. `console.url` must name a port before the server binds one, so it names the
+ * port of a proxy.
+ */
 export async function own(settings: string): Promise<Own> {
   let upstream = 0;
   const proxy = createServer((client) => {

@@ -6,7 +6,7 @@ import { accessible, expect, fits, idle, make, test } from "./support";
 const DAY = 86_400_000;
 const NAMES = ["parser::json::large", "parser::json::small", "parser::toml", "codec/zstd"];
 
-/** A project of its own with as many reports on two branches; the newest of main are slower, which is an alert. */
+/** A project with this number of reports on two branches; the newest reports of main are slower and raise an alert. */
 async function measured(page: Page, name: string, reports: number): Promise<string> {
   const { project: slug } = await lab(page, name, { url: "https://example.org/lab" });
   const { request } = page.context();
@@ -78,7 +78,7 @@ test("points are walked along by the keyboard, and listed in tables", async ({ p
   const slug = await measured(page, `Walk-${project.name}`, 8);
   await page.goto(`/console/projects/${slug}/perf`);
   await expect(legend(page).getByRole("button", { name: "4 lines" })).toBeVisible();
-  // Marks of changes that arrive later would take the chosen point away.
+  // Marks of changes that load later would deselect the point.
   await idle(page);
   await plot(page).focus();
   await page.keyboard.press("End");
@@ -213,7 +213,7 @@ test("an old link shows the same, down to its tabs", async ({ page }, { project 
   await page.goto(`/console/projects/${slug}/perf?${link}`);
   await expect(plot(page)).toHaveAccessibleName(/4 lines/);
   await expect(page.getByRole("button", { name: "Version", exact: true })).toHaveAttribute("aria-pressed", "true");
-  // The four of the page, and the open one, which is on another.
+  // The four rows of the page, and the selected report, which is on another page.
   const panel = page.getByRole("tabpanel");
   await expect(panel.getByRole("button", { name: "Plot" })).toHaveCount(5);
   await expect(panel.getByText("4 benchmarks, 2 measures")).toBeVisible();

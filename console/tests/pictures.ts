@@ -1,5 +1,5 @@
-// Not a test: takes the pictures of docs/console.md on a fresh server with the demo, each in the light, in the dark and
-// on a phone, and those of docs/statistics.md and docs/changes.md. `cargo xtask console pictures` remakes all of them.
+// Not a test: takes the screenshots of docs/console.md on a fresh server with the demo project, each in light and dark
+// and on a phone, and those of docs/statistics.md and docs/changes.md. Run `cargo xtask console pictures`.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,10 +11,10 @@ const DESK = { width: 1280, height: 800 };
 const PHONE = { width: 360, height: 740 };
 const DEMO = "/console/projects/demo";
 
-/** Keeps a picture of what the page shows. */
+/** Saves a screenshot of the page. */
 async function keep(page: Page, name: string): Promise<void> {
   const png = await page.screenshot({ animations: "disabled", caret: "hide" });
-  // The browser packs it: a fifth of the size, and no tool to install.
+  // The browser compresses it to a fifth of the size, without another tool.
   const packer = await page.context().newPage();
   const webp = await packer.evaluate(
     async (source) => {
@@ -30,7 +30,7 @@ async function keep(page: Page, name: string): Promise<void> {
   writeFileSync(join(FOLDER, `${name}.webp`), Uint8Array.from(webp));
 }
 
-/** The three pictures of a page; `ready` waits until it is what a person would call there. */
+/** The three screenshots of a page; `ready` waits until it has loaded. */
 async function pictures(page: Page, name: string, ready: () => Promise<void>): Promise<void> {
   const sights = [
     ["light", DESK, name],

@@ -1,11 +1,11 @@
-// A plan is paid for, ended and begun again, at a payment provider of the test's own.
+// Subscribes to a plan, cancels it and subscribes again, with a mock of the payment provider.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { type Own, own } from "./own";
 import { accessible, expect, fits, mailedToken, signIn, signInBy, test } from "./support";
 
-// In one worker: they share the servers.
+// One worker: the tests share the servers.
 test.describe.configure({ mode: "default" });
 
 let server: Own | undefined;
@@ -31,7 +31,7 @@ test.beforeAll(async ({ request }) => {
     `[plus.billing]\nurl = "${url}"\nsecret_key = "sk_test_1"\nwebhook_secret = "whsec_test"\n` +
       `[plus.billing.levels.pro]\nprices = ["price_pro"]\n[plus.billing.levels.team]\nprices = ["price_team"]\n`,
   );
-  // The first account administers the server, and signs up in another way.
+  // The first account is the administrator and signs up differently.
   await signInBy(request, "Root", "root@example.org", server);
 });
 
@@ -63,7 +63,7 @@ test("a plan is paid for, ended and begun again", async ({ page }) => {
   await page.getByRole("button", { name: "End it now" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "End the plan" }).click();
   await expect(page.getByText("This organization has no plan")).toBeVisible();
-  // A page that was never paid begins nothing, and says so.
+  // An unpaid checkout starts no plan and says so.
   await page.goto(`${organization}/checkout?checkout=cs_unknown&level=team`);
   await expect(page.getByRole("alert")).toContainText("knows of no such checkout");
   await accessible(page);

@@ -92,7 +92,7 @@ test("a report is held against the runs before, without a threshold", async ({ p
 test("a report says when the machine is to blame, or nothing but noise", async ({ page }, { project }) => {
   const { project: slug } = await lab(page, `Blame-${project.name}`);
   const { uuid } = await history(page.context().request, slug, { days: 8 });
-  // What it takes to get there by measuring is for the server's tests.
+  // The tests of the server cover detection; here the response is mocked.
   let cause = "host";
   let asked = 0;
   let seen = () => {};
@@ -112,7 +112,7 @@ test("a report says when the machine is to blame, or nothing but noise", async (
       },
     ];
     asked += 1;
-    // The second answer waits until the test has seen what the page shows before it.
+    // Delay the second response until the test has checked the page.
     if (asked === 2) await wasSeen;
     await route.fulfill({ response: answer, json: { ...verdict, cause, factors, settled: asked > 1 } });
   });

@@ -1,4 +1,4 @@
-// What tests of jobs need: an image in the registry, and a runner that does as the test says.
+// Helpers for tests of jobs: an image in the registry, and a runner that the test controls.
 
 import { createHash, randomBytes } from "node:crypto";
 import { type APIRequestContext, expect, request as http, type Page } from "@playwright/test";
@@ -8,7 +8,7 @@ import { ADMIN_SESSION, make } from "./support";
 const URL_OF_SERVER = process.env.TIDEMARK_CONSOLE_URL ?? "http://localhost:6610";
 const MANIFEST = "application/vnd.oci.image.manifest.v1+json";
 
-/** Pushes an image of nothing as `PROJECT:v1`, as a client of the registry does. */
+/** Pushes an empty image as `PROJECT:v1`. */
 async function push(request: APIRequestContext, project: string): Promise<void> {
   const { key } = await make<{ key: string }>(request, `/v0/projects/${project}/keys`, { name: "push" });
   const login = Buffer.from(`${project}:${key}`).toString("base64");
@@ -36,12 +36,12 @@ async function push(request: APIRequestContext, project: string): Promise<void> 
   expect(put.status(), await put.text()).toBe(201);
 }
 
-/** A name that nothing on the server has, although tests of several workers share it. */
+/** A unique name: the tests of several workers share the server. */
 export function fresh(name: string): string {
   return `${name} ${randomBytes(4).toString("hex")}`;
 }
 
-/** A spec with a runner of its own, which is not connected yet. */
+/** A spec with its own runner, which is not connected yet. */
 export async function enlist(): Promise<{ spec: string; runner: string; key: string }> {
   const request = await http.newContext({ baseURL: URL_OF_SERVER, storageState: ADMIN_SESSION, timeout: 0 });
   const machine = { os: "linux", architecture: "x86_64", cpu: 2, memory: 4e9, disk: 1e10 };
@@ -54,7 +54,7 @@ export async function enlist(): Promise<{ spec: string; runner: string; key: str
   return { spec, runner, key };
 }
 
-/** Asks for a job on a spec; answers its UUID and that of its report. */
+/** Creates a job on a spec; returns its UUID and the UUID of its report. */
 export async function ask(page: Page, project: string, spec: string): Promise<{ job: string; report: string }> {
   const { request } = page.context();
   await push(request, project);
@@ -78,7 +78,7 @@ interface Message {
   [member: string]: unknown;
 }
 
-/** A runner that says what it is told to, and waits for each answer. */
+/** A runner that sends the given messages and waits for each response. */
 export class Runner {
   #next = 0;
   readonly #heard = new Map<number, (message: Message) => void>();
@@ -98,7 +98,7 @@ export class Runner {
     return new Runner(socket);
   }
 
-  /** Says something and answers the event of what comes back. */
+  /** Sends a message and returns the event of the response. */
   async say(event: string, more: object = {}): Promise<string> {
     const id = ++this.#next;
     const answer = new Promise<Message>((resolve) => this.#heard.set(id, resolve));

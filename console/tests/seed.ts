@@ -1,9 +1,9 @@
-// What tests of several pages need: somebody with a project, and reports in it.
+// Test data: a user with a project and reports.
 
 import type { APIRequestContext, Page } from "@playwright/test";
 import { make, signIn } from "./support";
 
-/** A project of its own for one test; answers its slug and that of its organization. */
+/** A project for one test; returns its slug and the slug of its organization. */
 export async function lab(
   page: Page,
   name: string,
@@ -19,10 +19,10 @@ export async function lab(
   return { project: slug, organization: organization?.slug ?? "" };
 }
 
-/** Values around one, the same in every run. */
+/** Deterministic values around 1. */
 const WOBBLE = [1.004, 0.996, 1.001, 0.998, 1.006, 0.995, 1.002, 0.999, 1.003, 0.997];
 
-/** Reports of two benchmarks, a day apart until now; of the last five, `parse::large` is slower by a quarter. */
+/** Reports of two benchmarks, one per day until now; `parse::large` is 25 % slower in the last five. */
 export async function reports(
   request: APIRequestContext,
   project: string,
@@ -52,7 +52,7 @@ export async function reports(
   }
 }
 
-/** A report, as far as tests look at it. */
+/** The fields of a report that the tests use. */
 export interface Report {
   uuid: string;
   alerts: { uuid: string; benchmark: { name: string }; metric: { uuid: string } }[];
@@ -61,7 +61,10 @@ export interface Report {
 
 const DAY = 864e5;
 
-/** Reports of `parse` and `scan`, one a day until today: steady, and the last of `parse` twice as slow, which raises an alert. */
+/**
+ * Reports of `parse` and `scan`, one per day until today. The last value of `parse` is twice as high and raises an
+ * alert.
+ */
 export async function history(
   request: APIRequestContext,
   slug: string,
@@ -95,12 +98,12 @@ export async function history(
   return last as Report;
 }
 
-/** Reports of one benchmark, a day apart until now: forty around 100 ns, and twenty around 120 ns. */
+/** Reports of one benchmark, one per day until now: forty around 100 ns, then twenty around 120 ns. */
 export async function step(request: APIRequestContext, project: string): Promise<void> {
   const [before, after] = [40, 20];
   for (let place = 0; place < before + after; place++) {
     const time = new Date(Date.now() - (before + after - place) * DAY).toISOString();
-    // About one percent of noise, without the rhythm that a short list would have.
+    // About 1 % noise, without the period of a short list.
     const noise = Math.sin(place * place) * 1.4;
     const value = (place < before ? 100 : 120) + noise;
     const results = [JSON.stringify({ "queue::push": { latency: { value } } })];

@@ -21,7 +21,7 @@ test("an administrator sees the numbers, the configuration and what happened", a
   await page.goto("/console/server/config");
   await expect(page.getByRole("heading", { name: "security" })).toBeVisible();
   await expect(page.getByText("****").first()).toBeVisible();
-  // The newest entries are those of all tests.
+  // All tests write to the audit log.
   await signInBy(request, "Audited", "audited@example.org");
   await page.goto("/console/server/audit?per_page=255");
   await expect(page.getByText("session: open").first()).toBeVisible();

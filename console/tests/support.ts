@@ -1,5 +1,5 @@
-// What every browser test shares: a page that may say nothing on the console, mail that is read from files, and the
-// rules of accessibility. No helper depends on the speed of the machine.
+// Shared helpers of the browser tests: a page without console messages, mail from files, and accessibility rules. No
+// helper depends on the speed of the machine.
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,17 +13,17 @@ import {
   type Request,
 } from "@playwright/test";
 
-/** Who administers the server: the first account, made by first.spec.ts. */
+/** The administrator of the server: the first account, created by first.spec.ts. */
 export const ADMIN = "admin@example.org";
 
 /** The script that defines `axe`; the minified file loads in half the time. */
 const AXE = readFileSync(join(import.meta.dirname, "../node_modules/axe-core/axe.min.js"), "utf8");
 
 const DATA = process.env.TIDEMARK_CONSOLE_DATA ?? "";
-/** Its session, which goes with the server. */
+/** The session of the administrator, stored with the data of the server. */
 export const ADMIN_SESSION = join(DATA, "admin-session.json");
 
-/** A test whose page must not complain: no error, no warning, no broken rule of the content policy. */
+/** A test that fails if the page logs an error, a warning or a violation of the content security policy. */
 export const test = base.extend<{ complaints: string[] }>({
   complaints: [
     async ({ page }, use) => {
@@ -33,12 +33,12 @@ export const test = base.extend<{ complaints: string[] }>({
       await page.addInitScript(countFetches);
       page.on("pageerror", (error) => complaints.push(error.message));
       page.on("console", (message) => {
-        // A request that is answered 4xx is reported here; whether that is right is for the test to say.
+        // The browser logs 4xx responses here; the test decides whether they are expected.
         if (["error", "warning"].includes(message.type()) && !message.text().startsWith("Failed to load resource"))
           complaints.push(message.text());
       });
       await use(complaints);
-      // A page may ask once more as the test ends; its response is disposed with the page, which is no failure.
+      // The page may send a request as the test ends; ignore the failure of its route.
       await page.unrouteAll({ behavior: "ignoreErrors" });
       expect(complaints).toEqual([]);
     },
@@ -82,8 +82,10 @@ function extendToasts(): void {
   window.setTimeout = extended as typeof window.setTimeout;
 }
 
-/** Runs in the page: counts the fetches whose response it has not handled yet. The browser reports a request as finished
- *  before the page has its body. */
+/**
+ * Runs in the page: counts the fetches whose response the page has not handled yet. The browser reports a request as
+ * finished before the page has its body.
+ */
 function countFetches(): void {
   const original = window.fetch;
   const counter = window as { pendingFetches?: number };
@@ -103,7 +105,7 @@ function countFetches(): void {
   };
 }
 
-/** The token in the newest mail to an address, once it is another than the one that is spent. */
+/** The token in the newest mail to an address, once it differs from the used one. */
 export async function mailedToken(address: string, spent?: string, data = DATA): Promise<string> {
   let token: string | undefined;
   await expect
@@ -134,7 +136,7 @@ function newestToken(address: string, data: string): string | undefined {
   for (const name of names.sort().reverse()) {
     const mail = readMail(join(outbox, name));
     if (mail.includes(`To: ${email}`) || mail.includes(`<${email}>`)) {
-      // The boundary between its parts is random and may look like the start of a token; that of a link follows `=`.
+      // The random MIME boundary may look like the start of a token; the token of a link follows `=`.
       return /=(?:3D)?(eyJ[\w.-]+)/.exec(mail)?.[1];
     }
   }
@@ -143,8 +145,10 @@ function newestToken(address: string, data: string): string | undefined {
 
 const HEADERS = { "x-tidemark-console": "1" };
 
-/** Signs somebody in, with an account that is made if need be; answers the token that is spent on it. The page's requests
- *  carry the session from then on. */
+/**
+ * Signs a user in, and creates the account if needed. Returns the used token. The requests of the page have the session
+ * afterwards.
+ */
 export async function signIn(
   page: Page,
   name: string,
@@ -154,7 +158,7 @@ export async function signIn(
   return signInBy(page.context().request, name, email, server);
 }
 
-/** Does the same without a page. */
+/** Signs a user in without a page. */
 export async function signInBy(
   request: APIRequestContext,
   name: string,
@@ -170,7 +174,7 @@ export async function signInBy(
   return token;
 }
 
-/** Takes over the session of the administrator: two tests at once would spend each other's links. */
+/** Reuses the session of the administrator: two parallel sign-ins would invalidate each other's links. */
 export async function asAdmin(page: Page): Promise<void> {
   const { cookies } = JSON.parse(readFileSync(ADMIN_SESSION, "utf8")) as Awaited<
     ReturnType<BrowserContext["storageState"]>
@@ -178,14 +182,14 @@ export async function asAdmin(page: Page): Promise<void> {
   await page.context().addCookies(cookies);
 }
 
-/** Makes something by the API as whoever is signed in, and answers it. */
+/** Creates a resource with the API as the signed-in user, and returns it. */
 export async function make<T>(request: APIRequestContext, path: string, body: object): Promise<T> {
   const answer = await request.post(path, { data: body, headers: HEADERS });
   expect(answer.ok(), await answer.text()).toBe(true);
   return (await answer.json()) as T;
 }
 
-/** Waits until everything is there that one sees; what is below the edge may come only when one scrolls there. */
+/** Waits until the visible part of the page has loaded; the rest may load when the user scrolls. */
 export async function settled(page: Page): Promise<void> {
   await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
   await idle(page);
@@ -214,14 +218,14 @@ async function countPending(page: Page): Promise<number> {
   return busy + traffic.pending.size + traffic.sent - sent;
 }
 
-/** Holds the page against the rules of accessibility. On a phone, the walk through all pages does that once. */
+/** Checks the accessibility rules. On a phone, only the walk through all pages checks them. */
 export async function accessible(page: Page): Promise<void> {
   if (test.info().project.name !== "phone") await audit(page);
 }
 
-/** Holds the page against all rules, or against some of them. */
+/** Checks all accessibility rules, or the given ones. */
 export async function audit(page: Page, ...rules: string[]): Promise<void> {
-  // A page that is not drawn yet breaks the rules.
+  // A page that is not rendered yet violates the rules.
   await page.locator("h1").first().waitFor();
   let violations: string[];
   let isIdle: boolean;
@@ -252,12 +256,12 @@ async function runAxe(page: Page, rules: readonly string[]): Promise<string[]> {
     }, rules);
   const violations = await run();
   if (violations) return violations;
-  // Once per document, and by hand: the package for it opens a page for each run.
+  // Inject axe once per document: the package for Playwright opens a page per run.
   await page.evaluate(AXE);
   return (await run()) ?? ["axe did not load"];
 }
 
-/** Takes back what a message tells of; one of before may still be there. */
+/** Clicks Undo in the toast with a message; an earlier toast may still be visible. */
 export async function undo(page: Page, message: string): Promise<void> {
   await page.getByText(message, { exact: true }).locator("..").getByRole("button", { name: "Undo" }).click();
 }
@@ -267,7 +271,7 @@ export async function dismiss(page: Page, message: string): Promise<void> {
   await page.getByText(message, { exact: true }).locator("..").getByRole("button", { name: "Dismiss" }).click();
 }
 
-/** Nothing may be wider than the screen. */
+/** Checks that nothing is wider than the screen. */
 export async function fits(page: Page): Promise<void> {
   await idle(page);
   const wide = () => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);

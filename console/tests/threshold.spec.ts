@@ -17,7 +17,7 @@ test("a threshold is tried on the history, made, changed and deleted", async ({ 
     await page.getByRole("combobox", { name: label }).click();
     await page.getByRole("option", { name }).click();
   }
-  // A throughput gets worse downward.
+  // A lower throughput is worse.
   await expect(page.getByRole("spinbutton", { name: "Lower boundary" })).toHaveValue("0.99");
   await expect(page.getByRole("spinbutton", { name: "Upper boundary" })).toBeDisabled();
   await expect(page.getByRole("button", { name: "text::scan" })).toBeVisible();
@@ -63,7 +63,7 @@ test("the preview counts what the server raised, and follows the parameters", as
   await expect(tally).toContainText("1 of 1");
   await accessible(page);
   await fits(page);
-  // Twice the mean is no alarm when ten times is allowed.
+  // Twice the mean raises no alert if ten times is allowed.
   await page.getByLabel("Test", { exact: true }).selectOption("percentage");
   await page.getByRole("spinbutton", { name: "Upper boundary" }).fill("9");
   await expect(tally).toContainText("0 of 1");

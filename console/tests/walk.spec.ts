@@ -1,5 +1,5 @@
-// Every page of the demo project, on a desk and on a phone: it draws, says nothing on the console, fits the screen and
-// keeps the rules of accessibility, in the light and in the dark.
+// Walks every page of the demo project on a desktop and on a phone: it renders, logs nothing, fits the screen and
+// passes the accessibility rules, in light and dark.
 
 import type { Page } from "@playwright/test";
 import { asAdmin, audit, fits, settled, test } from "./support";
@@ -15,7 +15,7 @@ const OPEN = [
   "/perf/demo/benchmarks/parser-json-large",
 ];
 
-/** What an administrator sees, in parts that several workers walk at the same time. */
+/** The pages of an administrator, in groups that several workers walk in parallel. */
 const OWN: Readonly<Record<string, readonly string[]>> = {
   organizations: [
     "/console/organizations",
@@ -89,7 +89,7 @@ async function walk(page: Page, paths: readonly string[], isDesk: boolean): Prom
       await audit(page);
       await fits(page);
       if (!isDesk) return;
-      // In the dark nothing differs but the colors, and these are the same on a phone.
+      // Dark mode changes only the colors, which are the same on a phone.
       await page.emulateMedia({ colorScheme: "dark" });
       await audit(page, "color-contrast");
       await page.emulateMedia({ colorScheme: "light" });

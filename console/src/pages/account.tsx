@@ -1,4 +1,4 @@
-// One's own account: who one is, the keys for machines, tokens of old, and where to find help.
+// The account of a user: profile, API keys, legacy tokens, sessions and help.
 
 import { A, useNavigate, useParams } from "@solidjs/router";
 import { createSignal, For, type JSX, Show } from "solid-js";
@@ -21,12 +21,12 @@ function base(slug: string): string {
   return `/console/users/${encodeURIComponent(slug)}`;
 }
 
-/** Whose they are: an administrator sees those of others, too. */
+/** The owner of the keys: an administrator also sees the keys of other users. */
 function owned(slug: string, noun: string): string {
   return slug === user()?.slug ? `Your ${noun}` : `${noun.charAt(0).toUpperCase()}${noun.slice(1)} of ${slug}`;
 }
 
-/** How long a key lives, in seconds; empty for as long as the server allows. */
+/** The lifetime of a key in seconds; empty for the maximum of the server. */
 const LIVES = [
   { value: String(30 * 86_400), label: "30 days" },
   { value: String(90 * 86_400), label: "90 days" },
@@ -43,7 +43,7 @@ function state(key: { revoked?: string | null; expiration: string }): JSX.Elemen
   );
 }
 
-/** When a key ends: those that never do have a date beyond any calendar. */
+/** When a key expires. A key that never expires has a date beyond the calendar. */
 function Expiry(props: { at: string }): JSX.Element {
   return (
     <Show when={new Date(props.at).getFullYear() < 2100} fallback="never">
@@ -333,7 +333,7 @@ export function Tokens(): JSX.Element {
   );
 }
 
-/** Where a user is signed in. */
+/** The sessions of a user. */
 function Sessions(props: { user: string }): JSX.Element {
   const end = async (session: JsonUserSession, done: () => Promise<void>) => {
     try {

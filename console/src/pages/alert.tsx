@@ -1,4 +1,4 @@
-// Alerts: the list of them, dismissed with one click; and one with the history around it.
+// Alerts: the list, and one alert with its history.
 
 import { A, useParams, useSearchParams } from "@solidjs/router";
 import { createMemo, createSignal, For, type JSX, Show } from "solid-js";
@@ -85,7 +85,7 @@ export function List(): JSX.Element {
         totals={totals()}
         kept={{ archived: params.archived === "true" ? "true" : undefined }}
       />
-      {/* A list of its own for each status, so that nothing of the last one is left while the next comes. */}
+      {/* A separate list per status, so that no row of the previous status remains while loading. */}
       <Show when={status()} keyed>
         {(shown) => (
           <Rows<JsonAlert>
@@ -204,7 +204,7 @@ function Nothing(props: { status: Shown }): JSX.Element {
   );
 }
 
-/** Changes one alert of a list at once; it leaves the list unless every status is shown. */
+/** Updates one alert of a list immediately and removes it unless the list shows all statuses. */
 async function settle(
   project: ProjectHere,
   rows: Loaded<{ rows: JsonAlert[]; total: number }>,
@@ -232,7 +232,7 @@ async function settle(
       await request(to).catch(toastFailure);
       settled();
     };
-    // Only the server silences.
+    // Only the server sets the status `silenced`.
     toast(
       status === "dismissed" ? "The alert was dismissed." : "The alert is active again.",
       before === "silenced" ? undefined : () => undo(before),
@@ -249,7 +249,7 @@ const KINDS: readonly { kind: Kind; label: string }[] = [
   { kind: "measure", label: "Measure" },
 ];
 
-/** Dismisses every active alert that fits a few conditions, with one request. */
+/** Dismisses all active alerts that match the conditions, with one request. */
 function DismissSeveral(props: { open: boolean; onClose: () => void; onDone: () => void }): JSX.Element {
   const project = useProject();
   const [chosen, setChosen] = createSignal<Partial<Record<Kind, Named>>>({});
@@ -279,7 +279,7 @@ function DismissSeveral(props: { open: boolean; onClose: () => void; onDone: () 
     });
     props.onDone();
     toast(`${plural(updated, "alert")} dismissed.`, async () => {
-      // One by one: a request for all of them would also bring back what was dismissed before.
+      // One request per alert: a single request would also restore alerts that were dismissed before.
       for (const { uuid } of before) {
         await call("patch", "/v0/projects/{project}/alerts/{alert}", {
           path: { project: project.slug(), alert: uuid },
@@ -350,7 +350,7 @@ function Moved(props: { alert: JsonAlert }): JSX.Element {
   );
 }
 
-/** So many points before the alert are shown at first, and so many after it. */
+/** Number of points shown before and after the alert. */
 const AROUND = { before: 40, after: 20 };
 
 export function View(): JSX.Element {
@@ -412,7 +412,7 @@ export function View(): JSX.Element {
   );
 }
 
-/** What happened, in one sentence. */
+/** Summarizes the alert in one sentence. */
 function Sentence(props: { alert: JsonAlert }): JSX.Element {
   const { threshold, metric, boundary, limit, created } = props.alert;
   const measure = threshold.measure;
@@ -477,7 +477,7 @@ function History(props: { alert: JsonAlert }): JSX.Element {
         measures: measure,
       };
       const { results } = await call("get", "/v0/projects/{project}/perf", { path: { project }, query, signal });
-      // Of a benchmark with parameters there is one series for each set of them.
+      // A benchmark with parameters has one series per variant.
       const series = results.find(({ metrics }) => metrics.some((point) => point.metric.uuid === metric));
       return inTime(series?.metrics ?? []);
     },
@@ -567,7 +567,7 @@ function Readout(props: { point: JsonPerfMetric; alert: JsonAlert }): JSX.Elemen
   );
 }
 
-/** What became of it: whether the newest values still cross the limit. */
+/** The current state: whether the newest values still cross the limit. */
 function Since(props: {
   alert: JsonAlert;
   metrics: readonly JsonPerfMetric[] | undefined;

@@ -1,4 +1,4 @@
-// Signing up, in and out. There are no passwords: a mailed link proves who one is, once.
+// Sign up, sign in and sign out. There are no passwords: a mailed link authenticates the user once.
 
 import { A, Navigate, useNavigate, useSearchParams } from "@solidjs/router";
 import { createSignal, For, type JSX, onCleanup, onMount, Show } from "solid-js";
@@ -10,7 +10,7 @@ import { Page } from "../ui/Page";
 import { Button, Failure, LinkButton, Notice, Skeleton } from "../ui/parts";
 import { toast } from "../ui/Toast";
 
-/** What the links in mail and on other pages bring along; `goal` is where to go from here. */
+/** The query of links in mails and on other pages; `goal` is the return path. */
 function useInvitation(): {
   invite: () => string | undefined;
   claim: () => string | undefined;
@@ -33,10 +33,10 @@ function useInvitation(): {
   return { invite: () => text("invite"), claim: () => text("claim"), plan, goal, query };
 }
 
-/** The plans that somebody may have in mind. */
+/** The plans that a visitor can select before signing up. */
 const PLANS: readonly PlanLevel[] = ["free", "pro", "team", "enterprise"];
 
-/** Where to go once the link is on its way. */
+/** The page after the link was sent. */
 function sentPath(email: string, back: string): string {
   const query = new URLSearchParams({ email });
   if (back !== "/console") query.set("back", back);
@@ -151,13 +151,13 @@ export function LogIn(): JSX.Element {
   );
 }
 
-/** What a script for proofs of being human brings along. */
+/** The interface of a CAPTCHA script. */
 interface Prover {
   ready: (then: () => void) => void;
   execute: (site: string, options: { action: string }) => Promise<string>;
 }
 
-/** A proof of being human, where the server asks for one. Its script is loaded only then. */
+/** The CAPTCHA response, if the server requires one. Loads the script only then. */
 async function proof(setup: JsonSetup | undefined, action: "signup" | "login"): Promise<string | null> {
   const site = setup?.captcha;
   if (!site) return null;
@@ -178,7 +178,7 @@ async function proof(setup: JsonSetup | undefined, action: "signup" | "login"): 
   return prover.execute(site.site_key, { action });
 }
 
-/** Where to go back to from an identity provider. */
+/** The return path from an identity provider. */
 const BACK = "tidemark.back";
 
 /** The identity providers of this server. */
@@ -209,14 +209,14 @@ function Providers(props: { of: readonly JsonProvider[] | undefined; agreed?: bo
   );
 }
 
-/** Where identity providers send people back to. */
+/** The page to which identity providers redirect. */
 export function Returned(): JSX.Element {
   const [params] = useSearchParams();
   const navigate = useNavigate();
   const [failure, setFailure] = createSignal<unknown>();
   onMount(async () => {
     const { code, state, error } = params;
-    // They must not stay in the history, although they work only once.
+    // Remove the single-use codes from the browser history.
     window.history.replaceState(null, "", location.pathname);
     const back = backPath(sessionStorage.getItem(BACK) ?? undefined);
     sessionStorage.removeItem(BACK);
@@ -255,7 +255,7 @@ export function Returned(): JSX.Element {
   );
 }
 
-/** An invitation for somebody who is signed in. */
+/** An invitation for a signed-in user. */
 function Accept(props: { invite: string }): JSX.Element {
   const navigate = useNavigate();
   const [failure, setFailure] = createSignal<unknown>();
@@ -305,7 +305,7 @@ export function Confirm(): JSX.Element {
   };
   onMount(() => {
     if (given) {
-      // It must not stay in the history, although it works only once.
+      // Remove the single-use token from the browser history.
       setParams({ token: undefined }, { replace: true });
       void open(given);
     }
@@ -336,14 +336,14 @@ export function Confirm(): JSX.Element {
   );
 
   async function openToken(token: string): Promise<void> {
-    // Whoever copies the whole link means its token.
+    // Extract the token if the user pasted the whole link.
     const found = /[?&]token=([\w.-]+)/.exec(token)?.[1] ?? token;
     await openSession({ token: found });
     navigate(goal(), { replace: true });
   }
 }
 
-/** How many times, and how often, another link can be asked for. */
+/** Maximum number of further links, and the delay between them. */
 const RESENDS = 3;
 const PAUSE_SECONDS = 60;
 
@@ -396,7 +396,7 @@ function Sent(props: { email: string }): JSX.Element {
   );
 }
 
-/** Without a mail server the mail is a file, which whoever started the server can read. */
+/** Without a mail server, the server writes mail to files that the operator can read. */
 function Outbox(props: { setup: JsonSetup }): JSX.Element {
   return (
     <Show when={!props.setup.mail}>

@@ -1,4 +1,4 @@
-// Which alarms there would have been at another sensitivity, next to the usual one and to a threshold.
+// Backtest: the notifications at another sensitivity, compared with the default and with a threshold.
 
 import { useSearchParams } from "@solidjs/router";
 import { createEffect, createSignal, For, type JSX, on, onCleanup, Show } from "solid-js";
@@ -17,14 +17,14 @@ import { Table } from "../ui/Table";
 import "./detection.css";
 import "./lists.css";
 
-/** What most people would set up: limits by Student's t, which one in a hundred harmless values crosses. */
+/** The threshold for the comparison: limits by Student's t that 1 % of unchanged values cross. */
 const T_TEST: JsonNewBacktest = { model: { test: "t_test", max_sample_size: 64 } };
 
-/** The ends of the slider and its step, as powers of ten. */
+/** Range and step of the slider, as powers of ten. */
 const POWERS = { least: -3, most: 3, step: 0.25 };
-/** How long the slider rests before the server is asked, in milliseconds. */
+/** Delay after the last movement of the slider before the request, in milliseconds. */
 const REST = 300;
-/** So many alarms are drawn before one asks for the others. */
+/** Number of rows before "Show more". */
 const FIRST = 25;
 const KINDS: readonly Kind[] = ["branch", "testbed", "benchmark", "measure"];
 
@@ -79,7 +79,7 @@ export function Backtest(): JSX.Element {
   const chosen = () => (sensitivity() === 1 ? usual : other);
   const isWorking = () =>
     sensitivityAt(power()) !== sensitivity() || [chosen(), usual, threshold].some(({ pending }) => pending());
-  // Only figures of another sensitivity fade; those that are still to come have nothing to hide.
+  // Fade only the figures of another sensitivity, not the placeholders.
   const isStale = () => chosen()() !== undefined && (sensitivityAt(power()) !== sensitivity() || chosen().pending());
   const error = () => chosen().error() ?? usual.error() ?? threshold.error();
   const words = () => {
@@ -172,7 +172,7 @@ export function Backtest(): JSX.Element {
   );
 }
 
-/** The sensitivity at a power of ten, as the API takes it and in as few digits as people want to read. */
+/** The sensitivity for a power of ten, rounded for the API and for display. */
 function sensitivityAt(power: number): number {
   return Number((10 ** Math.min(Math.max(power, POWERS.least), POWERS.most)).toPrecision(2));
 }
@@ -181,7 +181,7 @@ function figure(of: JsonBacktest | undefined, text: (of: JsonBacktest) => string
   return of ? text(of) : "…";
 }
 
-/** What was looked at: `581 series with 43,990 values since 16 Nov 2025`. */
+/** Describes the analyzed data: `581 series with 43,990 values since 16 Nov 2025`. */
 function scope({ series, values, since }: JsonBacktest): string {
   return `${count(series)} series with ${plural(values, "value")}${since ? ` since ${day(since)}` : ""}`;
 }

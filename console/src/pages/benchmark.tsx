@@ -1,4 +1,4 @@
-// The benchmarks of a project: list, view, create, rename, archive, delete. The pattern for the other nouns.
+// The benchmarks of a project: list, view, create, rename, archive, delete. Use it as the pattern for other nouns.
 
 import { useNavigate, useParams } from "@solidjs/router";
 import { createSignal, type JSX, Show } from "solid-js";

@@ -1,4 +1,4 @@
-// Branches: their heads, where each started from, and their versions.
+// Branches: heads, start points and versions.
 
 import { A, useNavigate, useParams, useSearchParams } from "@solidjs/router";
 import { createMemo, createSignal, type JSX, Show } from "solid-js";
@@ -84,7 +84,7 @@ export function List(): JSX.Element {
   );
 }
 
-/** Names of branches by their UUIDs: a start point names its branch by that alone. */
+/** Branch names by UUID: a start point contains only the UUID of its branch. */
 const names = new Map<string, Promise<JsonBranch | undefined>>();
 
 function StartPoint(props: { point: JsonStartPoint }): JSX.Element {
@@ -229,7 +229,7 @@ export function View(): JSX.Element {
   );
 }
 
-/** Gives a branch a new head that starts elsewhere. */
+/** Starts a new head of a branch at another start point. */
 function Restart(props: {
   open: boolean;
   onClose: () => void;
@@ -264,7 +264,7 @@ function Restart(props: {
   );
 }
 
-/** So many of the newest reports are looked at. */
+/** Number of reports to load, newest first. */
 const LOOKED = 255;
 const FEW = 12;
 
@@ -282,7 +282,7 @@ interface VersionRow {
   alerts: number;
 }
 
-/** The heads and versions of a branch, as its newest reports tell of them. */
+/** The heads and versions of a branch, collected from its newest reports. */
 function Heads(props: { branch: JsonBranch; head: string | undefined }): JSX.Element {
   const project = useProject();
   const [all, setAll] = createSignal(false);
@@ -291,7 +291,7 @@ function Heads(props: { branch: JsonBranch; head: string | undefined }): JSX.Ele
     ({ project, branch }, signal) =>
       list("/v0/projects/{project}/reports", { path: { project }, query: { branch, per_page: LOOKED }, signal }),
   );
-  // Of an address that names a head without any report.
+  // The URL names a head without reports.
   const named = load(
     () => (props.head ? { project: project.slug(), branch: props.branch.slug, head: props.head } : undefined),
     ({ project, branch, head }, signal) =>

@@ -1,4 +1,4 @@
-// Changes: where the level of a series became another one, found without a threshold; and what people say of each.
+// Changes of level, found by detection, and their status.
 
 import { useSearchParams } from "@solidjs/router";
 import { createSignal, For, type JSX, Show } from "solid-js";
@@ -74,7 +74,7 @@ export function List(): JSX.Element {
         totals={totals()}
         kept={{ sort: order() === "time" ? undefined : order(), ...direction() }}
       />
-      {/* A list of its own for each status, so that nothing of the last one is left while the next comes. */}
+      {/* A separate list per status, so that no row of the previous status remains while loading. */}
       <Show when={status()} keyed>
         {(shown) => (
           <Rows<JsonChange>
@@ -215,7 +215,7 @@ function Series(props: { change: JsonChange; status: boolean }): JSX.Element {
   );
 }
 
-/** When it began, and at which version; where that is not sure, between which. */
+/** The time and version at which the change began; a version range if the position is uncertain. */
 function Began(props: { change: JsonChange }): JSX.Element {
   const isSure = () => props.change.earliest.version.number === props.change.latest.version.number;
   return (
@@ -234,7 +234,7 @@ function StatusBadge(props: { status: ChangeStatus }): JSX.Element {
   return <Badge tone={STATUSES[props.status].tone}>{STATUSES[props.status].word}</Badge>;
 }
 
-/** Asks what a change is, and why. */
+/** A dialog to set the status of a change, with a note. */
 function Review(props: { change: JsonChange | undefined; onClose: () => void; onDone: () => void }): JSX.Element {
   const project = useProject();
   const save = async (change: JsonChange, { status, note }: Values) => {

@@ -1,4 +1,4 @@
-// Two reports, branches or versions side by side: what moved, by how much, and how sure that is.
+// Compares two reports, branches or versions: changes and their confidence intervals.
 
 import { A, useSearchParams } from "@solidjs/router";
 import { createEffect, createMemo, For, type JSX, Show } from "solid-js";
@@ -203,7 +203,7 @@ export function Compare(): JSX.Element {
   );
 }
 
-/** What one most likely wants to compare: the newest branch with the main one, or the two newest versions. */
+/** The default comparison: the newest branch with the main branch, or the two newest versions. */
 function guess(reports: readonly JsonReport[], params: Params): Params {
   const main = mainBranch(reports) as JsonReport["branch"];
   const other = reports.find(({ branch }) => branch.uuid !== main.uuid);
@@ -228,7 +228,7 @@ const KINDS = [
   { kind: "report", label: "Report" },
 ] as const;
 
-/** Chooses one side. */
+/** Selects one side. */
 function Picker(props: {
   label: string;
   choice: Choice | undefined;
@@ -265,7 +265,7 @@ function Picker(props: {
     if (choice) props.onChange(choice);
   };
   const selected = () => (props.choice ? writeChoice(props.choice) : "");
-  // What is older than the list still is what is shown.
+  // The list may not contain an older selected side.
   const known = () => {
     const { choice } = props;
     if (!choice) return true;
@@ -397,7 +397,7 @@ function Result(props: {
     const order = SORTS.find(({ sort }) => sort === props.params.sort)?.sort ?? "effect";
     return found.sort(orders[order]);
   });
-  // The scale of the pictures: nearly all intervals fit.
+  // The scale of the interval graphics: nearly all intervals fit.
   const reach = createMemo(() => {
     const ends = props.compared.rows
       .flatMap(({ comparison: { interval, change } }) => (interval ?? [change ?? 0]).map((end) => Math.abs(end)))
@@ -660,7 +660,7 @@ function Word(props: { row: Row }): JSX.Element {
   );
 }
 
-/** An interval around its change, with zero in the middle. */
+/** A confidence interval around its change, centered on zero. */
 function Interval(props: { row: Row; reach: number }): JSX.Element {
   const WIDTH = 132;
   const x = (share: number) => Math.min(Math.max(((share / props.reach + 1) / 2) * WIDTH, 2), WIDTH - 2);
@@ -701,12 +701,12 @@ function Interval(props: { row: Row; reach: number }): JSX.Element {
   );
 }
 
-/** One measure over all benchmarks. */
+/** The summary of one measure over all benchmarks. */
 function Mean(props: { rows: readonly Row[]; name: string }): JSX.Element {
   const mean = () => geometricMean(props.rows.map(({ comparison }) => comparison));
   const number = (verdict: Verdict) => props.rows.filter((row) => row.verdict === verdict).length;
   const worse = () => props.rows[0]?.worse;
-  // A color would say that something is known to have moved.
+  // No color without a verdict.
   const colored = () => (number("worse") + number("better") > 0 ? worse() : undefined);
   const judged = () => props.rows.some(({ comparison }) => comparison.enough);
   return (

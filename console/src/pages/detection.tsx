@@ -1,4 +1,4 @@
-// How a project is watched: what people are told of, how often that was wrong, and what another sensitivity would have told.
+// Detection settings of a project: the false-alarm budget, observed false alarms and the backtest.
 
 import { A } from "@solidjs/router";
 import { For, type JSX, Show } from "solid-js";

@@ -1,4 +1,4 @@
-// The index of the projects that everybody can see.
+// The list of public projects.
 
 import { type JSX, Show } from "solid-js";
 import { type JsonProject, list } from "../api";

@@ -1,4 +1,4 @@
-// A plot alone, for a frame in another page: no navigation, and its links open beside that page.
+// An embedded plot for other pages: no navigation; links open in a new tab.
 
 import { useParams, useSearchParams } from "@solidjs/router";
 import { createEffect, createMemo, createSignal, type JSX, onCleanup, onMount, Show } from "solid-js";
@@ -9,7 +9,7 @@ import { fetchSeries } from "../plot/fetch";
 import { isComplete, type PerfQuery, parse, search } from "../plot/query";
 import { Empty, Failure, Skeleton } from "../ui/parts";
 
-/** What stands above and below the plot, in pixels. */
+/** Height of the elements above and below the plot, in pixels. */
 const [HEADER, LEGEND, EDGES] = [40, 130, 40];
 
 export function Embed(): JSX.Element {

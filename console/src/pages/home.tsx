@@ -1,5 +1,5 @@
-// The home of a project: what changed lately, active alerts, pinned plots, how sharp each series sees, latest reports.
-// And one pinned plot by itself.
+// The home page of a project: recent changes, active alerts, pinned plots, noise of each series, latest reports. Also
+// the page of one pinned plot.
 
 import { A, useSearchParams } from "@solidjs/router";
 import { createEffect, createMemo, createSignal, For, type JSX, Show } from "solid-js";
@@ -21,7 +21,7 @@ import "./home.css";
 export { PlotView as View } from "./home_plots";
 
 const SHOWN = 6;
-/** What changed before this many days is no news. */
+/** Maximum age of a recent change, in days. */
 const LATELY = 30;
 
 export function Home(): JSX.Element {
@@ -166,7 +166,7 @@ export function Home(): JSX.Element {
   );
 }
 
-/** The address of the perf page that shows a series. */
+/** The URL of the perf page of a series. */
 function perfPath(project: ProjectHere, series?: Series): string {
   const base = project.isPublic ? project.path() : project.path("perf");
   if (!series) return base;
@@ -200,7 +200,7 @@ function NoReports(): JSX.Element {
   );
 }
 
-/** The project in four numbers. */
+/** The key figures of the project. */
 function Numbers(props: {
   reports: number | undefined;
   newest: JsonReport | undefined;
@@ -344,7 +344,7 @@ function Alerts(props: { alerts: readonly JsonAlert[] }): JSX.Element {
       boundary.baseline ?? (limit === "upper" ? boundary.upper_limit : boundary.lower_limit) ?? metric.value;
     return badness(baseline ? metric.value / baseline - 1 : 0, limit === "upper" ? "up" : "down");
   };
-  // One row a series: the same change raises an alert in each report until somebody has looked.
+  // One row per series: a change raises an alert in each report until a user dismisses it.
   const worst = createMemo(() => {
     const series = new Map<string, { alert: JsonAlert; count: number }>();
     for (const alert of props.alerts) {
@@ -399,7 +399,7 @@ function Alerts(props: { alerts: readonly JsonAlert[] }): JSX.Element {
 type Order = "smallest" | "noise" | "name";
 const PAGE = 10;
 
-/** Each series with its noise and the smallest change that it would show. */
+/** The noise and the smallest detectable change of each series. */
 function Sharpness(props: { recent: Recent }): JSX.Element {
   const project = useProject();
   const [params, setParams] = useSearchParams<{
@@ -616,7 +616,7 @@ function Sharpness(props: { recent: Recent }): JSX.Element {
   );
 }
 
-/** A change that would be seen, with a bar: full at half as much again. */
+/** A detectable change with a bar, which is full at 50 %. */
 function Seen(props: { part: number | undefined }): JSX.Element {
   return (
     <Show

@@ -1,4 +1,4 @@
-// Pinned plots: all of them on the home of a project, and each by itself.
+// Pinned plots: all on the home page of a project, and each on its own page.
 
 import { A, useNavigate, useParams } from "@solidjs/router";
 import { createMemo, createSignal, For, type JSX, lazy, onCleanup, onMount, Show, Suspense } from "solid-js";
@@ -15,7 +15,7 @@ import { EditableFact, Fact, Record } from "../ui/Record";
 import { toast, toastFailure } from "../ui/Toast";
 import "./home.css";
 
-// uPlot comes with the first plot that is seen.
+// uPlot loads with the first visible plot.
 const Plot = lazy(async () => ({ default: (await import("../plot/Plot")).Plot }));
 
 const MOST = 64;
@@ -73,7 +73,7 @@ export function Pins(): JSX.Element {
   );
 }
 
-/** The perf page with what a plot shows. */
+/** The perf page with the content of a plot. */
 function perfPath(project: ProjectHere, plot?: JsonPlot): string {
   const base = project.isPublic ? project.path() : project.path("perf");
   if (!plot) return base;
@@ -199,7 +199,7 @@ function WindowField(props: { window: number }): JSX.Element {
   );
 }
 
-/** What a pinned plot shows; fetched when it comes near the screen. */
+/** The content of a pinned plot; loads when it approaches the viewport. */
 function Drawn(props: { plot: JsonPlot; height: number }): JSX.Element {
   const project = useProject();
   const [near, setNear] = createSignal(false);
@@ -282,7 +282,7 @@ function Drawn(props: { plot: JsonPlot; height: number }): JSX.Element {
   );
 }
 
-/** One line a series; its name is what tells it from the others. */
+/** One line per series, named by what differs. */
 function linesOf(perf: JsonPerf | undefined, plot: JsonPlot): Line[] {
   const results = (perf?.results ?? []).filter(({ metrics }) => metrics.length);
   return results.map((found) => {
@@ -319,7 +319,7 @@ function linesOf(perf: JsonPerf | undefined, plot: JsonPlot): Line[] {
   });
 }
 
-/** One pinned plot by itself. */
+/** The page of one pinned plot. */
 export function PlotView(): JSX.Element {
   const project = useProject();
   const params = useParams<{ plot: string }>();

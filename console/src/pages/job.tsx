@@ -1,4 +1,4 @@
-// Jobs: what runners run for a project, how far each is, and what it printed.
+// Jobs of a project: status, progress and output.
 
 import { A, useParams } from "@solidjs/router";
 import { createEffect, createSignal, For, type JSX, onCleanup, Show } from "solid-js";
@@ -89,7 +89,7 @@ export function List(): JSX.Element {
   );
 }
 
-/** The image as it was named. */
+/** The image reference as the user gave it. */
 function Image(props: { of: JsonJob }): JSX.Element {
   return (
     <Show when={props.of.image} fallback={<span class="mono">{props.of.uuid.slice(0, 8)}</span>}>
@@ -98,7 +98,7 @@ function Image(props: { of: JsonJob }): JSX.Element {
   );
 }
 
-/** How long the benchmarks took, or have taken so far. */
+/** The duration of the benchmarks, or the elapsed time of a running job. */
 function Took(props: { job: JsonJob }): JSX.Element {
   const [now, setNow] = createSignal(Date.now());
   const isRunning = () => props.job.started && !props.job.completed && !hasEnded(props.job);
@@ -239,7 +239,7 @@ export function View(): JSX.Element {
   );
 }
 
-/** The end of what a job that runs has printed so far. It stays at its end unless somebody has scrolled back. */
+/** The end of the output of a running job. Scrolls with the output unless the user scrolled back. */
 function Live(props: { text: string }): JSX.Element {
   let box!: HTMLPreElement;
   let isAtEnd = true;
@@ -266,7 +266,7 @@ function Live(props: { text: string }): JSX.Element {
   );
 }
 
-/** What every iteration printed and left. */
+/** The output and files of each iteration. */
 function Output(props: { of: JsonJob }): JSX.Element {
   const results = () => props.of.output?.results ?? [];
   return (
@@ -287,7 +287,7 @@ function Output(props: { of: JsonJob }): JSX.Element {
 }
 
 function Iteration(props: { of: JsonIterationOutput; number: number | undefined }): JSX.Element {
-  // What the runner measured itself stands under a path that no file can have.
+  // The runner stores its own measurements under a path that no file can have.
   const files = () =>
     Object.entries(props.of.output ?? {}).map(([path, text]) => ({
       path: path.includes("\0") ? "Measured by the runner" : path,
@@ -329,7 +329,7 @@ function Iteration(props: { of: JsonIterationOutput; number: number | undefined 
   );
 }
 
-/** So many characters from the end are drawn before one asks for the others. */
+/** Number of characters shown from the end of the output before "Show all". */
 const DRAWN = 100_000;
 
 function Printed(props: { label: string; of: number | undefined; text: string }): JSX.Element {

@@ -1,4 +1,4 @@
-// Measures: what is measured, and in which units.
+// Measures and their units.
 
 import { useNavigate, useParams } from "@solidjs/router";
 import { type JSX, Show } from "solid-js";

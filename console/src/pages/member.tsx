@@ -1,4 +1,4 @@
-// The members of an organization, and who is invited to become one.
+// Members and invitations of an organization.
 
 import { useNavigate, useParams } from "@solidjs/router";
 import { createSignal, For, type JSX, Show } from "solid-js";

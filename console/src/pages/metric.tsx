@@ -1,4 +1,4 @@
-// One measured value: everything that is known of it.
+// One metric with all its data.
 
 import { A, useParams } from "@solidjs/router";
 import { type JSX, Show } from "solid-js";

@@ -1,4 +1,4 @@
-// No page has this address.
+// The page for unknown URLs.
 
 import { useLocation } from "@solidjs/router";
 import { type JSX, Show } from "solid-js";

@@ -1,5 +1,5 @@
-// Who is told of alerts: the notices of a project, and those that people set up for themselves. Each has a log of what it
-// told, and the secret of a webhook is shown once.
+// Notices of a project and of a user: destinations of notifications, with their deliveries. The secret of a webhook is
+// shown once.
 
 import { A, useNavigate, useParams } from "@solidjs/router";
 import { createSignal, For, type JSX, Show } from "solid-js";
@@ -55,12 +55,12 @@ const DIGESTS: readonly { value: Digest; label: string }[] = [
   { value: "daily", label: "Once a day, after midnight UTC" },
 ];
 
-/** Whose notices a page shows: where they are in the API and in the console. */
+/** The owner of the notices: their paths in the API and in the console. */
 interface Owner {
   title: string;
   crumbs: Crumb[];
   base: string;
-  /** Whether they are those of a person. */
+  /** Whether the owner is a user. */
   own: boolean;
   list: (query: ListQuery, signal: AbortSignal) => Promise<Rows<JsonNotice>>;
   create: (body: JsonNewNotice) => Promise<JsonNotice>;
@@ -467,7 +467,7 @@ function Log(props: { owner: Owner; notice: JsonNotice }): JSX.Element {
   );
 }
 
-/** A fact that is one of a few. */
+/** An editable field with a few options. */
 function Choice<T extends string>(props: {
   label: string;
   value: T;
@@ -503,7 +503,7 @@ function fresh(kind: NoticeKind, { name = "", url, email, project, event, digest
   return body;
 }
 
-/** Quiet hours of two times; none when neither is given. The server refuses one alone. */
+/** Quiet hours from two times; null if both are empty. The server rejects a single time. */
 function quiet(from = "", to = ""): JsonQuietHours | null {
   return from || to ? { from, to } : null;
 }

@@ -1,4 +1,4 @@
-// The first steps: a project, a key for it, and the commands that send the first report.
+// Onboarding: create a project and a key, and show the commands for the first report.
 
 import { A, useNavigate, useParams, useSearchParams } from "@solidjs/router";
 import { createSignal, For, type JSX, Match, Show, Switch } from "solid-js";
@@ -16,7 +16,7 @@ const STEPS = [
   { step: "run", label: "The first report" },
 ] as const;
 
-/** Shown once, and kept only as long as the page is open. */
+/** Shown once and kept only while the page is open. */
 const [key, setKey] = createSignal<{ project: string; key: string }>();
 
 export function Onboard(): JSX.Element {

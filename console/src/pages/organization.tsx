@@ -1,5 +1,5 @@
-// Organizations: those one belongs to, and of each its settings, its usage and what happened in it. Its projects are in
-// project.tsx, its members in member.tsx.
+// Organizations of the user: list, settings, usage and audit log. See project.tsx for projects and member.tsx for
+// members.
 
 import { useNavigate, useParams } from "@solidjs/router";
 import { createSignal, For, type JSX, Show } from "solid-js";
@@ -122,7 +122,7 @@ export function Add(): JSX.Element {
   );
 }
 
-/** The way back from a page of an organization. */
+/** The breadcrumb of an organization. */
 export function organizationCrumbs(slug: string, name: string | undefined): Crumb[] {
   return [
     { href: BASE, label: "Organizations" },
@@ -232,7 +232,7 @@ export function Settings(): JSX.Element {
   );
 }
 
-/** The domains whose people join by themselves; an administrator of the server chooses them. */
+/** The e-mail domains whose users join automatically; set by an administrator of the server. */
 function Domains(props: { of: JsonOrganization; changed: () => unknown }): JSX.Element {
   const path = () => ({ organization: props.of.slug });
   const remove = async (sso: JsonSso) => {

@@ -1,4 +1,4 @@
-// The perf page: choose what to see, see it, and keep, share or take it along. The address holds all of it.
+// The perf page: select, view, pin, share and export series. The URL contains the whole state.
 
 import { useSearchParams } from "@solidjs/router";
 import { createEffect, createMemo, createSignal, For, type JSX, on, Show } from "solid-js";
@@ -32,13 +32,13 @@ import { Button, Empty, Failure, LinkButton, Menu, Notice, Skeleton } from "../u
 import { toastFailure } from "../ui/Toast";
 import { Choices } from "./perf_choices";
 
-/** With more lines than this, the marks of their changes would hide more than they show. */
+/** Maximum number of lines with marks of changes; more marks would hide the lines. */
 const MOST_MARKED = 4;
 
 export function Perf(): JSX.Element {
   const project = useProject();
   const [params, setParams] = useSearchParams();
-  // By its content: what else is in the address, such as a search beside the plot, changes nothing in it.
+  // Compares by content: other parameters of the URL, such as the search of a tab, do not affect the plot.
   const query = createMemo(() => parse(params), undefined, {
     equals: (one, other) => JSON.stringify(one) === JSON.stringify(other),
   });
@@ -54,7 +54,7 @@ export function Perf(): JSX.Element {
     if (pinned && pinned.uuid === query().plot && !isStarted(query())) change(ofPlot(pinned, Date.now()));
   });
 
-  // What the address leaves open comes from the newest report.
+  // The newest report completes a partial query.
   const newest = load(
     () => !isComplete(query()) && !query().clear && !query().plot && path(),
     async (path, signal) => {
@@ -76,7 +76,7 @@ export function Perf(): JSX.Element {
 
   const wanted = createMemo(() => {
     const asked = query();
-    // Two measures have two axes; a third would have none.
+    // At most two measures: there are two axes.
     return isComplete(asked) ? { ...asked, measures: asked.measures.slice(0, 2) } : undefined;
   });
   const series = fetchSeries(project.slug, wanted);
@@ -254,12 +254,12 @@ export function Perf(): JSX.Element {
   );
 }
 
-/** Whether the address says what to show, if only in part. */
+/** Whether the URL selects anything. */
 function isStarted(query: PerfQuery): boolean {
   return [query.branches, query.testbeds, query.benchmarks, query.measures].some((list) => list.length > 0);
 }
 
-/** What is still to be chosen. */
+/** The dimensions without a selection. */
 function Checklist(props: { query: PerfQuery; change: (part: Partial<PerfQuery>) => void }): JSX.Element {
   const steps = ["branches", "testbeds", "benchmarks", "measures"] as const;
   return (

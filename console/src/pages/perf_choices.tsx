@@ -1,5 +1,5 @@
-// Beside the plot of the perf page: what can be chosen, a kind on each tab. What a tab shows is in the address, too, under
-// the names of links that exist: `benchmarks_search`, `reports_page`, `report`.
+// The selection tabs of the perf page. Existing links use the parameters `benchmarks_search`, `reports_page` and
+// `report` for the state of a tab.
 
 import { A, useSearchParams } from "@solidjs/router";
 import { createEffect, createSignal, For, type JSX, Show } from "solid-js";
@@ -20,10 +20,10 @@ import { Version } from "../ui/Version";
 const TABS = ["benchmarks", "branches", "testbeds", "measures", "reports", "plots"] as const;
 type Tab = (typeof TABS)[number];
 
-/** What is on a page of a tab unless the address says otherwise. */
+/** Default page size of a tab. */
 const PER_PAGE = 8;
 
-/** The search and the page of a tab, as they are in the address. */
+/** The search and the page number of a tab, from the URL. */
 function useTab(tab: Tab) {
   const [params, setParams] = useSearchParams();
   const text = (name: string) => {
@@ -74,7 +74,7 @@ export function Choices(props: {
     everything((query) => list("/v0/projects/{project}/measures", { path, query: { ...query, sort: "name" }, signal })),
   );
   const error = () => [branches, testbeds, benchmarks, measures].find((each) => each.error())?.error();
-  // What is archived is in no list, but can be shown.
+  // Archived items are in no list, but a plot can show them.
   const with_ = <T extends { uuid: string; name: string }>(
     all: readonly T[] | undefined,
     shown: readonly T[],
@@ -84,7 +84,7 @@ export function Choices(props: {
     const more = new Map(shown.filter(({ uuid }) => !listed.has(uuid)).map((item) => [item.uuid, item]));
     return more.size ? [...more.values(), ...all] : all;
   };
-  /** Keeps the heads beside their branches. */
+  /** Keeps the list of heads parallel to the list of branches. */
   const pairs = (chosen: readonly string[], names: readonly string[], others: readonly string[]) =>
     chosen.map((uuid) => others[names.indexOf(uuid)] ?? "");
   const counts = () => ({
@@ -95,7 +95,7 @@ export function Choices(props: {
     reports: 0,
     plots: 0,
   });
-  // What is chosen by hand is not filled up again when the last of a kind goes.
+  // Do not complete the query again after the user removed the last item of a dimension.
   const choose = (part: Partial<PerfQuery>) => props.change({ ...part, clear: true, hidden: [] });
   const older = (uuid: string) => {
     const head = props.query.heads[props.query.branches.indexOf(uuid)];
@@ -107,7 +107,7 @@ export function Choices(props: {
     testbeds: useTab("testbeds"),
     measures: useTab("measures"),
   };
-  /** The search of a tree; a page of it is where it begins, as all of it is on one. */
+  /** The search of a tree. A tree has one page, so the page number is the scroll position. */
   const tree = (name: keyof typeof trees) => {
     const { words, search, page, perPage } = trees[name];
     return { words: words(), onWords: search, first: (page() - 1) * perPage() };
@@ -215,7 +215,7 @@ export function Choices(props: {
   );
 }
 
-/** Reports, to see what one of them measured. */
+/** Lists reports, to plot the series of one. */
 function Reports(props: { change: (part: Partial<PerfQuery>) => void }): JSX.Element {
   const project = useProject();
   const tab = useTab("reports");
@@ -229,7 +229,7 @@ function Reports(props: { change: (part: Partial<PerfQuery>) => void }): JSX.Ele
     }),
     (request, signal) => list("/v0/projects/{project}/reports", { ...request, signal }),
   );
-  // The open one may be on another page.
+  // The selected report may be on another page.
   const open = load(
     () => (params.report ? { project: project.slug(), report: params.report } : undefined),
     (path, signal) => call("get", "/v0/projects/{project}/reports/{report}", { path, signal }),
@@ -326,7 +326,7 @@ function Pager(props: { tab: ReturnType<typeof useTab>; total: number; before: s
   );
 }
 
-/** The pinned plots, to look at one of them here. */
+/** Lists the pinned plots, to open one. */
 function Plots(props: { query: PerfQuery; change: (part: Partial<PerfQuery>) => void }): JSX.Element {
   const project = useProject();
   const tab = useTab("plots");

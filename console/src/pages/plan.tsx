@@ -1,5 +1,5 @@
-// The plan of an organization, on a server that bills: what is paid for, beginning one and ending it. Paying itself happens at the
-// payment provider, which sends people back to Checkout.
+// The plan of an organization, on a server with billing: subscribe and cancel. The user pays at the payment provider,
+// which redirects to Checkout.
 
 import { Navigate, useNavigate, useParams, useSearchParams } from "@solidjs/router";
 import { createSignal, For, type JSX, onMount, Show } from "solid-js";
@@ -206,7 +206,7 @@ export function Billing(): JSX.Element {
   );
 }
 
-/** Where people go who signed in with a plan in mind: to the plan of their organization. */
+/** Redirects a user who selected a plan before signing in to the plan of their organization. */
 export function Chosen(): JSX.Element {
   const organizations = load(
     () => ({}),
@@ -224,7 +224,7 @@ export function Chosen(): JSX.Element {
   );
 }
 
-/** Where the payment provider sends people back to: the plan begins. */
+/** The page to which the payment provider redirects: starts the plan. */
 export function Checkout(): JSX.Element {
   const organization = useOrganization();
   const params = useParams<{ organization: string }>();

@@ -1,4 +1,4 @@
-// Projects: those of an organization, a new one, and the settings of one.
+// Projects: the list of an organization, a new project, and the settings of one.
 
 import { useNavigate, useParams } from "@solidjs/router";
 import { createSignal, For, type JSX, Show } from "solid-js";

@@ -1,4 +1,4 @@
-// The keys of a project: what a build server sends reports with. A key is shown once.
+// Keys of a project, with which CI sends reports. A key is shown once.
 
 import { useNavigate, useParams } from "@solidjs/router";
 import { createSignal, type JSX, Show } from "solid-js";
@@ -14,7 +14,7 @@ import { EditableFact, Fact, Record as Facts } from "../ui/Record";
 import { toast } from "../ui/Toast";
 import "./lists.css";
 
-/** How long a key lives, in seconds; empty for as long as the server allows. */
+/** The lifetime of a key in seconds; empty for the maximum of the server. */
 const LIVES = [
   { value: String(90 * 86_400), label: "90 days" },
   { value: String(365 * 86_400), label: "1 year" },
@@ -22,7 +22,7 @@ const LIVES = [
   { value: "", label: "As long as possible" },
 ];
 
-/** A key that ends within so many milliseconds should be replaced. */
+/** A key that expires within this time, in milliseconds, should be replaced. */
 const SOON = 14 * 864e5;
 
 function State(props: { of: JsonProjectKey }): JSX.Element {
@@ -35,7 +35,7 @@ function State(props: { of: JsonProjectKey }): JSX.Element {
   return <Badge tone={state()[0]}>{state()[1]}</Badge>;
 }
 
-/** When a key ends: those that never do have a date beyond any calendar. */
+/** When a key expires. A key that never expires has a date beyond the calendar. */
 function Expiry(props: { at: string }): JSX.Element {
   return (
     <Show when={new Date(props.at).getFullYear() < 2100} fallback="never">

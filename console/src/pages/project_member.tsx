@@ -1,4 +1,4 @@
-// Who has a role in a project of their own, beside the leaders of its organization.
+// Members of a project: users with a project role, in addition to the leaders of the organization.
 
 import { useNavigate, useParams } from "@solidjs/router";
 import { createSignal, For, type JSX, Show } from "solid-js";
@@ -83,7 +83,7 @@ export function List(): JSX.Element {
   );
 }
 
-/** Someone to give a role: of the organization, or named by whoever types. */
+/** A user to give a role: a member of the organization, or the typed name. */
 interface Person extends Choice {
   user: string;
 }
@@ -98,7 +98,7 @@ export function Add(): JSX.Element {
       query: { search: words, per_page: 20 },
       signal,
     }).catch((error: unknown) => {
-      // Who may add members of a project need not see those of its organization.
+      // Permission to add project members does not include viewing the members of the organization.
       if (error instanceof ApiError && error.status >= 403 && error.status <= 404) return { rows: [], total: 0 };
       throw error;
     });

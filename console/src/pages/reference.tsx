@@ -1,5 +1,5 @@
-// The API reference, drawn from the description that this very server gives of itself; each operation can be tried with
-// the session of the reader.
+// The API reference, generated from the OpenAPI description of the running server. A user can send each operation with
+// the current session.
 
 import { A, useLocation, useParams, useSearchParams } from "@solidjs/router";
 import { createEffect, createMemo, createSignal, For, type JSX, onCleanup, Show } from "solid-js";
@@ -69,7 +69,7 @@ function Shown(props: { spec: Spec; place: string }): JSX.Element {
   );
 }
 
-/** The search, and every operation. */
+/** The search and the list of operations. */
 function Contents(props: { spec: Spec }): JSX.Element {
   const [params, setParams] = useSearchParams<{ search?: string }>();
   const location = useLocation();
@@ -153,7 +153,7 @@ function Method(props: { of: string }): JSX.Element {
   return <span class={`method ${props.of}`}>{props.of === "delete" ? "DEL" : props.of.toUpperCase()}</span>;
 }
 
-/** Text with code between backticks, and paragraphs. */
+/** Renders code between backticks, and paragraphs. */
 function Prose(props: { text: string | undefined }): JSX.Element {
   const paragraphs = () => (props.text ?? "").split(/\n\s*\n/).filter(Boolean);
   return (
@@ -314,7 +314,7 @@ function Parameters(props: { spec: Spec; of: readonly Parameter[] }): JSX.Elemen
   );
 }
 
-/** The fields of an object, or what else a schema is. */
+/** The fields of an object, or the type of another schema. */
 function Fields(props: { spec: Spec; schema: Schema; depth?: number }): JSX.Element {
   const found = () => resolve(props.spec, bare(props.schema).schema);
   const entries = () =>
@@ -412,7 +412,7 @@ function Values(props: { of: readonly unknown[] }): JSX.Element {
   );
 }
 
-/** The name of a schema, which leads to its page if it has one. */
+/** The name of a schema, with a link if it has a page. */
 function TypeName(props: { spec: Spec; schema: Schema }): JSX.Element {
   const inner = () => bare(props.schema).schema;
   const linked = () => nameOf(inner()) ?? nameOf(inner().items);
@@ -478,7 +478,7 @@ interface Tried {
   picture: string | undefined;
 }
 
-/** Sends the operation with the reader's session. */
+/** Sends the operation with the current session. */
 function Try(props: { spec: Spec; operation: Operation }): JSX.Element {
   const parameters = () => (props.operation.parameters ?? []).filter((parameter) => parameter.in !== "header");
   const known: Record<string, string> = {
@@ -566,7 +566,7 @@ function Try(props: { spec: Spec; operation: Operation }): JSX.Element {
       setFailure("The server cannot be reached; check the connection and try again.");
     }
   };
-  // What was answered belongs to what was asked.
+  // A response belongs to its request.
   createEffect(() => {
     props.operation.id;
     setTried(undefined);

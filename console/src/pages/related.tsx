@@ -1,4 +1,4 @@
-// What belongs to a branch, a testbed or a measure: its thresholds and its newest reports.
+// Thresholds and newest reports of a branch, a testbed or a measure.
 
 import { type JSX, Show } from "solid-js";
 import { type JsonReport, type JsonThreshold, list } from "../api";
@@ -12,7 +12,7 @@ import { Version } from "../ui/Version";
 
 const FEW = 8;
 
-/** The newest reports of a branch or a testbed. In the public view there is no list to lead to. */
+/** The newest reports of a branch or a testbed. The public view has no list of reports. */
 export function Reports(props: { branch?: string; testbed?: string }): JSX.Element {
   const project = useProject();
   const of = () => ({

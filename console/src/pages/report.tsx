@@ -1,4 +1,4 @@
-// Reports: the list of them, and one with its results, worst first.
+// Reports: the list, and one report with its results, worst first.
 
 import { A, useNavigate, useParams, useSearchParams } from "@solidjs/router";
 import { createMemo, createSignal, For, type JSX, Show } from "solid-js";
@@ -111,7 +111,7 @@ interface Row extends Judged {
   name: string;
 }
 
-/** What is shown of the results, by the word for it in the address. */
+/** The filter of the results, by its value in the URL. */
 const SHOWN: readonly { value: string; label: string; fits: (verdict: Verdict) => boolean }[] = [
   { value: "", label: "All", fits: () => true },
   {
@@ -124,7 +124,7 @@ const SHOWN: readonly { value: string; label: string; fits: (verdict: Verdict) =
   { value: "unwatched", label: "Not judged", fits: (verdict) => verdict.startsWith("no_") },
 ];
 
-/** So many rows of a group are drawn before one asks for the others. */
+/** Number of rows of a group before "Show more". */
 const FIRST = 100;
 
 export function View(): JSX.Element {
@@ -598,7 +598,7 @@ function Outcome(props: { row: Row }): JSX.Element {
   );
 }
 
-/** Every value of a report, the worst first. */
+/** All values of a report, worst first. */
 function allRows(report: JsonReport): Row[] {
   const alerts = new Map((report.alerts ?? []).map((alert) => [alert.metric.uuid, alert]));
   const rows = (report.results ?? []).flat().flatMap((result) =>
@@ -612,13 +612,13 @@ function allRows(report: JsonReport): Row[] {
   return rows.sort((a, b) => rank(a) - rank(b) || b.badness - a.badness || a.name.localeCompare(b.name));
 }
 
-/** The benchmark with its parameters: `parse (size: 10)`. */
+/** Formats the benchmark with its parameters: `parse (size: 10)`. */
 function label({ benchmark, variant }: JsonReportResult): string {
   const parameters = Object.entries(variant?.parameters ?? {}).map(([name, value]) => `${name}: ${String(value)}`);
   return parameters.length ? `${benchmark.name} (${parameters.join(", ")})` : benchmark.name;
 }
 
-/** What stands before the last `::` or `/`. */
+/** The prefix before the last `::` or `/`. */
 function prefix(name: string): string {
   const plain = name.replace(/ \(.*\)$/, "");
   const end = Math.max(plain.lastIndexOf("::"), plain.lastIndexOf("/"));

@@ -1,5 +1,5 @@
-// What a report shows against the runs before it, whatever thresholds there are. It comes after the report, which does not
-// wait for it.
+// The verdict of a report: its comparison with the baseline. Loads after the report, so that it does not delay the
+// report.
 
 import { A } from "@solidjs/router";
 import { createSignal, type JSX, Show } from "solid-js";
@@ -27,9 +27,9 @@ const ANSWERS: Readonly<Record<VerdictAnswer, { word: string; tone: Tone }>> = {
   inconclusive: { word: "inconclusive", tone: "neutral" },
 };
 
-/** Until the series were looked at, it is asked for again after so many milliseconds, and so often. */
+/** Delay and maximum number of polls until detection has analyzed the report, in milliseconds. */
 const [PAUSE, TIMES] = [2_000, 5];
-/** So many comparisons, and changes, are drawn before one asks for the others. */
+/** Number of rows before "Show more". */
 const [FIRST, FEW] = [100, 8];
 
 export function ReportVerdict(props: { report: JsonReport }): JSX.Element {
@@ -48,7 +48,7 @@ export function ReportVerdict(props: { report: JsonReport }): JSX.Element {
     },
     PAUSE,
   );
-  // Not that of the report which was shown before.
+  // Ignore the verdict of the previous report.
   const shown = () => {
     const known = verdict();
     return known?.report === props.report.uuid ? known : undefined;
@@ -91,7 +91,7 @@ export function ReportVerdict(props: { report: JsonReport }): JSX.Element {
   );
 }
 
-/** How many series come to what: `2 regressions, 67 unchanged, 14 inconclusive`. */
+/** Counts the verdicts: `2 regressions, 67 unchanged, 14 inconclusive`. */
 function summary({ counts }: JsonVerdict): string {
   const { regressions, improvements, differences, unchanged, inconclusive } = counts;
   const changed = [
@@ -107,7 +107,7 @@ function summary({ counts }: JsonVerdict): string {
   return parts.length ? parts.join(", ") : "There is nothing to compare.";
 }
 
-/** A word of warning when it does not seem to be the code. */
+/** A warning if the cause is probably not the code. */
 function Cause(props: { verdict: JsonVerdict }): JSX.Element {
   const together = () =>
     props.verdict.factors
@@ -129,7 +129,7 @@ function Cause(props: { verdict: JsonVerdict }): JSX.Element {
   );
 }
 
-/** The comparisons that come to one answer, drawn when somebody wants to see them. */
+/** The comparisons with one verdict, rendered when expanded. */
 function Folded(props: { answer: VerdictAnswer; verdict: JsonVerdict; report: JsonReport }): JSX.Element {
   const [open, setOpen] = createSignal(false);
   const own = () => props.verdict.comparisons.filter(({ answer }) => answer === props.answer);
@@ -149,7 +149,7 @@ function Folded(props: { answer: VerdictAnswer; verdict: JsonVerdict; report: Js
   );
 }
 
-/** A table of comparisons; of those that show no change, with the smallest one that would have been seen. */
+/** A table of comparisons; with the smallest detectable change if the verdict is not a change. */
 function Comparisons(props: {
   label: string;
   of: readonly JsonVerdictComparison[];
@@ -223,12 +223,12 @@ function Comparisons(props: {
   );
 }
 
-/** Between which shares a change lies: `+1.2 % to +3.4 %`. */
+/** Formats a confidence interval: `+1.2 % to +3.4 %`. */
 function interval(lower: number | null | undefined, upper: number | null | undefined): string {
   return typeof lower === "number" && typeof upper === "number" ? `${ratio(lower)} to ${ratio(upper)}` : "";
 }
 
-/** The changes of level that came to light with the report. They may have begun before it. */
+/** The changes that detection found with the report. They may have begun earlier. */
 function Found(props: { changes: readonly JsonChange[]; isLooking: boolean }): JSX.Element {
   const project = useProject();
   return (

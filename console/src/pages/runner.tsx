@@ -1,4 +1,4 @@
-// Runners: the machines that do jobs, kept by administrators. The key of a runner is shown once.
+// Runners, managed by administrators. The key of a runner is shown once.
 
 import { A, useNavigate, useParams } from "@solidjs/router";
 import { createSignal, For, type JSX, Show } from "solid-js";
@@ -41,7 +41,7 @@ function State(props: { of: JsonRunner }): JSX.Element {
   );
 }
 
-/** When it was last heard of. */
+/** The time of its last contact. */
 function Heard(props: { of: JsonRunner }): JSX.Element {
   return (
     <Show when={props.of.last_heartbeat} fallback={<span class="muted">never</span>}>
@@ -111,7 +111,7 @@ export function List(): JSX.Element {
   );
 }
 
-/** The key, and what to do with it. */
+/** The key and the commands that use it. */
 function Key(props: { runner: string; text: string }): JSX.Element {
   return (
     <>
@@ -139,7 +139,7 @@ export function Add(): JSX.Element {
             onCancel={() => navigate(HERE.path())}
             onSubmit={async ({ name = "", slug }) => {
               const { uuid, key } = await call("post", "/v0/runners", { body: { name, slug: slug ?? null } });
-              // The key is what counts: by its UUID the runner is known as well.
+              // The UUID also identifies the runner, so the command works after a rename.
               const known = await call("get", "/v0/runners/{runner}", { path: { runner: uuid } }).catch(
                 () => undefined,
               );
@@ -244,7 +244,7 @@ export function View(): JSX.Element {
   );
 }
 
-/** The specs whose jobs a runner does. */
+/** The specs that a runner serves. */
 function Specs(props: { runner: string; changed: () => Promise<void> }): JSX.Element {
   const path = () => ({ runner: props.runner });
   const specs = load(path, (path, signal) => call("get", "/v0/runners/{runner}/specs", { path, signal }));

@@ -1,4 +1,4 @@
-// The server itself, for its administrators: numbers, users, configuration, backup and audit.
+// Server administration: statistics, users, configuration, backups and the audit log.
 
 import { A, useNavigate, useParams } from "@solidjs/router";
 import { createSignal, For, type JSX, Show } from "solid-js";
@@ -362,7 +362,7 @@ export function User(): JSX.Element {
   );
 }
 
-/** The settings of one section as dotted names: `database.file`. */
+/** The settings of one section with dotted names: `database.file`. */
 function flat(value: unknown, name = ""): [string, unknown][] {
   if (value === null || typeof value !== "object" || Array.isArray(value)) return [[name, value]];
   const entries = Object.entries(value as { [key: string]: unknown });

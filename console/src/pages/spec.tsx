@@ -1,4 +1,4 @@
-// Specs: the kinds of machines that jobs run on, kept by administrators.
+// Specs: types of machines for jobs, managed by administrators.
 
 import { useNavigate, useParams } from "@solidjs/router";
 import { createSignal, type JSX, Show } from "solid-js";
@@ -21,7 +21,7 @@ const HERE: Place = {
   may: () => true,
 };
 
-/** Bytes of the unit that amounts are given in. */
+/** Bytes per unit of memory and disk. */
 const GIGABYTE = 1e9;
 
 export function List(): JSX.Element {

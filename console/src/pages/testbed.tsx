@@ -1,4 +1,4 @@
-// Testbeds: the machines that benchmarks run on.
+// Testbeds: the environments in which benchmarks run.
 
 import { useNavigate, useParams } from "@solidjs/router";
 import { type JSX, Show } from "solid-js";

@@ -1,4 +1,4 @@
-// Thresholds: which measure is watched where, and by which model.
+// Thresholds: the watched measure, branch and testbed, and the model.
 
 import { A, useNavigate, useParams, useSearchParams } from "@solidjs/router";
 import { createMemo, createSignal, For, type JSX, Show } from "solid-js";
@@ -109,10 +109,10 @@ export function List(): JSX.Element {
   );
 }
 
-/** How often a model was changed from elsewhere than the page that shows it. */
+/** Number of changes of the model made outside the page that shows it. */
 const [changes, setChanges] = createSignal(0);
 
-/** A model as the API takes it: what is not set is null. */
+/** A model in the format of the API: unset values are null. */
 function body(model: Model) {
   const {
     test,
@@ -246,7 +246,7 @@ export function Edit(): JSX.Element {
   );
 }
 
-/** The settings and what they would have done, side by side. */
+/** The settings and their preview, side by side. */
 function Tuning(props: {
   action: string;
   save: () => Promise<void>;

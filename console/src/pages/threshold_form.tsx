@@ -1,4 +1,4 @@
-// The settings of a model: a form whose numbers can also be moved, for a preview to follow.
+// The form for the settings of a model. Sliders update the preview.
 
 import { createUniqueId, For, type JSX, Show } from "solid-js";
 import type { ModelTest } from "../api";
@@ -14,7 +14,7 @@ const UNITS = [
   { seconds: 1, label: "seconds" },
 ] as const;
 
-/** The values that a slider goes through: from places to boundaries and back. */
+/** Maps slider positions to boundaries and back. */
 interface Track {
   most: number;
   at: (place: number) => number;
@@ -22,7 +22,7 @@ interface Track {
 }
 
 const TRACKS: Readonly<Record<Exclude<ModelTest, "static">, Track>> = (() => {
-  // Each step takes the same part off what may be wrong: 0.9, 0.99, 0.999.
+  // Each step divides the error probability by the same factor: 0.9, 0.99, 0.999.
   const probability: Track = {
     most: 80,
     at: (place) => {
@@ -32,7 +32,7 @@ const TRACKS: Readonly<Record<Exclude<ModelTest, "static">, Track>> = (() => {
     },
     place: (boundary) => Math.round(-20 * Math.log10((1 - boundary) / 0.5)),
   };
-  // Small ones in small steps.
+  // Smaller steps for small values.
   const share: Track = {
     most: 100,
     at: (place) => Number(((place / 100) ** 2).toFixed(4)),
@@ -49,7 +49,7 @@ const TRACKS: Readonly<Record<Exclude<ModelTest, "static">, Track>> = (() => {
   };
 })();
 
-/** A model to begin with: the boundary is where the measure gets worse. */
+/** The default model: the boundary is in the worse direction of the measure. */
 export function defaultModel(test: ModelTest, worse: Worse | undefined): Model {
   const boundary = { finite: null, factor: test === "percentage" ? 0.1 : 3, probability: 0.99 }[FACTS[test].range];
   return {
@@ -66,7 +66,7 @@ export function ModelForm(props: {
   model: Model;
   onChange: (model: Model) => void;
   worse: Worse | undefined;
-  /** The values that there are, for limits that are written down. */
+  /** The range of the existing values, for static limits. */
   values?: { least: number; most: number } | undefined;
 }): JSX.Element {
   const change = (part: Partial<Model>) => props.onChange({ ...props.model, ...part });
@@ -78,7 +78,7 @@ export function ModelForm(props: {
       (test === "percentage") === (props.model.test === "percentage");
     const sample = test !== "static" && props.model.test !== "static";
     const { lower_boundary, upper_boundary, min_sample_size, max_sample_size, window } = props.model;
-    // What means the same in the other test is kept.
+    // Keep the settings that have the same meaning in the new test.
     props.onChange({
       ...begun,
       ...(same ? { lower_boundary, upper_boundary } : {}),

@@ -1,5 +1,5 @@
-// What a model would have said of the real history: the boundary over one series, and how many alerts there would have
-// been over all of them. Everything is computed here, so that it follows while the parameters are moved.
+// Preview of a model on the real history: the boundary over one series, and the number of alerts over all series. The
+// page computes everything, so that the preview follows the sliders.
 
 import { createEffect, createMemo, createSignal, For, type JSX, on, onCleanup, Show } from "solid-js";
 import { type BoundaryLimit, call, type JsonPerfMetric, list } from "../api";
@@ -13,7 +13,7 @@ import { replay, type Verdict } from "../stats/replay";
 import { Empty, Failure, Name, Skeleton } from "../ui/parts";
 import "./threshold.css";
 
-/** What a threshold watches, by UUIDs. */
+/** The dimensions of a threshold, by UUID. */
 export interface Watched {
   branch: string;
   testbed: string;
@@ -26,9 +26,9 @@ interface Point {
   raised: BoundaryLimit | undefined;
 }
 
-/** One series, from the oldest version to the newest. */
+/** One series, ordered from the oldest to the newest version. */
 interface Series {
-  /** What came before is there to be compared with, and not shown. */
+  /** Index of the first shown point. Earlier points are only part of the sample. */
   from: number;
   id: string;
   name: string;
@@ -36,20 +36,20 @@ interface Series {
   points: Point[];
 }
 
-/** How many alerts a model would have raised, and what became of those that were. */
+/** The number of alerts of a model, and the status of the existing alerts. */
 interface Tally {
   would: number;
   kept: number;
   raised: number;
 }
 
-/** So many benchmarks are looked at; so many are asked for at first, to have something to show, and then at a time. */
+/** Maximum number of benchmarks; number in the first request; number in each following request. */
 const MOST = 255;
 const FEW = 4;
 const CHUNK = 20;
-/** Before what is judged, so many days are looked at, too: they are what the first values are held against. */
+/** Days before the shown range: the sample of the first values. */
 const BEFORE = 180;
-/** So long the page may be busy before it lets others have their turn, in milliseconds. */
+/** Maximum time of one slice of work before the page yields, in milliseconds. */
 const BUSY = 12;
 
 const SPANS = [
@@ -108,7 +108,7 @@ export function Preview(props: {
 
   const tallies = useTallies(series, () => props.model);
   const [picked, setPicked] = createSignal<string>();
-  // Until somebody picks one: the series that had the most to say. Not the one that would have, which changes under the slider.
+  // Default series: the one with the most existing alerts. The number of preview alerts would change with the slider.
   const shown = createMemo(
     () =>
       series().find(({ id }) => id === picked()) ??
@@ -268,14 +268,14 @@ function raisedIn({ points, from }: Series): number {
   return points.reduce((sum, { raised, time }) => sum + (raised && time >= from ? 1 : 0), 0);
 }
 
-/** How often that is. */
+/** The frequency of the alerts. */
 function rate(alerts: number, runs: number): string {
   if (!alerts) return `in ${plural(runs, "run")}`;
   const each = runs / alerts;
   return each >= 1.5 ? `one in ${count(Math.round(each))} runs` : `${(alerts / Math.max(runs, 1)).toFixed(1)} a run`;
 }
 
-/** Counts the alerts of every series, a little at a time, and again when the model changes. */
+/** Counts the alerts of all series in slices, and again when the model changes. */
 function useTallies(series: () => readonly Series[], model: () => Model): () => ReadonlyMap<string, Tally> {
   const [tallies, setTallies] = createSignal<ReadonlyMap<string, Tally>>(new Map());
   let round = 0;

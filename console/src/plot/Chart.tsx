@@ -1,4 +1,4 @@
-// The plot of a perf query with its legend and its values: on the perf page, in an embedded one, and pinned.
+// The plot of a perf query with legend and values: on the perf page, embedded and pinned.
 
 import { createMemo, createSignal, type JSX, Show } from "solid-js";
 import type { JsonChange } from "../api";
@@ -17,14 +17,14 @@ export function Chart(props: {
   series: Fetched;
   links: Links;
   label: string;
-  /** Changes of levels, marked where they are of a line that is there. */
+  /** Marks of changes on the shown lines. */
   changes?: readonly JsonChange[] | undefined;
   height?: number;
-  /** Whether the legend is there at all. */
+  /** Whether to show the legend. */
   legend?: boolean;
-  /** Whether the tables are there. */
+  /** Whether to show the tables. */
   values?: boolean;
-  /** Keeps what the reader changes; without it nothing is kept. */
+  /** Stores changes of the view; without it, changes are not stored. */
   change?: (part: Partial<PerfQuery>) => void;
   picture?: (take: () => HTMLCanvasElement | undefined) => void;
   empty?: JSX.Element;

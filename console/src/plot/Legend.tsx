@@ -1,4 +1,4 @@
-// What the lines of a plot are: what they share once, then each with what is its own. A line is hidden and shown here.
+// The legend of a plot: common dimensions once, then the distinct ones per line. Toggles the visibility of lines.
 
 import { For, type JSX, Show } from "solid-js";
 import { plural } from "../format";

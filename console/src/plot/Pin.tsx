@@ -1,4 +1,4 @@
-// Keeps what the perf page shows on the project's page, and changes what is kept.
+// Pins the current view of the perf page to the home page of the project, and edits pinned plots.
 
 import { createMemo, type JSX } from "solid-js";
 import { call, type JsonPlot } from "../api";
@@ -11,7 +11,7 @@ import type { PerfQuery } from "./query";
 const WEEK = 7 * 86_400;
 const WINDOWS = [1, 4, 8, 12, 26, 52].map((weeks) => weeks * WEEK);
 
-/** What a plot keeps of a query. */
+/** The part of a query that a plot stores. */
 function contents(query: PerfQuery) {
   const {
     branches,
@@ -40,7 +40,7 @@ function contents(query: PerfQuery) {
   };
 }
 
-/** The window nearest to what is shown. */
+/** The window closest to the shown range. */
 function shownWindow(query: PerfQuery): number {
   if (query.start_time === undefined) return 52 * WEEK;
   const seconds = ((query.end_time ?? Date.now()) - query.start_time) / 1000;

@@ -1,5 +1,6 @@
-// A plot of lines: `<Plot label="Latency of main" lines={lines} />`. Dragging zooms, dragging with shift pans, two fingers
-// do both; the arrow keys walk along the points. uPlot has the axes and the pointer, draw.ts the lines.
+// A plot of lines: `<Plot label="Latency of main" lines={lines} />`. Drag to zoom, drag with Shift to pan, use two
+// fingers for both; the arrow keys move along the points. uPlot draws the axes and handles the pointer, draw.ts draws
+// the lines.
 
 import {
   createEffect,
@@ -40,28 +41,28 @@ import "./plot.css";
 
 export { type Line, line, type Mark, type Point, type Range, type Shown, type XAxis, type YAxis } from "./line";
 
-/** How near the pointer must be to a point, in pixels of the page. */
+/** Maximum distance of the pointer to a point, in CSS pixels. */
 const REACH = 28;
 
 export interface PlotProps {
   lines: readonly Line[];
-  /** What it shows, for those who listen. */
+  /** The accessible name. */
   label: string;
   x?: XAxis | undefined;
   y?: YAxis | undefined;
   shown?: Shown | undefined;
-  /** In pixels; 320 when not given. */
+  /** Height in pixels [default: 320]. */
   height?: number | undefined;
-  /** From where to where there is something to see; what the lines cover when not given. */
+  /** The full range [default: the extent of the lines]. */
   range?: Range | undefined;
-  /** The part that is shown, if somebody else keeps it. */
+  /** The visible range, if the caller controls it. */
   zoom?: Range | undefined;
   onZoom?: ((range: Range | undefined) => void) | undefined;
-  /** The line that stands out, by its place. */
+  /** The index of the highlighted line. */
   focus?: number | undefined;
-  /** What is said about the point under the pointer; its value and time when not given. */
+  /** The tooltip of a point [default: value and time]. */
   readout?: ((line: Line, at: number) => JSX.Element) | undefined;
-  /** Gets what makes a picture of the plot as it is now. */
+  /** Receives a function that renders the current plot as an image. */
   picture?: ((take: () => HTMLCanvasElement | undefined) => void) | undefined;
 }
 
@@ -73,12 +74,12 @@ export function Plot(props: PlotProps): JSX.Element {
 
   const [own, setOwn] = createSignal<Range>();
   const [live, setLive] = createSignal<Range>();
-  // Until it rests: what is shown then is the same, but drawn with care.
+  // Draw fast while the plot moves; redraw with antialiasing when it stops.
   const [moving, setMoving] = createSignal(false);
   const [hovered, setHovered] = createSignal<Point>();
   const [picked, setPicked] = createSignal<Point>();
   const [spoken, setSpoken] = createSignal("");
-  // Places on the page change with every drawing.
+  // Pixel positions change with each redraw.
   const [drawn, setDrawn] = createSignal(0);
   const point = () => picked() ?? hovered();
 
@@ -176,7 +177,7 @@ export function Plot(props: PlotProps): JSX.Element {
       height: host.clientHeight,
       ms: 1,
       legend: { show: false },
-      // Above, the units of the axes have a line of their own.
+      // The units of the axes have a separate line above the plot.
       padding: [22, hasRight() ? 4 : 22, 0, 0],
       scales: { x: { time: isTime, auto: false, min: view()[0], max: view()[1] }, left: scale(0), right: scale(1) },
       axes: [
@@ -302,7 +303,7 @@ export function Plot(props: PlotProps): JSX.Element {
   let resting: ReturnType<typeof setTimeout> | undefined;
   const wheel = (event: WheelEvent) => {
     const isPan = Math.abs(event.deltaX) > Math.abs(event.deltaY) && !event.ctrlKey;
-    // Otherwise the page scrolls.
+    // Otherwise the page would scroll.
     if (!event.ctrlKey && !(isPan && (kept() ?? live()))) return;
     event.preventDefault();
     const [from, to] = view();
@@ -323,7 +324,7 @@ export function Plot(props: PlotProps): JSX.Element {
           ? ([...fingers.values()].map((clientX) => valueAt({ clientX })) as [number, number])
           : undefined;
     else if (event.type === "pointermove" && held && fingers.size === 2) {
-      // What the fingers were put on stays below them.
+      // The points under the fingers stay under the fingers.
       const box = plot?.over.getBoundingClientRect();
       const [one = 0, two = 0] = [...fingers.values()].map((x) => (x - (box?.left ?? 0)) / (box?.width ?? 1));
       const scale = (held[1] - held[0]) / (two - one);
@@ -403,7 +404,7 @@ export function Plot(props: PlotProps): JSX.Element {
     if (host) size.observe(host);
     onCleanup(() => size.disconnect());
   });
-  // What uPlot takes only when it is made.
+  // Options that uPlot accepts only at creation.
   createEffect(
     on(
       createMemo(() => `${axis()} ${axes().map((axis) => axis?.log)} ${hasRight()} ${isDark()}`),
@@ -415,7 +416,7 @@ export function Plot(props: PlotProps): JSX.Element {
     const [min, max] = view();
     const [left, right] = axes();
     colored();
-    // They are read while drawing.
+    // Track these dependencies here, because the drawing reads them.
     void [
       moving(),
       props.shown?.lower_value,
@@ -424,7 +425,7 @@ export function Plot(props: PlotProps): JSX.Element {
       props.shown?.upper_boundary,
       props.focus,
     ];
-    // Once for each picture of the screen, however fast the pointer is.
+    // At most once per frame.
     const frame = requestAnimationFrame(() =>
       plot?.batch(() => {
         plot?.setScale("x", { min, max });
@@ -435,7 +436,7 @@ export function Plot(props: PlotProps): JSX.Element {
     );
     onCleanup(() => cancelAnimationFrame(frame));
   });
-  // A point of lines that are gone is no point.
+  // Deselect a point whose line no longer exists.
   createEffect(
     on(
       () => props.lines,
@@ -553,7 +554,7 @@ function vertical(extent: Extent | undefined, units: string, asked: YAxis): Vert
   return { range: padded(extent, log), log, scale: axisScale(extent.low, extent.high, units) };
 }
 
-/** A range of the same length that does not leave another, or the whole of that. */
+/** Shifts a range into another range, or returns the other range if it is smaller. */
 function within([from, to]: Range, [least, most]: Range): Range {
   if (to - from >= most - least) return [least, most];
   if (from < least) return [least, least + to - from];

@@ -1,4 +1,4 @@
-// What is said about one point of a perf plot.
+// The tooltip of one point of a perf plot.
 
 import { A } from "@solidjs/router";
 import { type JSX, Show } from "solid-js";
@@ -7,13 +7,13 @@ import { Badge } from "../ui/parts";
 import { metricUuid } from "./columns";
 import { commitUrl, type PerfLine, placeIn } from "./lines";
 
-/** Where the links of a point lead. */
+/** The targets of the links of a point. */
 export interface Links {
-  /** A path within the project. */
+  /** A path in the project. */
   path: (...segments: string[]) => string;
-  /** The address of what is measured. */
+  /** The URL of the perf page of a series. */
   url: string | null | undefined;
-  /** Where they open: `_blank` from within a frame. */
+  /** The link target: `_blank` inside a frame. */
   target?: string | undefined;
 }
 

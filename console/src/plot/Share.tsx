@@ -1,4 +1,4 @@
-// Ways to show a plot to others: a link, a picture that is always current, and a frame for another page.
+// Shares a plot: a link, an image that is always current, and a frame for another page.
 
 import { createSignal, type JSX, Show } from "solid-js";
 import { type JsonProject, url } from "../api";

@@ -1,4 +1,4 @@
-// What is drawn and how: the time, the axes, and what stands beside the values.
+// View options of a plot: time range, axes and additional lines.
 
 import { For, type JSX } from "solid-js";
 import type { PerfQuery } from "./query";
@@ -23,7 +23,7 @@ export function Tools(props: { query: PerfQuery; change: (part: Partial<PerfQuer
     const { start_time: start, end_time: end } = props.query;
     if (start === undefined && end === undefined) return "all";
     if (start === undefined || end !== undefined) return "own";
-    // The newest report may be some days old: its thirty days are still thirty days.
+    // The newest report may be some days old; its range still has thirty days.
     const days = (Date.now() - start) / DAY;
     return String(SPANS.find((span) => Math.abs(span.days - days) <= Math.max(span.days * 0.1, 1.5))?.days ?? "own");
   };
@@ -139,14 +139,14 @@ function Choice<T extends string>(props: {
   );
 }
 
-/** A day as a date field has it, in the reader's zone. */
+/** A date in the format of a date field, in the local time zone. */
 function date(time: number | undefined): string {
   if (time === undefined) return "";
   const at = new Date(time);
   return [at.getFullYear(), at.getMonth() + 1, at.getDate()].map((part) => String(part).padStart(2, "0")).join("-");
 }
 
-/** The beginning of a day in the reader's zone; or its last moment. */
+/** The start of a date in the local time zone, or its last millisecond. */
 function midnight(day: string, after: 0 | 1 = 0): number | undefined {
   const [year, month, dayOfMonth] = day.split("-").map(Number);
   if (!year || !month || !dayOfMonth) return undefined;

@@ -1,4 +1,4 @@
-// Chooses among names that may be thousands: search, groups that are chosen as a whole, and only as many rows as one sees.
+// Selects among thousands of names: search, selection of whole groups, and virtual scrolling.
 
 import { createEffect, createMemo, createSignal, createUniqueId, For, type JSX, Show, untrack } from "solid-js";
 import { count, plural } from "../format";
@@ -8,11 +8,11 @@ import { matches, type Named, type Node, rows, tree } from "./tree";
 
 /** The height of a row in pixels, as in plot.css. */
 const ROW = 32;
-/** Rows beyond the edges, so that none is missing while one scrolls. */
+/** Rows rendered beyond the visible ones while scrolling. */
 const SPARE = 8;
-/** So many are shown with their groups open at first. */
+/** Maximum number of items for which all groups are open at first. */
 const FEW = 40;
-/** When so few can be chosen, groups cannot. */
+/** Maximum selection size below which groups cannot be selected. */
 const FEWEST = 2;
 
 export function TreePicker<T extends Named>(props: {
@@ -20,15 +20,15 @@ export function TreePicker<T extends Named>(props: {
   items: readonly T[] | undefined;
   chosen: readonly string[];
   onChoose: (chosen: readonly string[]) => void;
-  /** How many can be chosen. */
+  /** Maximum number of selected items. */
   most?: number;
-  /** What stands beside a name. */
+  /** The text beside a name. */
   detail?: (item: T) => JSX.Element;
   empty?: JSX.Element;
-  /** What is searched for at first, and what keeps it. */
+  /** The initial search, and the callback that stores it. */
   words?: string;
   onWords?: (words: string) => void;
-  /** The place of the item at which the rows begin. */
+  /** The index of the first visible item. */
   first?: number;
 }): JSX.Element {
   const id = createUniqueId();
@@ -44,7 +44,7 @@ export function TreePicker<T extends Named>(props: {
     ),
   );
   const nodes = createMemo(() => tree(found()));
-  // Few are open until they are closed, many the other way round; what is searched for is seen.
+  // Groups of a short list are open by default, groups of a long list are closed; a search opens all.
   const isOpen = (node: Node<T>) =>
     (Boolean(words().trim()) || onlyChosen() || (props.items?.length ?? 0) <= FEW) !== turned().has(node.path);
   const shown = createMemo(() => rows(nodes(), isOpen));
@@ -69,11 +69,11 @@ export function TreePicker<T extends Named>(props: {
   const put = (items: readonly T[], isIn: boolean) => {
     const uuids = new Set(items.map(({ uuid }) => uuid));
     const rest = props.chosen.filter((uuid) => !uuids.has(uuid));
-    // What is chosen already keeps its place, and with it its color.
+    // Selected items keep their position, and with it their color.
     const next = isIn ? [...props.chosen, ...[...uuids].filter((uuid) => !chosen().has(uuid))] : rest;
     const most = props.most ?? Infinity;
     if (next.length <= most) props.onChoose(next);
-    // Of a few the newest choice counts, of many the first ones.
+    // With a small limit, the newest selections win; with a large limit, the first ones.
     else if (most <= FEWEST) props.onChoose(next.slice(-most));
     else {
       toast(`A plot holds ${plural(most, props.noun)}: the first ones were taken.`);
@@ -208,7 +208,7 @@ export function TreePicker<T extends Named>(props: {
 
 type State = "none" | "some" | "all";
 
-/** A box with a third state. */
+/** A checkbox with an indeterminate state. */
 function Box(props: { id?: string; state: State; disabled: boolean; onChange: (isIn: boolean) => void }): JSX.Element {
   return (
     <input

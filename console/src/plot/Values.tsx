@@ -1,4 +1,4 @@
-// The values of a plot as tables: for those who cannot see it, and for those who want the numbers.
+// The values of a plot as tables, for screen readers and for exact numbers.
 
 import { A } from "@solidjs/router";
 import { createMemo, createSignal, For, type JSX, Show } from "solid-js";

@@ -1,10 +1,10 @@
-// Every row of a list, however many pages it has.
+// Loads all rows of a list.
 
 import type { Page } from "../api";
 
 const PER_PAGE = 255;
 
-/** Fetches all pages: the first one says how many there are, the others come together. */
+/** Loads all pages: the first response contains the total, the others are requested in parallel. */
 export async function everything<Row>(
   page: (query: { page: number; per_page: number }) => Promise<Page<Row>>,
 ): Promise<Row[]> {

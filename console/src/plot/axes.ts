@@ -1,4 +1,4 @@
-// How the axes of a plot are labeled: times in the reader's zone, versions by number, values in one unit for all.
+// Labels of the axes of a plot: times in the local time zone, version numbers, values in one unit.
 
 import { type Scale, scaleOf, significant } from "../format";
 
@@ -15,7 +15,7 @@ const dayOfMonth = format({ day: "numeric", month: "short" });
 const clock = format({ hour: "2-digit", minute: "2-digit" });
 const exactClock = format({ hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
-/** What stands below ticks of time that are so far apart; a second line says what has changed since the tick before. */
+/** Labels of time ticks with this distance; a second line shows what changed since the previous tick. */
 export function timeLabels(ticks: readonly number[], step: number): string[] {
   const [small, large] =
     step >= 360 * DAY
@@ -34,12 +34,12 @@ export function timeLabels(ticks: readonly number[], step: number): string[] {
   });
 }
 
-/** What stands beside ticks of values: numbers in one scale, without needless digits. */
+/** Labels of value ticks: numbers in one scale, without unnecessary digits. */
 export function valueLabels(ticks: readonly number[], scale: Scale): string[] {
   return ticks.map((tick) => significant(tick / scale.factor));
 }
 
-/** The scale in which the values of an axis are written: that of its smaller values, but not of a stray zero. */
+/** The scale of an axis: that of its smaller values, ignoring a single zero. */
 export function axisScale(low: number, high: number, units: string): Scale {
   const small = Math.abs(low) > 0 && Math.abs(low) >= Math.abs(high) / 1000 ? low : high / 10 || low;
   return scaleOf(small, units);

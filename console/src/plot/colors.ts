@@ -1,4 +1,4 @@
-// The colors of plots, read from the theme once for light and once for dark: reading them makes the browser stop and look.
+// The colors of plots, cached per theme: reading them forces a style recalculation.
 
 import { color, isDark, lineColor } from "../theme";
 
@@ -14,7 +14,7 @@ export interface Palette {
 
 const read = new Map<boolean, Palette>();
 
-/** The colors of now. */
+/** The colors of the current theme. */
 export function palette(): Palette {
   const found = read.get(isDark());
   if (found) return found;
@@ -31,7 +31,7 @@ export function palette(): Palette {
   return made;
 }
 
-/** The color of a line by its number. */
+/** The color of a line by its index. */
 export function colorOf(place: number | undefined): string {
   const { lines } = palette();
   return lines[(place ?? 0) % lines.length] as string;

@@ -1,5 +1,5 @@
-// What the perf API answers, in columns: half a million points are a few typed arrays, not as many objects. Pure: it runs
-// in the worker that fetches.
+// Responses of the perf API in columns: half a million points in a few typed arrays instead of objects. Pure: runs in
+// the worker that fetches.
 
 import type {
   JsonBenchmark,
@@ -12,7 +12,7 @@ import type {
   JsonVariant,
 } from "../api.gen";
 
-/** The reports that brought the points, each once however many points it has. */
+/** The reports of the points, each once. */
 export interface Runs {
   uuid: string[];
   start: Float64Array;
@@ -20,12 +20,12 @@ export interface Runs {
   hash: (string | undefined)[];
 }
 
-/** An alert, by the place of its point. */
+/** An alert, by the index of its point. */
 export interface SeriesAlert extends JsonPerfAlert {
   at: number;
 }
 
-/** One series in columns, ordered by time. Where a number is missing stands NaN. */
+/** One series in columns, ordered by time. NaN marks a missing number. */
 export interface Series {
   branch: JsonBranch;
   testbed: JsonTestbed;
@@ -33,7 +33,7 @@ export interface Series {
   measure: JsonMeasure;
   variant: JsonVariant | undefined;
   runs: Runs;
-  /** For each point the place of its report among the runs. */
+  /** The index of the report of each point. */
   run: Uint32Array;
   iteration: Uint32Array;
   value: Float64Array;
@@ -42,7 +42,7 @@ export interface Series {
   baseline: Float64Array | undefined;
   lowerLimit: Float64Array | undefined;
   upperLimit: Float64Array | undefined;
-  /** 16 bytes for each point: the UUID of its metric. */
+  /** The UUID of each metric: 16 bytes per point. */
   metric: Uint8Array;
   alerts: SeriesAlert[];
 }
@@ -64,7 +64,7 @@ export function columns(results: readonly JsonPerfMetrics[]): Series[] {
   };
   const series = results.map((result): Series => {
     const run = Uint32Array.from(result.metrics, placeOf);
-    // They come by version, which is not always the order of time.
+    // The response is ordered by version, which can differ from the order of time.
     const order = sortedBy(run.length, (at) => times[run[at] as number] as number);
     const metrics = order ? Array.from(order, (at) => result.metrics[at] as JsonPerfMetric) : result.metrics;
     const column = (of: (metric: JsonPerfMetric) => number | null | undefined): Float64Array | undefined => {
@@ -107,7 +107,7 @@ export function columns(results: readonly JsonPerfMetrics[]): Series[] {
   return series;
 }
 
-/** The places in ascending order of a number, or undefined when they have it already. */
+/** The indexes in ascending order of a number, or undefined if already sorted. */
 export function sortedBy(length: number, number: (at: number) => number): Uint32Array | undefined {
   let isSorted = true;
   for (let at = 1; at < length && isSorted; at++) isSorted = number(at - 1) <= number(at);
@@ -122,7 +122,7 @@ function packUuid(uuid: string, into: Uint8Array, from: number): void {
   }
 }
 
-/** The UUID of the metric at a point. */
+/** The UUID of the metric of a point. */
 export function metricUuid(series: Series, at: number): string {
   const digits = Array.from(series.metric.subarray(16 * at, 16 * at + 16), (byte) =>
     byte.toString(16).padStart(2, "0"),
@@ -130,7 +130,7 @@ export function metricUuid(series: Series, at: number): string {
   return digits.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
 }
 
-/** The buffers of series, which a worker can give away instead of copying. */
+/** The buffers of series, to transfer from the worker instead of copying. */
 export function buffers(all: readonly Series[]): ArrayBuffer[] {
   const found = new Set<ArrayBufferLike>();
   for (const { runs, run, iteration, value, lower, upper, baseline, lowerLimit, upperLimit, metric } of all) {

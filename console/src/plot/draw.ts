@@ -1,15 +1,15 @@
-// Draws lines on a canvas: with smoothed strokes while there is time for that, and pixel by pixel (raster.ts) when there are
-// tens of thousands of points, of which only what a column of the screen shows is kept (thin.ts).
+// Draws lines on a canvas: with antialiased strokes if time permits, or pixel by pixel (raster.ts) with tens of
+// thousands of points, reduced to one entry per screen column (thin.ts).
 
 import { type Line, lowerBound, type Point, type Range, type Shown } from "./line";
 import { lay, type Pen, pixel, raster, trace } from "./raster";
 import { pointwise, thinned } from "./thin";
 
-/** How numbers become places on the canvas, along one direction. */
+/** Maps numbers to canvas positions, in one dimension. */
 export interface Place {
   range: Range;
   log: boolean;
-  /** Where the range begins, and how far it goes; negative when it goes up. */
+  /** Start and length of the range on the canvas; negative if it goes up. */
   start: number;
   length: number;
 }
@@ -19,34 +19,34 @@ export function placeOf(value: number, { range: [from, to], log, start, length }
   return start + part * length;
 }
 
-/** What is drawn on. */
+/** The drawing target. */
 export interface Sheet {
   context: CanvasRenderingContext2D;
   x: Place;
-  /** The axis at the left, and the one at the right. */
+  /** The left and the right axis. */
   y: readonly [Place, Place];
-  /** How many pixels of the canvas one of the page is. */
+  /** Canvas pixels per CSS pixel. */
   density: number;
   shown: Shown;
   colors: readonly string[];
   alert: string;
   muted: string;
   background: string;
-  /** The line that stands out, if one does. */
+  /** The highlighted line, if any. */
   focus: number | undefined;
-  /** Whether the next picture follows at once. */
+  /** Whether the next frame follows immediately. */
   isMoving: boolean;
 }
 
-/** Points closer than this have no dots. */
+/** Minimum distance of points with dots. */
 const ROOM = 9;
 
-/** So many points are smoothed in time: while it moves, and once it rests. */
+/** Maximum number of antialiased points: while moving, and at rest. */
 const MOST = { moving: 5_000, resting: 20_000 };
 
 export function drawLines(sheet: Sheet, lines: readonly Line[]): void {
   const order = lines.map((_, place) => place);
-  // What stands out is drawn last, over the others.
+  // Draw the highlighted line last, on top.
   if (sheet.focus !== undefined) order.push(...order.splice(sheet.focus, 1));
   const points = lines.reduce(
     (sum, { x }) => sum + lowerBound(x, sheet.x.range[1]) - lowerBound(x, sheet.x.range[0]),
@@ -63,7 +63,7 @@ export function drawLines(sheet: Sheet, lines: readonly Line[]): void {
   sheet.context.globalAlpha = 1;
 }
 
-/** All lines, pixel by pixel: what stands beside the values first, so that these are on top. */
+/** Draws all lines pixel by pixel: the bands first, so that the values are on top. */
 function drawDense(sheet: Sheet, lines: readonly Line[], places: readonly number[]): void {
   const { context, density, shown, x } = sheet;
   const y = sheet.y[0];
@@ -74,7 +74,7 @@ function drawDense(sheet: Sheet, lines: readonly Line[], places: readonly number
     if (!values) return;
     const { range, log } = axisOf(sheet, line);
     const column = (x.range[1] - x.range[0]) / width;
-    // Where a point has a column for itself, thinning would only cost time.
+    // Reducing costs time without benefit if each point has its own column.
     const isThin =
       line.x.length > 1 &&
       ((line.x[line.x.length - 1] as number) - (line.x[0] as number)) / (line.x.length - 1) < column;
@@ -112,7 +112,7 @@ function axisOf(sheet: Sheet, line: Line): Place {
   return sheet.y[line.right ? 1 : 0];
 }
 
-/** A line from top to bottom where a new level begins. */
+/** A vertical line at the start of a new level. */
 function drawSteps(sheet: Sheet, line: Line, alpha: number): void {
   const { context, density } = sheet;
   const { start: bottom, length } = axisOf(sheet, line);
@@ -132,7 +132,7 @@ function drawSteps(sheet: Sheet, line: Line, alpha: number): void {
   context.setLineDash([]);
 }
 
-/** The area between the lower and the upper values. */
+/** The area between the lower and upper values. */
 function drawBand(sheet: Sheet, line: Line, alpha: number): void {
   const { context, shown } = sheet;
   if (!shown.lower_value || !shown.upper_value || !line.lower || !line.upper) return;
@@ -181,7 +181,7 @@ function drawValues(sheet: Sheet, line: Line, alpha: number): void {
   context.fill(dots);
 }
 
-/** A triangle beside the point, on the side of the limit it crossed; a hollow one when somebody has looked at it. */
+/** A triangle beside the point, on the side of the crossed limit; hollow if the alert is dismissed. */
 function drawMarks(sheet: Sheet, line: Line, alpha: number): void {
   const { context, density } = sheet;
   const y = axisOf(sheet, line);
@@ -206,16 +206,16 @@ function drawMarks(sheet: Sheet, line: Line, alpha: number): void {
   }
 }
 
-/** The places of the points between two x, and one on either side, so that lines go on to the edge. */
+/** The index range of the points between two x, plus one on either side, so that lines continue to the edge. */
 function visible([from, to]: Range, x: Float64Array): [first: number, end: number] {
   return [Math.max(lowerBound(x, from) - 1, 0), Math.min(lowerBound(x, to) + 1, x.length)];
 }
 
-/** A line through the points, with a gap where a number is missing. */
+/** A line through the points, with gaps at missing numbers. */
 function path(horizontal: Place, vertical: Place, x: Float64Array, y: Float64Array): Path2D {
   const made = new Path2D();
   const [first, end] = visible(horizontal.range, x);
-  // The same as placeOf, with what stays the same taken out of the loop.
+  // Like placeOf, with the constants moved out of the loop.
   const {
     range: [fromX, toX],
     start: left,
@@ -232,7 +232,7 @@ function path(horizontal: Place, vertical: Place, x: Float64Array, y: Float64Arr
   let isOpen = false;
   for (let at = first; at < end; at++) {
     const value = y[at] as number;
-    // Not a number, or nothing that a logarithm knows.
+    // NaN, or not positive on a logarithmic axis.
     if (!(value > -Infinity && value < Infinity) || (log && value <= 0)) {
       isOpen = false;
       continue;
@@ -242,7 +242,7 @@ function path(horizontal: Place, vertical: Place, x: Float64Array, y: Float64Arr
     if (isOpen) made.lineTo(px, py);
     else {
       made.moveTo(px, py);
-      // A point alone between two gaps is still a point.
+      // A single point between two gaps is drawn as a point.
       made.lineTo(px + 0.01, py);
     }
     isOpen = true;
@@ -250,11 +250,11 @@ function path(horizontal: Place, vertical: Place, x: Float64Array, y: Float64Arr
   return made;
 }
 
-/** The area between two lines; it ends where either is missing. */
+/** The area between two lines; ends where either is missing. */
 function band(horizontal: Place, vertical: Place, x: Float64Array, lower: Float64Array, upper: Float64Array): Path2D {
   const made = new Path2D();
   const [first, end] = visible(horizontal.range, x);
-  // In thin lines one column stands for many points: what it covers is what all of them cover.
+  // A reduced column covers the union of its points.
   const step = Math.max(Math.floor((end - first) / Math.max(Math.abs(horizontal.length), 1)), 1);
   let tops: number[] = [];
   const close = () => {
@@ -286,7 +286,7 @@ function band(horizontal: Place, vertical: Place, x: Float64Array, lower: Float6
   return made;
 }
 
-/** The point nearest to a place on the canvas, if one is near enough. */
+/** The point nearest to a canvas position, within the maximum distance. */
 export function nearest(
   sheet: Pick<Sheet, "x" | "y">,
   lines: readonly Line[],

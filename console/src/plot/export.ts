@@ -1,4 +1,4 @@
-// A plot as a file: the numbers as CSV, the picture as PNG.
+// Exports a plot: numbers as CSV, image as PNG.
 
 import { colorOf, palette } from "./colors";
 import { metricUuid } from "./columns";
@@ -26,7 +26,7 @@ const HEADINGS = [
   "alert",
 ];
 
-/** The points of series, one in each line. */
+/** The points of series as CSV, one per line. */
 export function csv(all: readonly Found[]): string {
   const lines = [HEADINGS.join(",")];
   for (const series of all) {
@@ -66,13 +66,13 @@ export function csv(all: readonly Found[]): string {
   return `${lines.join("\r\n")}\r\n`;
 }
 
-/** A text that a table program takes as a text, and never as a formula. */
+/** Escapes a text so that spreadsheets do not evaluate it as a formula. */
 function quoted(text: string): string {
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** The plot as it is on the screen, with a title above it and its lines below. */
+/** The plot as shown, with a title above and a legend below. */
 export async function png(
   plot: HTMLCanvasElement,
   title: string,
@@ -87,7 +87,7 @@ export async function png(
   const family = getComputedStyle(document.body).fontFamily;
   const font = (size: number, weight = "") => `${weight} ${size * density}px ${family}`;
   context.font = font(13);
-  // Labels side by side, as many as fit.
+  // Place as many labels in a row as fit.
   const places: [x: number, y: number][] = [];
   let [x, y] = [0, 0];
   for (const { label } of lines) {
@@ -120,7 +120,7 @@ export async function png(
   );
 }
 
-/** Gives the reader a file. */
+/** Downloads a file. */
 export function save(name: string, content: Blob): void {
   const href = URL.createObjectURL(content);
   const link = document.createElement("a");

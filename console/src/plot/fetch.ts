@@ -1,4 +1,4 @@
-// Fetches series a few at a time, so that the first are drawn while the others are on their way.
+// Loads series in batches, so that the page draws the first ones early.
 
 import { type Accessor, createEffect, createSignal, on, onCleanup } from "solid-js";
 import { ApiError, url } from "../api";
@@ -6,17 +6,19 @@ import type { Series } from "./columns";
 import { dimensions, MOST_LINES, type PerfQuery } from "./query";
 import type { Question, Reply } from "./worker";
 
-/** A series, and what it is known by among those of its query. */
+/** A series and its identification in the query. */
 export interface Found extends Series {
-  /** The place among all permutations of the query, and of the variant: its color, and its name in the address. */
+  /**
+   * The index among all permutations of the query, and of the variant: determines its color and its name in the URL.
+   */
   id: string;
   permutation: number;
 }
 
-/** How many permutations one request asks for, and how many requests are under way. */
+/** Permutations per request, and parallel requests. */
 const PART = 6;
 const AT_ONCE = 3;
-/** How long the lines of before stay while others come, in milliseconds. */
+/** How long the previous lines stay visible while loading, in milliseconds. */
 const PATIENCE = 1000;
 
 let worker: Worker | undefined;
@@ -43,12 +45,12 @@ async function ask(address: string): Promise<Series[]> {
   throw new ApiError(message ?? `The server answered ${reply.status}.`, reply.status, error_code, request_id);
 }
 
-/** How many lines there are for each benchmark. */
+/** Number of lines per benchmark. */
 function each({ branches, testbeds, measures }: PerfQuery): number {
   return Math.max(branches.length * testbeds.length * measures.length, 1);
 }
 
-/** The queries that together ask for some benchmarks, a part of them in each. */
+/** Splits a query into batches of benchmarks. */
 function parts(query: PerfQuery, benchmarks: readonly string[]): PerfQuery[] {
   const size = Math.max(Math.floor(PART / each(query)), 1);
   const made: PerfQuery[] = [];
@@ -58,21 +60,21 @@ function parts(query: PerfQuery, benchmarks: readonly string[]): PerfQuery[] {
 }
 
 export interface Fetched {
-  /** What has come so far, in the order of the query. */
+  /** The loaded series, in the order of the query. */
   (): readonly Found[];
   error: Accessor<unknown>;
-  /** From 0 to 1; 1 when all is there. */
+  /** Progress from 0 to 1; 1 when complete. */
   progress: Accessor<number>;
   refresh: () => void;
 }
 
-/** Fetches the series of a query whenever it changes; what another query brought stays until the first answer. */
+/** Loads the series of a query whenever it changes. The series of the previous query stay until the first response. */
 export function fetchSeries(project: Accessor<string>, query: Accessor<PerfQuery | undefined>): Fetched {
   const [series, setSeries] = createSignal<readonly Found[]>([]);
   const [error, setError] = createSignal<unknown>();
   const [progress, setProgress] = createSignal(0);
   let current = 0;
-  // What is known of each benchmark, as long as only the choice of benchmarks changes.
+  // Cached series per benchmark, valid while only the selection of benchmarks changes.
   let known = new Map<string, Series[]>();
   let knownOf = "";
 
@@ -82,7 +84,7 @@ export function fetchSeries(project: Accessor<string>, query: Accessor<PerfQuery
     if (of !== knownOf) known = new Map();
     knownOf = of;
     const kept = known;
-    // What is beyond the limit is not asked for.
+    // Do not request lines above the limit.
     const benchmarks = wanted.benchmarks.slice(0, Math.max(Math.floor(MOST_LINES / each(wanted)), 1));
     const queue = parts(
       wanted,
@@ -108,7 +110,7 @@ export function fetchSeries(project: Accessor<string>, query: Accessor<PerfQuery
           );
         if (own !== current) return;
         done++;
-        // A change that is quick is seen as a whole; one that takes its time, step by step.
+        // Shows a fast change at once; a slow one step by step.
         if (isFirst || performance.now() - begun > PATIENCE) show();
         setProgress(done / all);
       }
@@ -121,7 +123,7 @@ export function fetchSeries(project: Accessor<string>, query: Accessor<PerfQuery
       show();
     } catch (failure) {
       if (own !== current) return;
-      // The other requests of this run are of no use any more.
+      // Cancel the other requests of this query.
       current++;
       setError(failure);
     }
@@ -157,7 +159,7 @@ export function fetchSeries(project: Accessor<string>, query: Accessor<PerfQuery
 }
 
 function placed(series: Series, { branches, heads, testbeds, specs, benchmarks, measures }: PerfQuery): Found {
-  // The same branch can be asked for with two heads.
+  // The query can contain a branch with two heads.
   const pair = (names: readonly string[], more: readonly string[], name: string, other: string | undefined) => {
     const exact = names.findIndex((each, place) => each === name && more[place] === other);
     return Math.max(exact >= 0 ? exact : names.indexOf(name), 0);

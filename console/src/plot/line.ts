@@ -1,29 +1,29 @@
-// What a plot draws: lines of numbers in typed arrays. Pure: no DOM.
+// The data of a plot: lines of numbers in typed arrays. Pure: no DOM.
 
-/** A limit that was crossed at one of a line's points. */
+/** An alert at a point of a line. */
 export interface Mark {
-  /** The place of the point in the line. */
+  /** The index of the point in the line. */
   at: number;
   limit: "lower" | "upper";
-  /** Whether somebody still has to look at it. */
+  /** Whether the alert is active. */
   active: boolean;
 }
 
-/** Where the level of a line became another one. */
+/** A change of level of a line. */
 export interface Step {
-  /** As the points of the line: milliseconds since 1970, or the number of a version. */
+  /** The x value: milliseconds since 1970, or a version number. */
   x: number;
-  /** Whether it became worse. */
+  /** Whether the change is a regression. */
   worse: boolean;
 }
 
-/** One line. Where a number is missing stands NaN. */
+/** One line. NaN marks a missing number. */
 export interface Line {
-  /** What it is known by while lines come and go. */
+  /** A stable key while lines are added and removed. */
   id: string;
   label: string;
   units: string;
-  /** Milliseconds since 1970 or numbers of versions, ascending. */
+  /** The x values: milliseconds since 1970 or version numbers, ascending. */
   x: Float64Array;
   y: Float64Array;
   lower?: Float64Array | undefined;
@@ -32,13 +32,13 @@ export interface Line {
   upperLimit?: Float64Array | undefined;
   marks?: readonly Mark[] | undefined;
   steps?: readonly Step[] | undefined;
-  /** Its color among the ten; its place when not given. */
+  /** The index of its color [default: the index of the line]. */
   color?: number;
-  /** Whether it belongs to the axis at the right. */
+  /** Whether it uses the right axis. */
   right?: boolean;
 }
 
-/** What is drawn beside the values, named as in the API. */
+/** The additional lines to draw, named as in the API. */
 export interface Shown {
   lower_value?: boolean;
   upper_value?: boolean;
@@ -49,16 +49,16 @@ export interface Shown {
 export type XAxis = "date_time" | "version";
 export type YAxis = "auto" | "linear" | "log";
 
-/** From where to where. */
+/** A range. */
 export type Range = readonly [from: number, to: number];
 
-/** A point: a line by its place, and a place in it. */
+/** A point: the index of its line and its index in the line. */
 export interface Point {
   line: number;
   at: number;
 }
 
-/** A line of plain numbers; missing ones are null. The points may come in any order. */
+/** Creates a line from plain numbers; null is missing. The points can be in any order. */
 export function line(
   of: Omit<Line, "x" | "y"> & { points: readonly (readonly [x: number, y: number | null])[] },
 ): Line {
@@ -67,7 +67,7 @@ export function line(
   return { ...rest, x: Float64Array.from(sorted, ([x]) => x), y: Float64Array.from(sorted, ([, y]) => y ?? NaN) };
 }
 
-/** The first place whose number is not below a value. */
+/** The first index whose number is not below a value. */
 export function lowerBound(numbers: Float64Array, value: number): number {
   let [low, high] = [0, numbers.length];
   while (low < high) {
@@ -78,7 +78,7 @@ export function lowerBound(numbers: Float64Array, value: number): number {
   return low;
 }
 
-/** The first place whose number is above a value. */
+/** The first index whose number is above a value. */
 export function upperBound(numbers: Float64Array, value: number): number {
   let [low, high] = [0, numbers.length];
   while (low < high) {
@@ -89,7 +89,7 @@ export function upperBound(numbers: Float64Array, value: number): number {
   return low;
 }
 
-/** The smallest and the greatest x of all lines. */
+/** The minimum and maximum x of all lines. */
 export function extentX(lines: readonly Line[]): Range | undefined {
   let [low, high] = [Infinity, -Infinity];
   for (const { x } of lines) {
@@ -100,11 +100,11 @@ export function extentX(lines: readonly Line[]): Range | undefined {
   return low <= high ? [low, high] : undefined;
 }
 
-/** What one axis has to hold: the values between two x, and whatever is drawn with them. */
+/** The extent of an axis: the values between two x and the additional lines. */
 export interface Extent {
   low: number;
   high: number;
-  /** The smallest that a logarithmic axis could show. */
+  /** The smallest positive value, for a logarithmic axis. */
   positive: number;
 }
 
@@ -121,11 +121,11 @@ export function extentY(lines: readonly Line[], shown: Shown, [from, to]: Range)
   return extent.low <= extent.high ? extent : undefined;
 }
 
-/** So many numbers are looked at once, and then known by their extent. */
+/** Block size of the cached extents. */
 const BLOCK = 64;
 const blocks = new WeakMap<Float64Array, readonly Extent[]>();
 
-/** The extents of whole blocks of numbers: while a plot moves, its axis asks for them with every picture. */
+/** The cached extents of blocks of numbers: a moving plot needs them in each frame. */
 function blocksOf(numbers: Float64Array): readonly Extent[] {
   const known = blocks.get(numbers);
   if (known) return known;
@@ -161,7 +161,7 @@ function widenBy(extent: Extent, numbers: Float64Array, first: number, end: numb
   let { low, high, positive } = extent;
   for (let at = first; at < end; at++) {
     const value = numbers[at] as number;
-    // NaN is in no order; an infinite value would leave no room for the others.
+    // Skip NaN and infinite values.
     if (value < low && value > -Infinity) low = value;
     if (value > high && value < Infinity) high = value;
     if (value > 0 && value < positive) positive = value;
@@ -171,29 +171,29 @@ function widenBy(extent: Extent, numbers: Float64Array, first: number, end: numb
   extent.positive = positive;
 }
 
-/** The greatest ratio that is drawn in even steps when nobody said how; the server's pictures have the same. */
+/** Maximum ratio of a linear axis by default; the plots of the server use the same. */
 const FAR = 10;
 
-/** Whether an axis is logarithmic: as asked, but never when something is not positive. */
+/** Whether an axis is logarithmic: as requested, but only if all values are positive. */
 export function isLog(axis: YAxis, extent: Extent): boolean {
   if (extent.low <= 0 || axis === "linear") return false;
   return axis === "log" || extent.high / extent.low >= FAR;
 }
 
-/** From where to where an axis goes, with a little room at both ends. */
+/** The range of an axis, with a margin at both ends. */
 export function padded({ low, high }: Extent, log: boolean): Range {
   if (log) {
     const room = Math.max(Math.log10(high / low) * 0.06, 0.02);
     return [low / 10 ** room, high * 10 ** room];
   }
   const room = high > low ? (high - low) * 0.08 : Math.abs(high) * 0.05 || 1;
-  // A line that stays above zero does not show what is below it.
+  // Do not extend below zero if all values are positive.
   return [low >= 0 && low - room < 0 ? 0 : low - room, high + room];
 }
 
 const STEPS = [1, 2, 5, 10] as const;
 
-/** Even places between two numbers, at most so many, at round multiples of a unit. */
+/** Linear ticks between two numbers, limited in number, at round multiples of a unit. */
 export function ticks([from, to]: Range, most: number, unit = 1): number[] {
   const rough = (to - from) / unit / Math.max(most, 1);
   if (!(rough > 0) || !Number.isFinite(rough)) return [];
@@ -201,15 +201,15 @@ export function ticks([from, to]: Range, most: number, unit = 1): number[] {
   const step = (STEPS.find((step) => step * power >= rough) ?? 10) * power;
   const found: number[] = [];
   const end = to / unit / step;
-  // Counted in whole steps, or the ends of decimal fractions would add up.
+  // Count in whole steps to avoid accumulating rounding errors.
   for (let place = Math.ceil(from / unit / step - 1e-9); place <= end + 1e-9; place++) {
-    // Zero has no sign.
+    // Avoid negative zero.
     found.push(place * step * unit + 0);
   }
   return found;
 }
 
-/** Places on a logarithmic axis: powers of ten, with 2 and 5 between them when there is room. */
+/** Logarithmic ticks: powers of ten, with 2 and 5 in between if there is space. */
 export function logTicks([from, to]: Range, most: number, unit = 1): number[] {
   const decades = Math.log10(to / from);
   if (decades < 1) return ticks([from, to], most, unit).filter((tick) => tick > 0);

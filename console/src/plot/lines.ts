@@ -1,4 +1,4 @@
-// The lines of series, and what they are called: what all have in common is said once. Pure: no DOM.
+// Converts series to lines and names them: common dimensions are named once. Pure: no DOM.
 
 import type { JsonChange } from "../api.gen";
 import { webAddress } from "../links";
@@ -6,20 +6,19 @@ import { sortedBy } from "./columns";
 import type { Found } from "./fetch";
 import type { Line, Step, XAxis } from "./line";
 
-/** A line that knows its series. */
+/** A line with its series. */
 export interface PerfLine extends Line {
   series: Found;
-  /** For each point its place in the series; the same place when there is none. */
+  /** The index in the series of each point; undefined if identical. */
   order: Uint32Array | undefined;
 }
 
-/** The place in the series of a point of the line. */
+/** The index in the series of a point of the line. */
 export function placeIn(line: PerfLine, at: number): number {
   return line.order ? (line.order[at] as number) : at;
 }
 
-/** The lines of series over time or over versions, with the changes of their levels. The lines of the second measure go by
- *  the axis at the right. */
+/** Converts series to lines over time or versions, with their changes. The second measure uses the right axis. */
 export function linesOf(
   all: readonly Found[],
   axis: XAxis,
@@ -61,7 +60,7 @@ const known: Readonly<Record<XAxis, WeakMap<Float64Array, Geometry>>> = {
   version: new WeakMap(),
 };
 
-/** The numbers of a line; once for each series, however many come after it. */
+/** The numbers of a line, cached per series. */
 function geometry(series: Found, axis: XAxis): Geometry {
   const made = known[axis].get(series.value) ?? numbers(series, axis);
   known[axis].set(series.value, made);
@@ -93,13 +92,13 @@ function numbers(series: Found, axis: XAxis): Geometry {
 }
 
 export interface Labels {
-  /** What all have in common. */
+  /** The common part of the names. */
   shared: string[];
-  /** What is each one's own; its benchmark when nothing differs. */
+  /** The distinct part of each name; the benchmark if nothing differs. */
   each: string[];
 }
 
-/** What series are called beside each other. */
+/** Names of series in one plot. */
 export function labels(all: readonly Found[]): Labels {
   if (!all.length) return { shared: [], each: [] };
   const parts: ((series: Found) => string)[] = [
@@ -120,7 +119,7 @@ export function labels(all: readonly Found[]): Labels {
   const isShared = texts.map((column) => column.every((text) => text === column[0]));
   const shared = texts.filter((_, place) => isShared[place]).map((column) => column[0] ?? "");
   const own = texts.filter((_, place) => !isShared[place]);
-  // One line alone is named after its benchmark.
+  // A single line has the name of its benchmark.
   if (!own.length) return { shared: shared.slice(1), each: all.map((_, place) => texts[0]?.[place] ?? "") };
   return { shared, each: all.map((_, place) => own.map((column) => column[place]).join(" · ")) };
 }
@@ -131,7 +130,7 @@ function parameters(of: Readonly<Record<string, string>>): string {
     .join(", ")})`;
 }
 
-/** The page of a commit, as most forges have it. */
+/** The URL of a commit at most code hosts. */
 export function commitUrl(project: string | null | undefined, hash: string | undefined): string | undefined {
   const website = webAddress(project);
   if (!website || !hash) return undefined;

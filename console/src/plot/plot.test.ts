@@ -194,7 +194,7 @@ test("a traced line holds together, ends at its gaps and stays within the pictur
   );
   assert.deepEqual(filled(drawn([2, 4, 6, 8], [5, NaN, 9, 9])), [2, 6, 7, 8]);
   assert.deepEqual(filled(drawn([0, 6], [5, 5], [2, 1])), [0, 1, 3, 4, 6]);
-  // From the bottom to the top between two columns: nothing between them is left out.
+  // From the bottom to the top between two columns without a gap.
   const steep = drawn([10, 11], [0.5, 19.5]);
   const covered = steep[10]?.map((pixel, row) => pixel || steep[11]?.[row]);
   assert.ok(covered?.every(Boolean));

@@ -1,41 +1,41 @@
-// What a perf plot shows, as it stands in an address; the names are those of links that exist. Pure: no DOM.
+// The state of a perf plot in the URL. Existing links use these names. Pure: no DOM.
 
 import type { JsonPlot, JsonReport } from "../api.gen";
 import type { Range, Shown, XAxis, YAxis } from "./line";
 
-/** More lines than this are not fetched: nobody could tell them apart. The server answers no more in one go either. */
+/** Maximum number of lines; the server has the same limit per request. */
 export const MOST_LINES = 255;
 
 export interface PerfQuery extends Required<Shown> {
   branches: readonly string[];
-  /** For each branch its head; empty for the current one. */
+  /** The head of each branch; empty for the current head. */
   heads: readonly string[];
   testbeds: readonly string[];
-  /** For each testbed its spec; empty for any. */
+  /** The spec of each testbed; empty for any. */
   specs: readonly string[];
   benchmarks: readonly string[];
-  /** The first at the left axis, the second at the right. */
+  /** The measures: the first uses the left axis, the second the right axis. */
   measures: readonly string[];
   start_time: number | undefined;
   end_time: number | undefined;
   x_axis: XAxis;
   y_axis: YAxis;
-  /** The pinned plot that it came from. */
+  /** The pinned plot that was opened. */
   plot: string | undefined;
   tab: string | undefined;
   /** Whether the legend is open. */
   key: boolean;
-  /** Whether it is to stay empty instead of showing the newest report. */
+  /** Whether to stay empty instead of showing the newest report. */
   clear: boolean;
-  /** The part of the horizontal axis that is shown. */
+  /** The visible range of the x axis. */
   zoom: Range | undefined;
-  /** The lines that are not shown. */
+  /** The hidden lines. */
   hidden: readonly string[];
 }
 
-/** The parameters of an address. */
+/** The query parameters of a URL. */
 export type Parameters = Readonly<Partial<Record<string, string | string[]>>>;
-/** What changes in an address; undefined takes a parameter away. */
+/** Changes of query parameters; undefined removes a parameter. */
 export type Changes = Record<string, string | undefined>;
 
 export function parse(parameters: Parameters): PerfQuery {
@@ -78,41 +78,41 @@ export function parse(parameters: Parameters): PerfQuery {
   };
 }
 
-/** How a change of what is shown stands in the address. Whatever is as usual is left out. */
+/** Converts a change of the state to query parameters. Omits defaults. */
 export function changes(query: Partial<PerfQuery>): Changes {
   const made: Changes = {};
   for (const [name, value] of Object.entries(query)) {
     if (Array.isArray(value)) {
       if (name === "zoom") made[name] = `${Math.round(value[0] as number)}_${Math.round(value[1] as number)}`;
-      // Heads and specs that are all the current ones need not be said.
+      // Omit heads and specs if all are the current ones.
       else made[name] = value.some(Boolean) ? value.join(",") : undefined;
     } else if (name === "key") made[name] = value === false ? "false" : undefined;
     else if (name === "x_axis") made[name] = value === "version" ? "version" : undefined;
     else if (name === "y_axis") made[name] = value === "auto" ? undefined : String(value);
     else made[name] = value === undefined || value === false ? undefined : String(value);
   }
-  // The old name of the axis.
+  // The former name of the parameter.
   if ("x_axis" in query) made.range = undefined;
   return made;
 }
 
-/** The whole of it as the part of an address after `?`. */
+/** The complete query string. */
 export function search(query: Partial<PerfQuery>): string {
   const pairs = Object.entries(changes(query)).filter((pair): pair is [string, string] => pair[1] !== undefined);
   return new URLSearchParams(pairs).toString();
 }
 
-/** Whether something of each dimension is chosen. */
+/** Whether each dimension has a selection. */
 export function isComplete(query: PerfQuery): boolean {
   return [query.branches, query.testbeds, query.benchmarks, query.measures].every((list) => list.length > 0);
 }
 
-/** How many lines it asks for, if each had data. */
+/** Number of permutations of the query. */
 export function permutations({ branches, testbeds, benchmarks, measures }: PerfQuery): number {
   return branches.length * testbeds.length * benchmarks.length * measures.length;
 }
 
-/** What the API has to know to find the series. */
+/** The query of the perf API. */
 export function dimensions(query: PerfQuery) {
   const list = (values: readonly string[]) => (values.some(Boolean) ? values.join(",") : "");
   return {
@@ -127,13 +127,13 @@ export function dimensions(query: PerfQuery) {
   };
 }
 
-/** What the API has to know to draw a picture of it. */
+/** The query of the image API. */
 export function pictured(query: PerfQuery) {
   const { x_axis, y_axis, lower_value, upper_value, lower_boundary, upper_boundary } = query;
   return { ...dimensions(query), x_axis, y_axis, lower_value, upper_value, lower_boundary, upper_boundary };
 }
 
-/** What a pinned plot shows, up to now. */
+/** The query of a pinned plot, up to now. */
 export function ofPlot(plot: JsonPlot, now: number): PerfQuery {
   const {
     branches,
@@ -167,17 +167,17 @@ export function ofPlot(plot: JsonPlot, now: number): PerfQuery {
 }
 
 const DAY = 86_400_000;
-/** What a first visit shows of a report. */
+/** The initial query for a report. */
 const [FIRST_BENCHMARKS, FIRST_DAYS] = [10, 30];
 
-/** What a report adds to a query that lacks something. */
+/** Completes a query with the dimensions of a report. */
 export function lacking(query: PerfQuery, report: JsonReport): Partial<PerfQuery> {
   const results = (report.results ?? []).flat();
   const benchmarks = [...new Set(results.map(({ benchmark }) => benchmark.uuid))].slice(0, FIRST_BENCHMARKS);
   const measure = results[0]?.measures[0]?.measure.uuid;
   const { branch, testbed } = report;
   return {
-    // The head is named only when it is not the current one.
+    // Name the head only if it is not the current one.
     ...(query.branches.length
       ? {}
       : { branches: [branch.uuid], heads: [branch.head.replaced ? branch.head.uuid : ""] }),

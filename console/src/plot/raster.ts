@@ -1,20 +1,20 @@
-// Lines drawn pixel by pixel. Where there are tens of thousands of points that is many times faster than the strokes of a
-// canvas, which are smoothed; nobody sees that in a dense line, or in one that moves.
+// Draws lines pixel by pixel. With tens of thousands of points this is many times faster than antialiased canvas
+// strokes; the difference is invisible in dense or moving lines.
 
 import { lowerBound, type Range } from "./line";
 import type { Columns } from "./thin";
 
-/** A picture in memory, as large as what is drawn on. */
+/** An image in memory with the size of the drawing target. */
 export interface Raster {
   canvas: OffscreenCanvas;
   image: ImageData;
-  /** The same, a number for each pixel. */
+  /** The image as one number per pixel. */
   pixels: Uint32Array;
 }
 
 let kept: Raster | undefined;
 
-/** An empty raster; there is one, which is used again and again. */
+/** Returns an empty raster; one instance is reused. */
 export function raster(width: number, height: number): Raster {
   if (kept?.image.width === width && kept.image.height === height) {
     kept.pixels.fill(0);
@@ -25,7 +25,7 @@ export function raster(width: number, height: number): Raster {
   return kept;
 }
 
-/** Lays it over what is drawn already. */
+/** Draws the raster onto the canvas. */
 export function lay({ canvas, image }: Raster, on: CanvasRenderingContext2D, left: number, top: number): void {
   canvas.getContext("2d")?.putImageData(image, 0, 0);
   on.drawImage(canvas, left, top);
@@ -33,7 +33,7 @@ export function lay({ canvas, image }: Raster, on: CanvasRenderingContext2D, lef
 
 const colors = new Map<string, number>();
 
-/** A color as a pixel has it. */
+/** Converts a color to a pixel value. */
 export function pixel(color: string, alpha: number): number {
   let rgb = colors.get(color);
   if (rgb === undefined) {
@@ -48,17 +48,17 @@ export function pixel(color: string, alpha: number): number {
   return (rgb | (Math.round(alpha * 255) << 24)) >>> 0;
 }
 
-/** How a line is drawn. */
+/** The style of a line. */
 export interface Pen {
-  /** What `pixel` made of its color. */
+  /** A color from `pixel`. */
   color: number;
-  /** In pixels. */
+  /** Width in pixels. */
   width: number;
-  /** So many columns with it and so many without, in turn. */
+  /** Dash pattern: columns on and off. */
   dash?: readonly [on: number, off: number];
 }
 
-/** Draws a line over the whole raster, which covers these ranges. */
+/** Draws a line onto the raster, which covers these ranges. */
 export function trace(
   on: Raster,
   line: Columns,
@@ -73,7 +73,7 @@ export function trace(
   const across = (value: number) => height - (log ? Math.log(value / fromY) : value - fromY) * scaleY;
   const end = Math.min(lowerBound(line.x, toX) + 1, line.x.length);
   const half = pen.width / 2;
-  // A dash moves along with the line.
+  // The dash pattern moves with the line.
   const dash = pen.dash && { on: pen.dash[0], all: pen.dash[0] + pen.dash[1], from: Math.round(fromX * scaleX) };
   const bar = (column: number, top: number, bottom: number) => {
     if (column < 0 || column >= width || (dash && (column + dash.from) % dash.all >= dash.on)) return;
@@ -85,7 +85,7 @@ export function trace(
   let level = NaN;
   for (let place = Math.max(lowerBound(line.x, fromX) - 1, 0); place < end; place++) {
     const open = across(line.open[place] as number);
-    // A gap, or nothing that a logarithm knows.
+    // A gap, or a value that is not positive on a logarithmic axis.
     if (!(open > -Infinity && open < Infinity)) {
       column = NaN;
       continue;
@@ -96,7 +96,7 @@ export function trace(
     let bottom = isOne ? open : across(line.low[place] as number);
     if (own - column > 1) slope(column, level, own, open, width, bar);
     else if (!Number.isNaN(column)) {
-      // From where the last column ended, so that the line holds together.
+      // Start at the end of the previous column, so that the line is connected.
       if (level < top) top = level;
       if (level > bottom) bottom = level;
     }
@@ -106,7 +106,7 @@ export function trace(
   }
 }
 
-/** The columns between two points. */
+/** Draws the columns between two points. */
 function slope(
   fromX: number,
   fromY: number,

@@ -1,7 +1,7 @@
-// What is left of a line that has more points than the screen has columns: of each column the first, the last, the lowest
-// and the highest value, so that no peak is lost. Pure: no DOM.
+// Reduces a line to one entry per screen column: the first, last, lowest and highest value, so that no outlier is lost.
+// Pure: no DOM.
 
-/** Columns from left to right. A column of NaN is a gap; where a column has one point, its four values are the same. */
+/** Columns from left to right. A column of NaN is a gap; in a column with one point, the four values are equal. */
 export interface Columns {
   x: Float64Array;
   open: Float64Array;
@@ -11,21 +11,21 @@ export interface Columns {
 }
 
 interface Known extends Columns {
-  /** What it was made of. */
+  /** The source of the columns. */
   of: Float64Array;
   width: number;
 }
 
 const known = new WeakMap<Float64Array, Known>();
 
-/** Every point as a column of its own. */
+/** One column per point. */
 export function pointwise(x: Float64Array, y: Float64Array): Columns {
   return { x, open: y, close: y, low: y, high: y };
 }
 
 /**
- * A line in columns that are at most so wide. They lie on a grid that stays where it is while the plot moves, and their
- * width goes in steps, so that what was made for one picture does for the next.
+ * Reduces a line to columns of a maximum width. The columns are on a fixed grid and the width changes in steps, so that
+ * consecutive frames reuse the result.
  */
 export function thinned(x: Float64Array, y: Float64Array, most: number): Columns {
   const width = 2 ** (Math.floor(Math.log2(most) * 2) / 2);
@@ -36,11 +36,11 @@ export function thinned(x: Float64Array, y: Float64Array, most: number): Columns
   return made;
 }
 
-/** Where columns are made, before it is known how many there are. */
+/** A buffer for the columns, whose number is not known in advance. */
 let scratch: Columns = pointwise(new Float64Array(), new Float64Array());
 
 function columns(x: Float64Array, y: Float64Array, width: number): Columns {
-  // At most a column and a gap for each point.
+  // At most one column and one gap per point.
   const room = 2 * y.length;
   if (scratch.x.length < room) {
     const numbers = () => new Float64Array(room);
@@ -53,7 +53,7 @@ function columns(x: Float64Array, y: Float64Array, width: number): Columns {
     const value = y[place] as number;
     const own = Math.floor((x[place] as number) / width);
     if (!(value > -Infinity && value < Infinity)) {
-      // Inside of a column nobody would see it.
+      // A gap inside a column is invisible.
       if (own === column || Number.isNaN(column)) continue;
       at[count] = own * width;
       open[count] = close[count] = low[count] = high[count] = NaN;

@@ -1,4 +1,5 @@
-// Names in groups: `parser::json::large` is in `json`, which is in `parser`; so is `codec/zstd/4k`. Pure: no DOM.
+// Groups names into a tree: `parser::json::large` is in `json`, which is in `parser`; the same for `codec/zstd/4k`.
+// Pure: no DOM.
 
 export interface Named {
   uuid: string;
@@ -8,15 +9,15 @@ export interface Named {
 export interface Node<T extends Named> {
   /** The part of the name below its group. */
   label: string;
-  /** The whole name of the group, with the separator at the end; of a leaf its name. */
+  /** The full name of the group with the trailing separator; for a leaf, its name. */
   path: string;
   leaf: T | undefined;
   children: Node<T>[];
-  /** Every leaf at and below it. */
+  /** All leaves at and below this node. */
   leaves: T[];
 }
 
-/** The groups of names, in the order of the names. A group of one is no group. */
+/** Builds the tree in the order of the names. A group of one item is omitted. */
 export function tree<T extends Named>(items: readonly T[]): Node<T>[] {
   const root: Node<T> = { label: "", path: "", leaf: undefined, children: [], leaves: [] };
   const groups = new Map<string, Node<T>>([["", root]]);
@@ -58,13 +59,13 @@ function joined<T extends Named>(group: Node<T>, only: Node<T>): Node<T> {
   return { ...only, label: group.label + only.label };
 }
 
-/** One row of a list: a node and how deep it is. */
+/** One row: a node and its depth. */
 export interface Row<T extends Named> {
   node: Node<T>;
   depth: number;
 }
 
-/** The rows to show, without what is below a closed group. */
+/** The visible rows: omits the content of closed groups. */
 export function rows<T extends Named>(
   nodes: readonly Node<T>[],
   isOpen: (node: Node<T>) => boolean,
@@ -76,7 +77,7 @@ export function rows<T extends Named>(
   ]);
 }
 
-/** Whether a name has all the words. */
+/** Whether a name contains all search words. */
 export function matches(name: string, words: string): boolean {
   const lower = name.toLowerCase();
   return words

@@ -1,4 +1,4 @@
-// Fetches and reads perf answers away from the page, which stays quick meanwhile.
+// Worker: fetches and parses responses of the perf API, so that the page stays responsive.
 
 import type { JsonPerf } from "../api.gen";
 import { buffers, columns, type Series } from "./columns";
@@ -8,13 +8,13 @@ export interface Question {
   url: string;
 }
 
-/** The series, or what the server had against it; status 0 when it could not be reached. */
+/** The series, or the error of the server; status 0 if the server is unreachable. */
 export type Reply = { id: number } & (
   | { series: Series[] }
   | { status: number; body: { message?: string; error_code?: string; request_id?: string } }
 );
 
-/** How long to wait before asking again, in milliseconds. */
+/** The delays between retries, in milliseconds. */
 const PAUSES = [250, 750, 2000];
 
 async function answer({ id, url }: Question): Promise<Reply> {

@@ -9,7 +9,7 @@ import { badness, worseOf } from "./worse";
 const close = (actual: number | undefined, expected: number, within = 1e-9) =>
   assert.ok(Math.abs((actual ?? Number.NaN) - expected) <= within, `${actual} instead of ${expected}`);
 
-/** Noise that is the same in every run: about normal, with a deviation of one. */
+/** Deterministic noise: approximately normal with a standard deviation of 1. */
 function noise(count: number, seed = 1): number[] {
   let state = seed;
   const next = () => {

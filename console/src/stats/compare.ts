@@ -1,49 +1,49 @@
-// Two sides of a benchmark that were measured apart: how far they are from each other, and how sure that is. Pure.
+// Compares two independently measured sides of a benchmark: the difference and its confidence interval. Pure.
 //
-// The same as `tidemark compare` does; the reasons are in docs/statistics.md.
+// The same method as `tidemark compare`; see docs/statistics.md.
 
 import { student as quantile } from "./quantile";
 import { twoSided } from "./student";
 import type { Worse } from "./worse";
 
-/** One value of a side, with the bounds that its tool reported. */
+/** One value of a side, with the bounds that the tool reported. */
 export interface Sample {
   value: number;
   lower?: number | undefined;
   upper?: number | undefined;
 }
 
-/** Where the interval of a comparison comes from. */
+/** The source of the confidence interval. */
 export type Source = "reports" | "bounds" | "none";
 
 export interface Comparison {
   base: number;
   next: number;
-  /** By which share of the base the other side differs; undefined if the base is zero. */
+  /** The relative difference from the base; undefined if the base is zero. */
   change: number | undefined;
   interval: readonly [number, number] | undefined;
   source: Source;
-  /** How likely a difference like this is if nothing has changed. */
+  /** The p-value of the difference. */
   p: number | undefined;
-  /** The same by ranks. */
+  /** The p-value of the rank test. */
   ranks: number | undefined;
-  /** Whether there are enough values for a verdict. */
+  /** Whether the number of values is sufficient for a verdict. */
   enough: boolean;
 }
 
-/** What a comparison amounts to. */
+/** The verdict of a comparison. */
 export type Verdict = "worse" | "different" | "better" | "unclear" | "same";
 
 const CHANCE = 0.05;
-/** The smallest share that counts as a change. */
+/** Minimum relative difference of a change. */
 export const SMALLEST = 0.01;
-/** How close two sides must be known to be to be called the same. */
+/** Maximum bound of the confidence interval for the verdict "same". */
 export const SAME_WITHIN = 0.05;
-/** With more values than this, means are close enough to normal. */
+/** Above this number of values, means are approximately normal. */
 const RANKED = 40;
 const CLOSEST = 0.9;
 
-/** Compares two sides at 95 %. Each value is one report. */
+/** Compares two sides at a confidence of 95 %. Each value is one report. */
 export function compare(base: readonly Sample[], next: readonly Sample[]): Comparison {
   const [before, after] = [base.map(({ value }) => value), next.map(({ value }) => value)];
   const isPositive = [...before, ...after].every((value) => value > 0);
@@ -72,14 +72,14 @@ export function compare(base: readonly Sample[], next: readonly Sample[]): Compa
     result.enough = smallestRankSum(left.length, right.length) <= CHANCE;
     if (left.length + right.length <= RANKED && result.p <= CHANCE) result.ranks = rankSum(left, right);
   } else {
-    // One value on a side: what its tool saw within the run is a hint, and no verdict.
+    // With one value per side, the bounds of the tool are a hint, not a verdict.
     result.interval = bounded(base, next, result, share);
     if (result.interval) result.source = "bounds";
   }
   return result;
 }
 
-/** Judges comparisons that are made together, so that all of them raise at most one false alarm in twenty times. */
+/** Computes the verdicts of simultaneous comparisons. The family-wise error rate is 5 %. */
 export function verdicts(comparisons: readonly (readonly [Comparison, Worse])[]): Verdict[] {
   const judged = comparisons.flatMap(([{ p, enough }]) => (enough && p !== undefined ? [p] : []));
   const adjusted = holm(judged);
@@ -96,7 +96,7 @@ export function verdicts(comparisons: readonly (readonly [Comparison, Worse])[])
   });
 }
 
-/** The mean of changes as factors, and how many there are; those of values not above zero are left out. */
+/** The geometric mean of relative changes and their number; skips values that are not positive. */
 export function geometricMean(comparisons: readonly Comparison[]): { change: number; count: number } | undefined {
   const steps = comparisons
     .filter(({ base, next }) => base > 0 && next > 0)
@@ -104,7 +104,7 @@ export function geometricMean(comparisons: readonly Comparison[]): { change: num
   return steps.length ? { change: Math.expm1(mean(steps)), count: steps.length } : undefined;
 }
 
-/** The ends of the ratio, from the bounds of both sides: each end by what both can do to it, as the root of squares. */
+/** The bounds of the ratio, from the bounds of both sides: the root of the sum of squares. */
 function bounded(
   base: readonly Sample[],
   next: readonly Sample[],
@@ -142,11 +142,11 @@ function spreadOf(base: readonly number[], next: readonly number[]): { error: nu
   return { error: Math.sqrt(variance * ((1 + r) / (1 - r))), freedom: Math.min(base.length, next.length) - 1 };
 }
 
-/** How likely the ranks of two samples are, two-sided: Wilcoxon's test, exact also with ties. */
+/** The two-sided p-value of Wilcoxon's rank-sum test, exact also with ties. */
 export function rankSum(base: readonly number[], next: readonly number[]): number {
   const ranks = doubledRanks([...base, ...next]);
   const total = ranks.reduce((sum, rank) => sum + rank, 0);
-  // How many of the choices of so many values make their ranks add up to each sum.
+  // The number of subsets of this size for each rank sum.
   const ways = Array.from({ length: next.length + 1 }, () => new Float64Array(total + 1));
   (ways[0] as Float64Array)[0] = 1;
   let reached = 0;
@@ -169,7 +169,7 @@ function smallestRankSum(base: number, next: number): number {
   return Math.min(2 / choices, 1);
 }
 
-/** The rank of each value, doubled so that the mean rank of values that are alike is whole. */
+/** The rank of each value, doubled so that the mean rank of ties is an integer. */
 function doubledRanks(values: readonly number[]): number[] {
   const order = values.map((value, place) => ({ value, place })).sort((left, right) => left.value - right.value);
   const ranks = new Array<number>(values.length).fill(0);
@@ -182,7 +182,7 @@ function doubledRanks(values: readonly number[]): number[] {
   return ranks;
 }
 
-/** Probabilities corrected for their number by Holm's method, each in its place. */
+/** P-values adjusted by Holm's method, in the original order. */
 export function holm(probabilities: readonly number[]): number[] {
   const order = probabilities.map((p, place) => ({ p, place })).sort((left, right) => left.p - right.p);
   const adjusted = new Array<number>(probabilities.length).fill(0);

@@ -33,7 +33,7 @@ type Example = [
   verdicts: [number, Side?][],
 ];
 
-/** Worked out by hand or with other tools, to eight places. */
+/** Computed by hand or with other tools, to eight digits. */
 const EXAMPLES: Example[] = [
   ["S1", "static", [15], [10, 20], [no, 10, 20], [[20], [20.0001, "upper"], [10], [9.9999, "lower"]]],
   ["S2", "static", [15], [no, 20], [no, no, 20], [[5]]],
@@ -73,7 +73,10 @@ test("every model gives the worked numbers", () => {
   }
 });
 
-/** What the server's crate said of random samples, to the last digit; crates/stats/tests/console.rs keeps it true. */
+/**
+ * The results of crates/stats for random samples, exact to the last digit; crates/stats/tests/console.rs checks this
+ * file.
+ */
 test("every model agrees with the server", () => {
   const lines = readFileSync(join(import.meta.dirname, "server.tsv"), "utf8")
     .trim()
@@ -158,7 +161,7 @@ test("a history is judged by what came before, within the window", () => {
   close(replay(points, model)[3]?.limits?.baseline, 333399.6666666667, 1e-11, "the outlier is in the sample");
   const short = replay(points, { ...model, min_sample_size: 1, window: 3600 });
   assert.equal(short[3]?.limits?.baseline, 999999);
-  // What was sent later, but ran earlier, is no part of it.
+  // Excludes a value that was sent later but ran earlier.
   const late = replay(
     [
       { time: 5 * hour, value: 7 },

@@ -1,11 +1,11 @@
-// The seven models of thresholds: earlier values in, limits for the next value out. The same arithmetic as crates/stats,
-// which is where the reasons are; docs/statistics.md explains the models.
+// The seven models of thresholds: compute limits for the next value from earlier values. The same arithmetic as
+// crates/stats, which documents the reasons; docs/statistics.md explains the models.
 
 import type { ModelTest } from "../api.gen";
 import { deviation, mean, quartiles } from "./moments";
 import { normal, student } from "./quantile";
 
-/** A test and its settings. What is undefined or null sets no limit. */
+/** A test and its settings. An undefined or null boundary sets no limit. */
 export interface Model {
   test: ModelTest;
   min_sample_size?: number | null;
@@ -16,7 +16,7 @@ export interface Model {
   upper_boundary?: number | null;
 }
 
-/** What a new value is held against. */
+/** The limits and the baseline of a new value. */
 export interface Limits {
   baseline: number | undefined;
   lower: number | undefined;
@@ -25,13 +25,13 @@ export interface Limits {
 
 export type Side = "lower" | "upper";
 
-/** What a boundary of a test is: the limit itself, a factor, or a one-sided probability. */
+/** The meaning of a boundary: the limit itself, a factor, or a one-sided probability. */
 export type Range = "finite" | "factor" | "probability";
 
-/** What is fixed about a test. */
+/** The properties of a test. */
 export interface Facts {
   range: Range;
-  /** The least that a sample size may be set to; none when the test looks at no sample. */
+  /** Minimum sample size; undefined if the test uses no sample. */
   smallestSample: number | undefined;
 }
 
@@ -45,27 +45,30 @@ export const FACTS: Readonly<Record<ModelTest, Facts>> = {
   delta_iqr: { range: "factor", smallestSample: 2 },
 };
 
-/** The most values that are ever looked at. */
+/** Maximum sample size. */
 export const MAX_SAMPLE = 4096;
 
-/** Whether a boundary makes sense for a test. */
+/** Whether a boundary is valid for a test. */
 export function isBoundary(test: ModelTest, boundary: number): boolean {
   if (!Number.isFinite(boundary)) return false;
   const { range } = FACTS[test];
   return range === "finite" || (range === "factor" ? boundary >= 0 : boundary >= 0.5 && boundary < 1);
 }
 
-/** Tells which limit the value crosses, if any. A value on a limit is fine. */
+/** Returns the limit that the value crosses, if any. A value equal to the limit does not cross it. */
 export function judge(value: number, { lower, upper }: Limits): Side | undefined {
   if (lower !== undefined && value < lower) return "lower";
   return upper !== undefined && value > upper ? "upper" : undefined;
 }
 
-/** A model made ready for many samples. */
+/** A model prepared for many samples. */
 export interface Prepared {
-  /** How many values of a sample count at the most. */
+  /** Maximum number of values of a sample. */
   most: number;
-  /** The limits for the value after the sample, which is in order from the newest to the oldest; none if it says too little. */
+  /**
+   * The limits for the value after the sample, which is ordered from newest to oldest; undefined if the sample is too
+   * small.
+   */
   limits: (sample: Float64Array) => Limits | undefined;
 }
 
@@ -180,7 +183,7 @@ function around(baseline: number, distance: Bounds): Limits | undefined {
   });
 }
 
-/** Withholds limits that contain an overflow or an undefined number: they would judge nothing. */
+/** Removes limits with an infinite or undefined number. */
 function ifFinite(limits: Limits): Limits | undefined {
   const fine = (number: number | undefined) => number === undefined || Number.isFinite(number);
   return fine(limits.baseline) && fine(limits.lower) && fine(limits.upper) ? limits : undefined;

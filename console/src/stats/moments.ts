@@ -1,13 +1,13 @@
-// Mean, deviation and quartiles as crates/stats computes them (moments.rs, quartile.rs), so that a preview agrees with
-// what the server will say.
+// Mean, standard deviation and quartiles with the arithmetic of crates/stats (moments.rs, quartile.rs), so that a
+// preview agrees with the server.
 
-/** The arithmetic mean; of equal values it is exactly that value. */
+/** The arithmetic mean; exact for equal values. */
 export function mean(values: ArrayLike<number>): number {
   const [total, error] = sum(values, 0);
   const rounded = (total + error) / values.length;
   const product = rounded * values.length;
   const more = (total - product + (error - productError(rounded, values.length, product))) / values.length;
-  // Of values at the end of the range, the correction itself may run over.
+  // The correction can overflow for extreme values.
   return Number.isFinite(more) ? rounded + more : rounded;
 }
 
@@ -17,9 +17,9 @@ export function deviation(values: ArrayLike<number>, mean: number): number {
   return Math.sqrt((total + error) / (values.length - 1));
 }
 
-/** The three values that cut the sample into four equal parts. The sample is put in order. */
+/** The quartiles. Sorts the sample in place. */
 export function quartiles(sample: Float64Array): { first: number; median: number; third: number } {
-  // A typed array sorts by value, and a NaN to the end.
+  // A typed array sorts numerically, with NaN last.
   sample.sort();
   return { first: cut(sample, 1), median: cut(sample, 2), third: cut(sample, 3) };
 }
@@ -32,7 +32,7 @@ function cut(sorted: Float64Array, quarters: number): number {
   return rest === 0 ? below : below + ((sorted[index + 1] ?? NaN) - below) * (rest / 4);
 }
 
-/** The sum of the values, or of the squares of their distances, and the rounding errors made on the way. */
+/** The sum of the values, or of their squared distances, and its rounding error. */
 function sum(values: ArrayLike<number>, from: number, squared = false): [total: number, error: number] {
   let total = 0;
   let error = 0;
@@ -47,7 +47,10 @@ function sum(values: ArrayLike<number>, from: number, squared = false): [total: 
   return [total, error];
 }
 
-/** What rounding left out of a product: T. J. Dekker, "A Floating-Point Technique for Extending the Available Precision" (1971). */
+/**
+ * The rounding error of a product: T. J. Dekker, "A Floating-Point Technique for Extending the Available Precision"
+ * (1971).
+ */
 function productError(a: number, b: number, product: number): number {
   const [aHigh, aLow] = split(a);
   const [bHigh, bLow] = split(b);

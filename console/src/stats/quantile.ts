@@ -1,7 +1,7 @@
-// Quantiles of the normal distribution and of Student's t, as crates/stats computes them (normal.rs, student.rs; the
-// reasons and sources are there).
+// Quantiles of the normal distribution and of Student's t, with the arithmetic of crates/stats (normal.rs and
+// student.rs document reasons and sources).
 
-/** The value that a standard normal variable stays below with probability `p`, from one half to just below one. */
+/** The quantile of the standard normal distribution for `p` from 0.5 to below 1. */
 export function normal(p: number): number {
   const center = p - 0.5;
   if (center <= 0.425) {
@@ -14,7 +14,7 @@ export function normal(p: number): number {
     : polynomial(FAR_NUMERATOR, r - 5) / polynomial(FAR_DENOMINATOR, r - 5);
 }
 
-/** The same for Student's t: Newton's method from the normal quantile, on functions that are concave. */
+/** The quantile of Student's t: Newton's method from the normal quantile, on concave functions. */
 export function student(p: number, freedom: number): number {
   if (p === 0.5) return 0;
   const peak = gammaRatio(freedom / 2) / Math.sqrt(freedom * Math.PI);

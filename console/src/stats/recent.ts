@@ -1,4 +1,4 @@
-// The series of a project as they were lately, each looked at: what the home page says about changes and noise.
+// Loads and analyzes the recent series of a project, for the home page.
 
 import {
   call,
@@ -21,12 +21,12 @@ export interface Point {
   report: string;
 }
 
-/** One benchmark, measured by one measure on one testbed of a branch. */
+/** One series: branch, testbed, benchmark, variant and measure. */
 export interface Series {
   branch: JsonBranch;
   testbed: JsonTestbed;
   benchmark: JsonBenchmark;
-  /** What tells variants of the benchmark from each other. */
+  /** The parameters of the variant. */
   variant: string;
   measure: JsonMeasure;
   worse: Worse;
@@ -38,19 +38,19 @@ export interface Recent {
   branch: JsonBranch;
   testbeds: JsonTestbed[];
   series: Series[];
-  /** How many series there are, of which only the first are looked at. */
+  /** Number of series; the page analyzes only the first ones. */
   all: number;
 }
 
-/** How many reports of each testbed are looked at. */
+/** Number of reports per testbed. */
 export const REPORTS = 40;
-/** How many series at most: a page that is opened often should not ask for more. */
+/** Maximum number of series, to limit the requests of this frequently opened page. */
 export const MOST = 600;
 const TESTBEDS = 4;
-/** Benchmarks in one request: their ids must fit into an address, which some proxies cut at 8 KB. */
+/** Benchmarks per request: the URL must stay below 8 KB, the limit of some proxies. */
 const CHUNK = 120;
 
-/** The branch that people most likely mean: the main one, or the one with most reports. */
+/** The default branch: main, or the branch with the most reports. */
 export function mainBranch(reports: readonly JsonReport[]): JsonBranch | undefined {
   const counts = new Map<string, { branch: JsonBranch; count: number }>();
   for (const { branch } of reports) {
@@ -65,7 +65,7 @@ export function mainBranch(reports: readonly JsonReport[]): JsonBranch | undefin
   return (named ?? all.sort((left, right) => right.count - left.count)[0])?.branch;
 }
 
-/** Fetches and looks at the recent series of a branch. `onProgress` hears the share that is done. */
+/** Loads and analyzes the recent series of a branch. `onProgress` receives the completed share. */
 export async function recent(
   project: string,
   branch: JsonBranch,

@@ -1,21 +1,21 @@
-// What a model would have said about a history: each value held against those before it, as the server samples them.
+// Replays a model on a history: compares each value with the earlier values, with the sampling of the server.
 
 import { judge, type Limits, type Model, prepare, type Side } from "./limits";
 
-/** A value in its place in time. Points are in the order of their versions, then of time, then of iterations. */
+/** A value with its time. Points are ordered by version, time and iteration. */
 export interface Point {
-  /** When the run began, in milliseconds since 1970. */
+  /** Start time of the run, in milliseconds since 1970. */
   time: number;
   value: number;
 }
 
-/** What the model would have said of one point. */
+/** The result of the model for one point. */
 export interface Verdict {
   limits: Limits | undefined;
   side: Side | undefined;
 }
 
-/** Judges every point by the ones before it that began no later and lie within the window. */
+/** Compares each point with the earlier points that started no later and are within the window. */
 export function replay(points: readonly Point[], model: Model): Verdict[] {
   const prepared = prepare(model);
   const sample = new Float64Array(Math.min(prepared.most, points.length));

@@ -1,46 +1,46 @@
-// How a series behaves: its noise, the smallest change that would show, and where its level changed. Pure.
+// Analyzes a series: noise, smallest detectable change, and changes of the level. Pure.
 //
-// Everything is robust: a single spike moves none of it. Where all values are above zero their logarithms are looked
-// at, so that a change is a factor, the same upwards and downwards.
+// All estimators are robust against single outliers. Positive values are analyzed as logarithms, so that a change is a
+// factor, symmetric in both directions.
 
-/** What a series is like. Shares are of its level: 0.03 is 3 %. */
+/** The properties of a series. Shares are relative to the level: 0.03 is 3 %. */
 export interface Health {
-  /** The standard deviation from one report to the next; undefined if there are too few. */
+  /** The standard deviation between consecutive reports; undefined with too few reports. */
   noise: number | undefined;
-  /** The smallest change that the next report alone would show. */
+  /** The smallest change that the next report alone can show. */
   smallest: number | undefined;
-  /** Where its level is since the last change. */
+  /** The level since the last change. */
   level: number;
-  /** The last change of its level, if there was one. */
+  /** The last change of the level, if any. */
   change: Change | undefined;
 }
 
-/** A change of the level that has lasted. */
+/** A lasting change of the level. */
 export interface Change {
-  /** The place of the first value at the new level. */
+  /** The index of the first value at the new level. */
   at: number;
   before: number;
   after: number;
-  /** The share by which it changed. */
+  /** The relative change. */
   share: number;
 }
 
-/** With fewer values nothing is said about noise. */
+/** Minimum number of values to estimate the noise. */
 export const FEWEST = 6;
-/** A normal deviation is this many times the median distance from the median. */
+/** The ratio of the standard deviation to the median absolute deviation of a normal distribution. */
 const MAD = 1.4826;
-/** The variance of a median is this many times that of a mean. */
+/** The ratio of the variances of median and mean. */
 const MEDIAN = Math.PI / 2;
-/** One in a hundred times by chance (2.576), and seen four times in five (0.842). */
+/** False positives of 1 % (2.576) and a power of 80 % (0.842). */
 const SEEN = 2.576 + 0.842;
-/** How many standard errors a change must have: there are many series, and many places in each. */
+/** Minimum size of a change in standard errors: there are many series with many positions. */
 const CERTAIN = 6;
-/** What lasted for fewer reports may be a spike. */
+/** Minimum number of reports of a level; fewer may be outliers. */
 const LASTING = 3;
-/** Changes below this share are not worth a look. */
+/** Minimum relative change. */
 const WORTH = 0.01;
 
-/** Looks at the values of a series, oldest first. */
+/** Analyzes the values of a series, oldest first. */
 export function health(values: readonly number[]): Health {
   const isPositive = values.every((value) => value > 0);
   const center = Math.abs(median(values)) || 1;
@@ -66,13 +66,13 @@ export function health(values: readonly number[]): Health {
   };
 }
 
-/** The deviation by the steps from each value to the next, which a change of level does not widen. */
+/** Estimates the standard deviation from consecutive differences, which a change of level does not increase. */
 function deviation(values: readonly number[]): number {
   const steps = values.slice(1).map((value, place) => Math.abs(value - (values[place] as number)));
   return (MAD * median(steps)) / Math.SQRT2;
 }
 
-/** The places where the level changes, in order: at the one that leaves least over first, then on both sides of it. */
+/** The indexes of the changes of level, in order: by binary segmentation on the smallest residual. */
 function split(
   values: readonly number[],
   sigma: number,
@@ -92,7 +92,7 @@ function split(
   return [...split(values, sigma, from, best.at, back), best.at, ...split(values, sigma, best.at, to, back)];
 }
 
-/** How far the values are from the median of their side, in all. */
+/** The sum of the absolute distances from the median. */
 function cost(values: readonly number[], from: number, at: number, to: number): number {
   const side = (part: readonly number[]) => {
     const middle = median(part);

@@ -1,11 +1,11 @@
-// The two sides of a comparison: which reports each stands for, and the values that both have.
+// The two sides of a comparison: their reports and their common values.
 
 import { call, type JsonBenchmark, type JsonMeasure, type JsonReport, type JsonTestbed, list } from "../api";
 import { shortHash } from "../format";
 import { type Comparison, compare, type Sample, SMALLEST, type Verdict, verdicts } from "./compare";
 import { type Worse, worseOf } from "./worse";
 
-/** What a side can be: `report:UUID`, `branch:SLUG` or `version:SLUG@NUMBER`. */
+/** A side: `report:UUID`, `branch:SLUG` or `version:SLUG@NUMBER`. */
 export type Choice =
   | { kind: "report"; report: string }
   | { kind: "branch"; branch: string }
@@ -24,7 +24,7 @@ export function writeChoice(choice: Choice): string {
   return choice.kind === "branch" ? `branch:${choice.branch}` : `version:${choice.branch}@${choice.number}`;
 }
 
-/** The reports that a side stands for, newest first. */
+/** The reports of a side, newest first. */
 export interface Side {
   label: string;
   reports: JsonReport[];
@@ -32,10 +32,10 @@ export interface Side {
   versions: number;
 }
 
-/** A commit tried this often is known well enough. */
+/** Maximum number of loaded reports of a version. */
 const REPEATS = 20;
 
-/** Fetches a side. Branches stand for their last `last` reports, versions for all of theirs. */
+/** Loads a side. A branch has its last `last` reports, a version all its reports. */
 export async function fetchSide(
   project: string,
   choice: Choice,
@@ -75,7 +75,7 @@ function label(choice: Choice, report: JsonReport | undefined): string {
   return choice.kind === "branch" ? branch : `${branch} ${commit}`.trim();
 }
 
-/** One benchmark by one measure, on both sides. */
+/** One benchmark and measure on both sides. */
 export interface Row {
   benchmark: JsonBenchmark;
   variant: string;
@@ -87,7 +87,7 @@ export interface Row {
 
 export interface Compared {
   rows: Row[];
-  /** What only one side has. */
+  /** The rows that exist on one side only. */
   onlyFrom: number;
   onlyTo: number;
 }
@@ -99,7 +99,7 @@ interface Cell {
   samples: Sample[];
 }
 
-/** Holds two sides against each other. Each iteration of a report is one value; the oldest comes first. */
+/** Matches the values of two sides. Each iteration of a report is one value, oldest first. */
 export function compareSides(from: Side, to: Side): Compared {
   const [base, next] = [cells(from), cells(to)];
   const pairs = [...base].flatMap(([key, cell]) => {
@@ -146,7 +146,7 @@ function cells(side: Side): Map<string, Cell> {
   return found;
 }
 
-/** Whether a row is worth a look: its interval is clear of zero, or where there is none, it is a clear step. */
+/** Whether a row is significant: its interval excludes zero, or without an interval its change is large. */
 export function moved({ comparison: { source, interval, change } }: Row): boolean {
   const size = Math.abs(change ?? Infinity);
   if (source === "none" || !interval) return size >= 0.05;

@@ -1,6 +1,6 @@
-// The tails of Student's t distribution, good to about ten digits; its quantiles are in quantile.ts.
+// Tail probabilities of Student's t distribution, accurate to ten digits; quantile.ts has the quantiles.
 
-/** How likely t is to lie at least as far from zero, to either side. */
+/** The two-sided tail probability of t. */
 export function twoSided(t: number, freedom: number): number {
   if (!Number.isFinite(t)) return 0;
   return incompleteBeta(freedom / 2, 0.5, freedom / (freedom + t * t));
@@ -32,7 +32,7 @@ function fraction(a: number, b: number, x: number): number {
   return value;
 }
 
-/** The logarithm of Γ by Stirling's series, after climbing to where it is exact. */
+/** The logarithm of Γ by Stirling's series, after shifting the argument to where the series is accurate. */
 function logGamma(z: number): number {
   let climbed = 0;
   let at = z;

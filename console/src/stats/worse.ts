@@ -1,6 +1,6 @@
-// In which direction a measure gets worse: known of the built-in ones, told by the units of some others.
+// The worse direction of a measure: known for built-in measures, derived from the units for others.
 
-/** The direction that is worse; undefined if nobody has said. */
+/** The worse direction; undefined if unknown. */
 export type Worse = "up" | "down" | undefined;
 
 const DOWN = new Set(["throughput", "bandwidth", "l1-hits", "l2-hits", "ll-hits", "l1-hit-rate", "ll-hit-rate"]);
@@ -8,7 +8,7 @@ const EITHER = new Set(["total-operations", "total-units", "total-lifetimes"]);
 const COSTS =
   /^((nano|micro|milli)?seconds?|minutes?|(kilo|mega|giga)?bytes|instructions|cycles|alloc|misses|errors|accesses|collects|blocks|syscalls|percentage|decibels|contexts)|^([nuµm]?s(ec)?|[kmgt]?i?b)\b/;
 
-/** The direction in which a measure gets worse. */
+/** The worse direction of a measure. */
 export function worseOf(measure: { slug: string; units: string }): Worse {
   if (DOWN.has(measure.slug)) return "down";
   if (EITHER.has(measure.slug)) return undefined;
@@ -17,7 +17,7 @@ export function worseOf(measure: { slug: string; units: string }): Worse {
   return COSTS.test(units) || /^latency|-(time|size|jitter)$/.test(measure.slug) ? "up" : undefined;
 }
 
-/** A change as a badness: above zero is worse. A change that nobody has judged counts by its size. */
+/** Converts a change to a badness: positive is worse. A change without a direction counts by its size. */
 export function badness(share: number, worse: Worse): number {
   const step = Math.log1p(Math.max(share, -0.999999));
   return worse === "down" ? -step : worse === "up" ? step : Math.abs(step);

@@ -1,4 +1,4 @@
-// Who did what, newest first: the audit log of an organization or of the server.
+// The audit log of an organization or of the server, newest first.
 
 import { For, type JSX, Show } from "solid-js";
 import type { JsonAuditEntry, Page } from "../api";
@@ -54,7 +54,7 @@ export function Audit(props: {
   );
 }
 
-/** `project_key.create` as people say it: `project key: create`. */
+/** Formats an action: `project_key.create` is `project key: create`. */
 function words(action: string): string {
   const [noun = "", ...verbs] = action.split(".");
   return verbs.length ? `${noun.replaceAll("_", " ")}: ${verbs.join(" ").replaceAll("_", " ")}` : noun;

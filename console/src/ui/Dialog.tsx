@@ -1,10 +1,10 @@
-// Questions that come before the page: the browser's own dialog, which keeps the focus inside and gives it back.
+// Modal dialogs. The native dialog element keeps the focus inside and restores it.
 
 import { createEffect, createSignal, createUniqueId, type JSX, Show } from "solid-js";
 import { sentence } from "../api";
 import { IconButton } from "./parts";
 
-/** A dialog that is there while `open` is true. */
+/** A dialog that is open while `open` is true. */
 export function Dialog(props: {
   open: boolean;
   title: string;
@@ -42,7 +42,7 @@ export function Dialog(props: {
   );
 }
 
-/** A question before something that cannot be undone. `type` must be typed to go on. */
+/** Confirms an irreversible action. The user must type `type` to continue. */
 export function Confirm(props: {
   open: boolean;
   title: string;

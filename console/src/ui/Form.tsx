@@ -1,20 +1,20 @@
-// Forms: each field knows its label, its hint and what the server had against it.
+// Forms: fields with label, hint and server error.
 
 import { createContext, createSignal, createUniqueId, For, type JSX, Show, useContext } from "solid-js";
 import { sentence } from "../api";
 
 interface FormState {
   pending: () => boolean;
-  /** What the server said about a field. */
+  /** The server error of a field. */
   problem: (name: string) => string | undefined;
 }
 
 const Context = createContext<FormState>({ pending: () => false, problem: () => undefined });
 
-/** The values of a form by the names of its fields; empty fields are left out. */
+/** The values of a form by field name; omits empty fields. */
 export type Values = Record<string, string>;
 
-/** A form that sends itself. A failure that names a field is shown there, any other at the end. */
+/** A form that sends itself. Shows an error that names a field at the field, and other errors at the end. */
 export function Form(props: {
   onSubmit: (values: Values) => Promise<unknown>;
   action: string;
@@ -72,7 +72,7 @@ export function Form(props: {
   );
 }
 
-/** The reason alone: `The body is wrong at `name`: it is too long (line 1, column 2).` says `It is too long.` */
+/** Extracts the reason: `The body is wrong at `name`: it is too long (line 1, column 2).` becomes `It is too long.` */
 function explain(message: string): string {
   const reason = message.replace(/^The body .*? at `[^`]+`: /, "").replace(/ \(line \d+, column \d+\)\.?$/, "");
   return `${reason.charAt(0).toUpperCase()}${reason.slice(1).replace(/\.$/, "")}.`;
@@ -121,7 +121,7 @@ function Field(
   );
 }
 
-/** One line of text. */
+/** A single-line text field. */
 export function TextField(
   props: FieldProps & {
     type?: "text" | "email" | "url" | "number" | "password" | "date" | "time" | "datetime-local";
@@ -159,7 +159,7 @@ export function TextField(
   );
 }
 
-/** One of a few. */
+/** A select field. */
 export function SelectField(props: FieldProps & { options: readonly { value: string; label: string }[] }): JSX.Element {
   return (
     <Field {...props}>
@@ -185,7 +185,7 @@ export function SelectField(props: FieldProps & { options: readonly { value: str
   );
 }
 
-/** Yes or no; in the values it is `on` or missing. */
+/** A checkbox; its value is `on` or missing. */
 export function CheckField(props: {
   name: string;
   label: JSX.Element;

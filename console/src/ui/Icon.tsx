@@ -1,4 +1,4 @@
-// The few pictures that stand beside words. Each is decoration: what it means is said in text or in a label.
+// Icons. They are decorative: a text or a label states the meaning.
 
 import type { JSX } from "solid-js";
 

@@ -1,5 +1,5 @@
-// A list in a page: search, order, pages and the archived ones, all of it in the address, so that it can be shared and
-// the way back leads to the same place.
+// A list with search, order, pages and archived rows. The URL contains the whole state, so that users can share it and
+// go back.
 
 import { A, useSearchParams } from "@solidjs/router";
 import { createEffect, createSignal, For, type JSX, on, onCleanup, Show } from "solid-js";
@@ -10,7 +10,7 @@ import { type Loaded, load, refreshWhile } from "../load";
 import { Icon } from "./Icon";
 import { Empty, Failure, IconButton, Skeleton } from "./parts";
 
-/** What a list asks the server for, named as in the API. Its order and its filters come along as they are in the address. */
+/** The query of a list, named as in the API. Order and filters are the parameters of the URL. */
 export interface ListQuery {
   page: number;
   per_page: number;
@@ -23,17 +23,17 @@ export interface ListQuery {
 export interface Column<Row> {
   title: string;
   cell: (row: Row) => JSX.Element;
-  /** What the API calls the order by this column, if there is one. */
+  /** The name of the order by this column in the API, if any. */
   sort?: string;
-  /** Whether its natural order is from the greatest or newest. */
+  /** Whether the default order is descending. */
   falling?: boolean;
-  /** Numbers and times stand at the right. */
+  /** Aligns numbers and times right. */
   end?: boolean;
-  /** Left out on narrow screens. */
+  /** Hidden on narrow screens. */
   wide?: boolean;
 }
 
-/** A choice among a few values of one parameter of the address. */
+/** A filter with a few values of one query parameter. */
 export interface Filter {
   name: string;
   label: string;
@@ -42,32 +42,32 @@ export interface Filter {
 
 const PER_PAGE = 25;
 
-/** How long rows that change by themselves are shown before they are fetched again, in milliseconds. */
+/** The polling interval of rows that change on the server, in milliseconds. */
 const CHANGING = 3_000;
 
-/** The list and its controls. The first column holds the link to a row. */
+/** The list and its controls. The first column contains the link of the row. */
 export function List<Row extends object>(props: {
-  /** What one row is: `benchmark`. */
+  /** The noun of a row: `benchmark`. */
   noun: string;
   columns: readonly Column<Row>[];
   href?: (row: Row) => string;
   load: (query: ListQuery, signal: AbortSignal) => Promise<Rows<Row>>;
-  /** Whether it can be searched. */
+  /** Whether the list has a search. */
   search?: boolean;
-  /** Whether rows can be archived, or a word for it such as `revoked`. */
+  /** Whether rows can be archived, or another word for it such as `revoked`. */
   archived?: boolean | "revoked";
   filters?: readonly Filter[];
-  /** Other parameters of the address that the request takes along; what changes them is drawn elsewhere. */
+  /** Other query parameters of the URL to include in the request; the page renders their controls. */
   params?: readonly string[];
-  /** What to show when there is nothing at all. */
+  /** The empty state. */
   empty: JSX.Element;
   /** Buttons at the end of each row. */
   rowActions?: (row: Row, list: Loaded<Rows<Row>>) => JSX.Element;
-  /** The rows are fetched again when it changes. */
+  /** Reloads the rows when it changes. */
   again?: unknown;
-  /** Whether these rows change by themselves, so that they are fetched again and again. */
+  /** Whether these rows change on the server and need polling. */
   changing?: (rows: readonly Row[]) => boolean;
-  /** Above the rows, beside the search. */
+  /** Controls above the rows, beside the search. */
   tools?: (list: Loaded<Rows<Row>>) => JSX.Element;
 }): JSX.Element {
   const [params, setParams] = useSearchParams();
@@ -90,7 +90,7 @@ export function List<Row extends object>(props: {
     for (const name of filterNames()) if (text(name)) wanted[name] = text(name);
     return wanted;
   };
-  // A row that did not change stays the same one, and keeps the focus.
+  // Unchanged rows keep their identity, and with it the focus.
   let known = new Map<string, Row>();
   const rows = load(query, async (wanted, signal) => {
     const got = await props.load(wanted, signal);

@@ -1,4 +1,4 @@
-// The frame of every page: where it is, its name, what can be done, and the focus after coming here.
+// The frame of every page: breadcrumbs, title, actions, and the focus after navigation.
 
 import { A } from "@solidjs/router";
 import { createEffect, For, type JSX, onMount, Show } from "solid-js";
@@ -8,16 +8,19 @@ export interface Crumb {
   label: string;
 }
 
-/** The first page keeps the browser's own focus; every one after it tells a screen reader its name. */
+/**
+ * The first page keeps the default focus of the browser; later pages focus the heading, so that a screen reader
+ * announces it.
+ */
 let isFirst = true;
 
 export function Page(props: {
   title: string;
-  /** Beside the title: a badge, a status. */
+  /** A badge or status beside the title. */
   aside?: JSX.Element;
   crumbs?: readonly Crumb[];
   actions?: JSX.Element;
-  /** As narrow as a text or a form should be. */
+  /** Limits the width to that of a text or form. */
   narrow?: boolean;
   children: JSX.Element;
 }): JSX.Element {

@@ -1,4 +1,4 @@
-// Finds a page, a project or something in the project by a few letters: `/` or Ctrl-K. Fetched when it is first opened.
+// The command palette (`/` or Ctrl-K): finds pages, projects and items of the project. Loaded on first use.
 
 import { useNavigate } from "@solidjs/router";
 import { createEffect, createMemo, createSignal, createUniqueId, For, type JSX, onMount, Show } from "solid-js";
@@ -63,7 +63,7 @@ export default function Palette(props: {
     return [...own, ...always.filter(({ href }) => !known.has(href))];
   });
 
-  // A letter is not worth a request for each kind.
+  // Do not send requests for a single letter.
   const [asked, setAsked] = createSignal("");
   let timer: ReturnType<typeof setTimeout> | undefined;
   createEffect(() => {
@@ -126,10 +126,10 @@ export default function Palette(props: {
     words();
     setPlace(0);
   });
-  /** The entry that the pointer went down on. */
+  /** The pressed entry. */
   let pressed: Entry | undefined;
   const press = (event: PointerEvent & { currentTarget: HTMLElement }, entry: Entry) => {
-    // The field keeps the focus.
+    // The input keeps the focus.
     event.preventDefault();
     pressed = event.button ? undefined : entry;
     // Search results may replace the entry before the pointer is released, and then there is no click.

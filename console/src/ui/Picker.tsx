@@ -1,22 +1,22 @@
-// One of many, found by typing: a branch, a testbed, a measure. In a form it is a field like the others.
+// A combobox with search: a branch, a testbed, a measure. Works as a form field.
 
 import { createEffect, createSignal, createUniqueId, For, type JSX, on, Show } from "solid-js";
 import { type Page, sentence } from "../api";
 import { load } from "../load";
 import { Icon } from "./Icon";
 
-/** What can be picked: everything in a project has both. */
+/** An option: all items of a project have both fields. */
 export interface Choice {
   uuid: string;
   name: string;
 }
 
-/** How long the next key may take before it is searched, in milliseconds. */
+/** Delay after the last key before the search, in milliseconds. */
 const PAUSE = 120;
 
 export function Picker<T extends Choice>(props: {
   label: string;
-  /** The name in a form, where it gives the UUID. */
+  /** The name of the form field; its value is the UUID. */
   name?: string;
   value: T | undefined;
   onPick: (choice: T | undefined) => void;
@@ -24,7 +24,7 @@ export function Picker<T extends Choice>(props: {
   required?: boolean;
   placeholder?: string;
   hint?: JSX.Element;
-  /** Whether the label is for those who listen only, as above a list. */
+  /** Whether the label is only for screen readers, for example above a list. */
   quiet?: boolean;
 }): JSX.Element {
   const id = createUniqueId();
@@ -39,7 +39,7 @@ export function Picker<T extends Choice>(props: {
   const choices = () => found()?.rows ?? [];
   let field: HTMLInputElement | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
-  /** The option that the pointer went down on. */
+  /** The pressed option. */
   let pressed: T | undefined;
   const close = () => {
     pressed = undefined;
@@ -54,7 +54,7 @@ export function Picker<T extends Choice>(props: {
     props.onPick(choice);
   };
   const press = (event: PointerEvent & { currentTarget: HTMLElement }, choice: T) => {
-    // The field keeps the focus; the list would close otherwise.
+    // The input keeps the focus; otherwise the list would close.
     event.preventDefault();
     pressed = event.button ? undefined : choice;
     // Search results may replace the option before the pointer is released, and then there is no click.

@@ -1,4 +1,4 @@
-// What the API says of the thing on the page, for those who write programs.
+// The API response for the item of the page.
 
 import { createSignal, type JSX } from "solid-js";
 import { Dialog } from "./Dialog";

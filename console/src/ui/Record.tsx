@@ -1,15 +1,15 @@
-// One thing and its facts; those that may be changed are changed where they stand.
+// An item and its fields, editable in place.
 
 import { createSignal, createUniqueId, type JSX, Show } from "solid-js";
 import { sentence } from "../api";
 import { Copy, IconButton } from "./parts";
 
-/** The facts about one thing. */
+/** The fields of an item. */
 export function Record(props: { children: JSX.Element }): JSX.Element {
   return <dl class="record">{props.children}</dl>;
 }
 
-/** One fact. `copy` is what the button beside it copies. */
+/** One field. `copy` is the text of its copy button. */
 export function Fact(props: { label: string; copy?: string; children: JSX.Element }): JSX.Element {
   return (
     <div class="fact">
@@ -22,18 +22,18 @@ export function Fact(props: { label: string; copy?: string; children: JSX.Elemen
   );
 }
 
-/** A fact that can be changed in its place: Enter keeps the change, Escape drops it. */
+/** An editable field: Enter saves, Escape cancels. */
 export function EditableFact(props: {
   label: string;
   value: string;
-  /** Whether the reader may change it. */
+  /** Whether the user may edit it. */
   editable: boolean;
   save: (value: string) => Promise<unknown>;
   type?: "text" | "email" | "url";
   maxLength?: number;
-  /** Whether it may be empty. */
+  /** Whether it can be empty. */
   optional?: boolean;
-  /** How it looks when it is not being changed. */
+  /** The display while not editing. */
   children?: JSX.Element;
 }): JSX.Element {
   const id = createUniqueId();

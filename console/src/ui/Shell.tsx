@@ -1,4 +1,4 @@
-// Around every page: the bar with the project and the person, the sections at the side, and on a phone a menu.
+// The layout of every page: header with project and user menu, sidebar, and a drawer on phones.
 
 import { A, useLocation, useNavigate } from "@solidjs/router";
 import { createEffect, createSignal, For, type JSX, lazy, on, onCleanup, onMount, Show, Suspense } from "solid-js";
@@ -12,16 +12,16 @@ import { Icon, type IconName } from "./Icon";
 import { Badge, IconButton, LinkButton, Menu, type MenuItem } from "./parts";
 import { Toasts } from "./Toast";
 
-/** A section of what the page belongs to: of a project, an organization, an account, the server. */
+/** A sidebar link of a project, an organization, an account or the server. */
 export interface Section {
   href: string;
   label: string;
   icon: IconName;
-  /** The keys that lead there: `g p`. */
+  /** Its shortcut: `g p`. */
   keys?: string;
-  /** Whether only exactly this address is meant, not those below it. */
+  /** Whether it is current only for this exact path. */
   end?: boolean;
-  /** A number beside it, when it is not zero. */
+  /** A count beside the label, hidden if zero. */
   count?: number | undefined;
 }
 
@@ -195,7 +195,7 @@ function Sections(props: { groups: readonly SectionGroup[] }): JSX.Element {
   );
 }
 
-/** The present project, and a search among all one may see. */
+/** The project menu: the current project and a search. */
 function ProjectSwitcher(props: { project: JsonProject | undefined }): JSX.Element {
   const navigate = useNavigate();
   const [open, setOpen] = createSignal(false);

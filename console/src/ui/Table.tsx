@@ -1,4 +1,4 @@
-// A table of what is already here, in the look of a list: without search, pages and an address of its own.
+// A table of loaded rows, styled as a list, without search, pages and URL state.
 
 import { A } from "@solidjs/router";
 import { createSignal, For, type JSX, Show } from "solid-js";
@@ -7,13 +7,13 @@ import type { Column } from "./List";
 import { Button } from "./parts";
 
 export function Table<Row extends object>(props: {
-  /** What the rows are, for those who listen. */
+  /** The accessible name. */
   label: string;
   rows: readonly Row[];
   columns: readonly Omit<Column<Row>, "sort" | "falling">[];
-  /** Where the first column leads. */
+  /** The link of the first column. */
   href?: (row: Row) => string | undefined;
-  /** So many rows are drawn before one asks for the others. */
+  /** Number of rows before "Show more". */
   first?: number;
 }): JSX.Element {
   const [all, setAll] = createSignal(false);

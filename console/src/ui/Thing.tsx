@@ -1,5 +1,5 @@
-// The page of something that has a name and can be archived: a branch, a testbed, a measure, or a runner of the server. It
-// is renamed in place, archived with an undo, and deleted after a question.
+// The page of an item with a name that can be archived: a branch, a testbed, a measure or a runner. Rename in place,
+// archive with undo, delete after confirmation.
 
 import { useNavigate } from "@solidjs/router";
 import { createSignal, type JSX, Show } from "solid-js";
@@ -21,21 +21,21 @@ interface Named {
   archived?: string | null;
 }
 
-/** What can be changed of every one of them. */
+/** The common editable fields. */
 interface Change {
   name?: string | null;
   slug?: string | null;
   archived?: boolean | null;
 }
 
-/** What it belongs to: where its list and its pages are, and what one may do there. */
+/** The parent of the item: the paths of its list and pages, and the permissions. */
 export interface Place {
   path: (...segments: string[]) => string;
   crumbs: () => readonly Crumb[];
   may: (permission: "edit" | "delete") => boolean;
 }
 
-/** The project that the page is about, with the list below it. */
+/** The project of the page, with the list below it. */
 export function inProject(segment: string, title: string): Place {
   const project = useProject();
   const crumbs = () => {
@@ -46,7 +46,7 @@ export function inProject(segment: string, title: string): Place {
 }
 
 export interface ThingHere<T, C> {
-  /** Shows a change at once and sends it. */
+  /** Applies a change immediately and sends it. */
   change: (body: C) => Promise<void>;
   refresh: () => Promise<void>;
   set: (next: T) => void;
@@ -55,16 +55,16 @@ export interface ThingHere<T, C> {
 export function Thing<T extends Named, C extends Change>(props: {
   noun: string;
   place: Place;
-  /** What the address says. */
+  /** The identifier in the URL. */
   id: string;
   nameLength: number;
   load: (id: string, signal: AbortSignal) => Promise<T>;
   patch: (id: string, body: C) => Promise<T>;
-  /** Deletes it, if that can be done at all. */
+  /** Deletes the item, if possible. */
   remove?: (id: string) => Promise<unknown>;
-  /** Why it may not be possible to delete it. */
+  /** Why the item may not be deletable. */
   deletion?: string;
-  /** What else there is to know, among its facts and below them. */
+  /** Additional fields, and content below the fields. */
   facts?: (shown: () => T, here: ThingHere<T, C>) => JSX.Element;
   actions?: (shown: () => T, here: ThingHere<T, C>) => JSX.Element;
   children?: (shown: () => T, here: ThingHere<T, C>) => JSX.Element;
@@ -181,7 +181,7 @@ export function Thing<T extends Named, C extends Change>(props: {
   );
 }
 
-/** A change as it will be shown: a flag is known by when it was set. */
+/** Applies a change locally: the API shows a flag as the time at which it was set. */
 function flagged(body: object): object {
   const shown = (value: unknown) => (typeof value === "boolean" ? (value ? new Date().toISOString() : null) : value);
   return Object.fromEntries(Object.entries(body).map(([name, value]) => [name, shown(value)]));

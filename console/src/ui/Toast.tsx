@@ -1,4 +1,4 @@
-// Short messages that come and go in a corner, also for those who listen.
+// Toasts: short messages in a corner, announced by screen readers.
 
 import { createSignal, For, type JSX, Show } from "solid-js";
 import { sentence } from "../api";
@@ -12,12 +12,12 @@ interface Message {
 
 const [messages, setMessages] = createSignal<readonly Message[]>([]);
 
-/** Says that something was done, and offers to undo it. */
+/** Confirms an action and offers to undo it. */
 export function toast(text: string, undo?: () => unknown): void {
   show({ text, failed: false, undo });
 }
 
-/** Says why something was not done. */
+/** Shows an error. */
 export function toastFailure(error: unknown): void {
   show({ text: sentence(error), failed: true, undo: undefined });
 }

@@ -1,4 +1,4 @@
-// How a value stands against its threshold, and where it lies between its limits.
+// A value compared with its threshold, and its position between the limits.
 
 import { type JSX, Show } from "solid-js";
 import type { AlertStatus, JsonBoundary } from "../api";
@@ -20,14 +20,14 @@ export function StatusBadge(props: { status: AlertStatus }): JSX.Element {
   return <Badge tone={STATUSES[props.status]}>{props.status}</Badge>;
 }
 
-/** The limits in words: `≤ 1.2 ms`, `0.9 ms to 1.2 ms`. */
+/** Formats the limits: `≤ 1.2 ms`, `0.9 ms to 1.2 ms`. */
 export function limitsText({ lower_limit: lower, upper_limit: upper }: JsonBoundary, units: string): string {
   if (typeof lower === "number" && typeof upper === "number") return `${value(lower, units)} to ${value(upper, units)}`;
   if (typeof upper === "number") return `≤ ${value(upper, units)}`;
   return typeof lower === "number" ? `≥ ${value(lower, units)}` : "–";
 }
 
-/** A value between its limits, as a picture: the band that is fine, the baseline in its middle, and the value. */
+/** A graphic of a value: the allowed range, the baseline in the middle, and the value. */
 export function Gauge(props: { value: number; boundary: JsonBoundary; units: string; bad: boolean }): JSX.Element {
   const WIDTH = 88;
   const range = () => {

@@ -1,4 +1,4 @@
-// A version of a branch: its number, and its commit as a link where the project's website is a forge.
+// A version of a branch: its number, and its commit as a link if the website of the project is a code host.
 
 import { type JSX, Show } from "solid-js";
 import type { JsonVersion } from "../api";

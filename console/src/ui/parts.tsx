@@ -1,4 +1,4 @@
-// The small parts: what stands in a line of text, a cell or a corner.
+// Small shared components.
 
 import { A } from "@solidjs/router";
 import { createSignal, createUniqueId, For, type JSX, onCleanup, onMount, Show } from "solid-js";
@@ -6,7 +6,7 @@ import { ApiError, sentence } from "../api";
 import { change, count, exactMoment, relative, type Scale, scaled } from "../format";
 import { Icon, type IconName } from "./Icon";
 
-/** A link that looks like a button, for what leads to another page. */
+/** A link styled as a button, for navigation. */
 export function LinkButton(props: {
   href: string;
   icon?: IconName;
@@ -21,7 +21,7 @@ export function LinkButton(props: {
   );
 }
 
-/** A button with words. While what it does is under way it cannot be pressed again. */
+/** A button with text. Disabled while its action is pending. */
 export function Button(props: {
   onClick: () => unknown;
   icon?: IconName;
@@ -52,7 +52,7 @@ export function Button(props: {
   );
 }
 
-/** A button that is only a picture; the label says what it does. */
+/** A button with an icon; the label states its action. */
 export function IconButton(props: {
   icon: IconName;
   label: string;
@@ -77,12 +77,12 @@ export function IconButton(props: {
 
 export type Tone = "neutral" | "brand" | "good" | "warn" | "alert";
 
-/** A word that stands out: a status, a kind, a count. */
+/** A badge: a status, a kind, a count. */
 export function Badge(props: { tone?: Tone; children: JSX.Element }): JSX.Element {
   return <span class={`badge ${props.tone ?? "neutral"}`}>{props.children}</span>;
 }
 
-/** Copies a text; says so where one looks and where one listens. */
+/** A copy button with visible and spoken confirmation. */
 export function Copy(props: { text: string; label?: string }): JSX.Element {
   const [done, setDone] = createSignal(false);
   const copy = async () => {
@@ -104,7 +104,7 @@ export function Copy(props: { text: string; label?: string }): JSX.Element {
   );
 }
 
-/** The clipboard is there for pages from HTTPS and localhost only; elsewhere the old way still works. */
+/** The clipboard API requires HTTPS or localhost; otherwise use the deprecated command. */
 async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const area = document.createElement("textarea");
@@ -115,7 +115,7 @@ async function copyText(text: string): Promise<void> {
   area.remove();
 }
 
-/** Lines to copy: a command, a token. */
+/** Text to copy: a command, a token. */
 export function Code(props: { text: string; label: string }): JSX.Element {
   return (
     <div class="code">
@@ -127,7 +127,7 @@ export function Code(props: { text: string; label: string }): JSX.Element {
   );
 }
 
-/** The name of a benchmark, which is broken between its groups where there is no room for it. */
+/** The name of a benchmark, with line breaks between its groups. */
 export function Name(props: { of: string }): JSX.Element {
   return (
     <For each={props.of.split(/(?<=::|\/)/)}>
@@ -144,7 +144,7 @@ export function Name(props: { of: string }): JSX.Element {
 const [now, setNow] = createSignal(Date.now());
 setInterval(() => setNow(Date.now()), 30_000);
 
-/** A moment: how long ago, and exactly when in the reader's zone on hovering. */
+/** A relative time with the exact local time as a tooltip. */
 export function Time(props: { at: string | number }): JSX.Element {
   return (
     <time class="nowrap" datetime={new Date(props.at).toISOString()} title={exactMoment(props.at)}>
@@ -153,7 +153,7 @@ export function Time(props: { at: string | number }): JSX.Element {
   );
 }
 
-/** A measured value in the unit it is easiest to read in. */
+/** A value in its most readable unit. */
 export function Value(props: { value: number; units: string; scale?: Scale }): JSX.Element {
   const parts = () => scaled(props.value, props.units, props.scale);
   return (
@@ -167,7 +167,7 @@ export function Value(props: { value: number; units: string; scale?: Scale }): J
   );
 }
 
-/** A change in percent, colored by whether it is for the worse. */
+/** A relative change, colored by direction. */
 export function Delta(props: { from: number; to: number; worse?: "up" | "down" }): JSX.Element {
   const text = () => change(props.from, props.to);
   const tone = () => {
@@ -177,7 +177,7 @@ export function Delta(props: { from: number; to: number; worse?: "up" | "down" }
   return <span class={`delta number nowrap ${tone()}`}>{text()}</span>;
 }
 
-/** A line without axes. The label says what a reader who cannot see it should know. */
+/** A sparkline. The label describes it for screen readers. */
 export function Sparkline(props: {
   values: readonly number[];
   label: string;
@@ -205,7 +205,7 @@ export function Sparkline(props: {
   );
 }
 
-/** Room for something that is on its way, as high as it will be. */
+/** A placeholder with the height of the content. */
 export function Skeleton(props: { lines?: number }): JSX.Element {
   return (
     <div class="skeleton" aria-hidden="true">
@@ -214,7 +214,7 @@ export function Skeleton(props: { lines?: number }): JSX.Element {
   );
 }
 
-/** Nothing is here yet: what it would be, and what to do next. */
+/** An empty state: what belongs here and what to do next. */
 export function Empty(props: { title: string; children?: JSX.Element; action?: JSX.Element }): JSX.Element {
   return (
     <section class="empty">
@@ -229,7 +229,7 @@ export function Empty(props: { title: string; children?: JSX.Element; action?: J
   );
 }
 
-/** Something went wrong: the server's sentence, and a way on. */
+/** An error message with a retry. */
 export function Failure(props: { error: unknown; retry?: () => unknown }): JSX.Element {
   const id = () => (props.error instanceof ApiError && props.error.status >= 500 ? props.error.requestId : undefined);
   return (
@@ -249,7 +249,7 @@ export function Notice(props: { tone?: Tone; children: JSX.Element }): JSX.Eleme
   return <div class={`notice ${props.tone ?? "brand"}`}>{props.children}</div>;
 }
 
-/** Pages of one thing, each with its own address. */
+/** Tabs with URLs. */
 export function Tabs(props: {
   label: string;
   tabs: readonly { href: string; label: JSX.Element; end?: boolean }[];
@@ -267,8 +267,9 @@ export function Tabs(props: {
   );
 }
 
-/** The lists of one thing by status, and how many are in each. The active ones need no word in the address; `kept` is what
- *  else stays there. */
+/**
+ * Tabs by status with counts. The default tab has no query parameter; `kept` are the other query parameters to keep.
+ */
 export function StatusTabs(props: {
   tabs: readonly { value: string; label: string }[];
   chosen: string;
@@ -296,12 +297,12 @@ export interface MenuItem {
   label: string;
   icon?: IconName;
   danger?: boolean;
-  /** Where it leads, or what it does. */
+  /** Its link or its action. */
   href?: string;
   run?: () => unknown;
 }
 
-/** A button that opens a short list of things to do. */
+/** A menu button. */
 export function Menu(props: { label: string; items: readonly MenuItem[]; trigger?: JSX.Element }): JSX.Element {
   const id = createUniqueId();
   const [open, setOpen] = createSignal(false);
