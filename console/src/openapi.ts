@@ -126,8 +126,10 @@ export function typeText(spec: Spec, of: Schema): string {
     if (name && (found.properties || found.additionalProperties)) return name;
     if (found.enum) return name ?? "one of a few";
     if (found.type === "array") return `list of ${found.items ? typeText(spec, found.items) : "anything"}`;
-    if (found.additionalProperties)
-      return `map of ${typeof found.additionalProperties === "object" ? typeText(spec, found.additionalProperties) : "anything"}`;
+    if (found.additionalProperties) {
+      const values = found.additionalProperties;
+      return `map of ${typeof values === "object" ? typeText(spec, values) : "anything"}`;
+    }
     const type = [found.type ?? "anything"].flat().join(" or ");
     const format = found.format && !/^u?int|double|float/.test(found.format) ? ` (${found.format})` : "";
     return type + format;

@@ -28,7 +28,8 @@ test("the first plot needs few requests and few bytes", async ({ page }) => {
   const sum = (of: typeof all) => of.reduce((total, { size }) => total + size, 0);
   const data = all.filter(({ url }) => new URL(url).pathname.startsWith("/v0/"));
   console.log(
-    `The first plot takes ${files.length} files of ${sum(files)} bytes, and ${data.length} answers of ${sum(data)} bytes.`,
+    `The first plot loads ${files.length} files with ${sum(files)} bytes ` +
+      `and ${data.length} responses with ${sum(data)} bytes.`,
   );
   // Includes the requests of the worker.
   expect(data.some(({ url }) => url.includes("/perf?"))).toBe(true);

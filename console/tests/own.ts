@@ -39,7 +39,8 @@ export async function own(settings: string): Promise<Own> {
   const attempts = "[plus.rate_limiting.public]\nattempts = {}\n[plus.rate_limiting.user]\nattempts = {}\n";
   writeFileSync(
     config,
-    `[console]\nurl = "${base}"\n[server]\nbind_address = "127.0.0.1:0"\n[logging]\nformat = "json"\n${attempts}${settings}`,
+    `[console]\nurl = "${base}"\n[server]\nbind_address = "127.0.0.1:0"\n` +
+      `[logging]\nformat = "json"\n${attempts}${settings}`,
   );
   const server = spawn(
     process.env.TIDEMARK_TEST_BINARY ?? "tidemark",

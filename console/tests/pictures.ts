@@ -120,7 +120,8 @@ test("the pictures of changes", async ({ page }) => {
   const all: Change[] = [];
   await expect.poll(async () => all.push(...(await list<Change>("changes?per_page=255")))).toBeGreaterThan(100);
   const plot = (change: Change | undefined) =>
-    `${DEMO}/perf?branches=${change?.branch.uuid}&testbeds=${change?.testbed.uuid}&benchmarks=${change?.benchmark.uuid}&measures=${change?.measure.uuid}`;
+    `${DEMO}/perf?branches=${change?.branch.uuid}&testbeds=${change?.testbed.uuid}` +
+    `&benchmarks=${change?.benchmark.uuid}&measures=${change?.measure.uuid}`;
   const sight = async (name: string, address: string, wanted: () => Promise<void>) => {
     await page.setViewportSize({ width: 1100, height: 620 });
     for (const [colorScheme, file] of [

@@ -644,7 +644,10 @@ function Context(props: { alert: JsonAlert }): JSX.Element {
       <Fact label="Limits">{limitsText(props.alert.boundary, threshold().measure.units)}</Fact>
       <Fact label="Threshold">
         <A
-          href={`${project.path("thresholds", threshold().uuid)}${threshold().model ? `?model=${threshold().model?.uuid}` : ""}`}
+          href={
+            project.path("thresholds", threshold().uuid) +
+            (threshold().model ? `?model=${threshold().model?.uuid}` : "")
+          }
         >
           <Show when={threshold().model} fallback="without a model">
             {(model) => describe(model())}

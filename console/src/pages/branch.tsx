@@ -199,7 +199,11 @@ export function View(): JSX.Element {
         <>
           <LinkButton
             icon="chart"
-            href={`${project.isPublic ? project.path() : project.path("perf")}?branches=${shown().uuid}${query.head ? `&heads=${query.head}` : ""}`}
+            href={
+              (project.isPublic ? project.path() : project.path("perf")) +
+              `?branches=${shown().uuid}` +
+              (query.head ? `&heads=${query.head}` : "")
+            }
           >
             Plot
           </LinkButton>
@@ -348,7 +352,8 @@ function Heads(props: { branch: JsonBranch; head: string | undefined }): JSX.Ele
             label="Heads"
             rows={heads()}
             href={(head) =>
-              `${project.path("branches", props.branch.slug)}${head.uuid === props.branch.head.uuid ? "" : `?head=${head.uuid}`}`
+              project.path("branches", props.branch.slug) +
+              (head.uuid === props.branch.head.uuid ? "" : `?head=${head.uuid}`)
             }
             columns={[
               {

@@ -179,11 +179,22 @@ function FirstReport(props: { project: JsonProject }): JSX.Element {
   const variables = () => `export TIDEMARK_HOST=${host}\nexport TIDEMARK_API_KEY=${shown()}`;
   const cli = () => `${variables()}\ntidemark run --project ${slug()} "cargo bench"`;
   const ci = () =>
-    `# .github/workflows/bench.yml; the key is a secret of the repository\n- run: tidemark run --project ${slug()} --error-on-alert "cargo bench"\n  env:\n    TIDEMARK_HOST: ${host}\n    TIDEMARK_API_KEY: \${{ secrets.TIDEMARK_API_KEY }}`;
+    [
+      "# .github/workflows/bench.yml; the key is a secret of the repository",
+      `- run: tidemark run --project ${slug()} --error-on-alert "cargo bench"`,
+      "  env:",
+      `    TIDEMARK_HOST: ${host}`,
+      `    TIDEMARK_API_KEY: \${{ secrets.TIDEMARK_API_KEY }}`,
+    ].join("\n");
   const curl = () => {
     const results = JSON.stringify(JSON.stringify({ parse: { latency: { value: 1234.5 } } }));
     const now = new Date().toISOString();
-    return `curl ${host}/v0/projects/${slug()}/reports \\\n  -H 'Authorization: Bearer ${shown()}' -H 'Content-Type: application/json' \\\n  -d '{"branch": "main", "testbed": "laptop", "start_time": "${now}", "end_time": "${now}", "results": [${results}]}'`;
+    const times = `"start_time": "${now}", "end_time": "${now}"`;
+    return [
+      `curl ${host}/v0/projects/${slug()}/reports`,
+      `-H 'Authorization: Bearer ${shown()}' -H 'Content-Type: application/json'`,
+      `-d '{"branch": "main", "testbed": "laptop", ${times}, "results": [${results}]}'`,
+    ].join(" \\\n  ");
   };
   return (
     <>

@@ -172,7 +172,8 @@ export function Settings(): JSX.Element {
   const feed = () => location.origin + url("/v0/projects/{project}/feed", { path: { project: project.slug() } });
   const badge = () => {
     const picture = location.origin + url("/v0/projects/{project}/badge", { path: { project: project.slug() } });
-    const page = `${location.origin}/${project().visibility === "public" ? "perf" : "console/projects"}/${project.slug()}`;
+    const folder = project().visibility === "public" ? "perf" : "console/projects";
+    const page = `${location.origin}/${folder}/${project.slug()}`;
     return `[![benchmarks](${picture})](${page})`;
   };
   const download = (format: "csv" | "ndjson" | "parquet") =>

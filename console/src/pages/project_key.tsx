@@ -143,7 +143,11 @@ export function Add(): JSX.Element {
             </p>
             <Code
               label="Environment"
-              text={`export TIDEMARK_HOST=${location.origin}\nexport TIDEMARK_API_KEY=${key()}\ntidemark run --project ${project.slug()} "cargo bench"`}
+              text={[
+                `export TIDEMARK_HOST=${location.origin}`,
+                `export TIDEMARK_API_KEY=${key()}`,
+                `tidemark run --project ${project.slug()} "cargo bench"`,
+              ].join("\n")}
             />
             <div class="row">
               <LinkButton href={project.path("keys")} primary>

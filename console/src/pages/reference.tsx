@@ -189,7 +189,10 @@ function Overview(props: { spec: Spec }): JSX.Element {
         </p>
         <Code
           label="A first request"
-          text={`export TIDEMARK_API_KEY=svc_user_…\ncurl -H "Authorization: Bearer $TIDEMARK_API_KEY" ${host}/v0/organizations`}
+          text={[
+            "export TIDEMARK_API_KEY=svc_user_…",
+            `curl -H "Authorization: Bearer $TIDEMARK_API_KEY" ${host}/v0/organizations`,
+          ].join("\n")}
         />
         <h2>What holds everywhere</h2>
         <ul class="prose stack tight">
@@ -519,9 +522,8 @@ function Try(props: { spec: Spec; operation: Operation }): JSX.Element {
     }
   };
   const curl = () => {
-    const lines = [
-      `curl ${props.operation.method === "get" ? "" : `-X ${props.operation.method.toUpperCase()} `}"${location.origin}${address()}"`,
-    ];
+    const method = props.operation.method === "get" ? "" : `-X ${props.operation.method.toUpperCase()} `;
+    const lines = [`curl ${method}"${location.origin}${address()}"`];
     if (props.operation["x-right"] !== "public") lines.push('-H "Authorization: Bearer $TIDEMARK_API_KEY"');
     if (schema()) lines.push("-H 'Content-Type: application/json'", `-d '${body().replaceAll("'", "'\\''")}'`);
     return lines.join(" \\\n  ");

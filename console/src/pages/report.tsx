@@ -88,7 +88,8 @@ export function List(): JSX.Element {
 function contents({ counts: { results } }: JsonReport): string {
   const benchmarks = Math.max(...results.map((iteration) => iteration.benchmarks), 0);
   const measures = Math.max(...results.map((iteration) => iteration.measures), 0);
-  return `${results.length > 1 ? `${results.length} × ` : ""}${plural(benchmarks, "benchmark")}, ${plural(measures, "measure")}`;
+  const iterations = results.length > 1 ? `${results.length} × ` : "";
+  return `${iterations}${plural(benchmarks, "benchmark")}, ${plural(measures, "measure")}`;
 }
 
 function AlertCount(props: { report: JsonReport }): JSX.Element {

@@ -120,7 +120,11 @@ function Key(props: { runner: string; text: string }): JSX.Element {
       <p class="muted">Start the runner on its machine, as a user that may make containers there:</p>
       <Code
         label="Commands"
-        text={`export TIDEMARK_HOST=${location.origin}\nexport TIDEMARK_RUNNER_KEY=${props.text}\ntidemark runner up --runner ${props.runner}`}
+        text={[
+          `export TIDEMARK_HOST=${location.origin}`,
+          `export TIDEMARK_RUNNER_KEY=${props.text}`,
+          `tidemark runner up --runner ${props.runner}`,
+        ].join("\n")}
       />
     </>
   );

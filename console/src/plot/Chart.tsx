@@ -43,6 +43,10 @@ export function Chart(props: {
   const isLoading = () => props.series.progress() < 1 && !props.series.error();
   const steps = () => shown().reduce((sum, line) => sum + (line.steps?.length ?? 0), 0);
   const points = () => shown().reduce((sum, line) => sum + line.x.length, 0);
+  const label = () => {
+    const changes = steps() ? ` and ${plural(steps(), "change")} of level` : "";
+    return `${props.label}: ${plural(shown().length, "line")} with ${plural(points(), "point")}${changes}`;
+  };
   return (
     <div class="chart" aria-busy={isLoading()}>
       <Show when={props.series.error()}>{(error) => <Failure error={error()} retry={props.series.refresh} />}</Show>
@@ -57,7 +61,7 @@ export function Chart(props: {
         </Show>
         <Plot
           lines={shown()}
-          label={`${props.label}: ${plural(shown().length, "line")} with ${plural(points(), "point")}${steps() ? ` and ${plural(steps(), "change")} of level` : ""}`}
+          label={label()}
           x={props.query.x_axis}
           y={props.query.y_axis}
           shown={props.query}

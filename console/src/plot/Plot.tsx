@@ -358,9 +358,8 @@ export function Plot(props: PlotProps): JSX.Element {
     const line = at && props.lines[at.line];
     if (!line) return;
     const x = line.x[at.at] as number;
-    setSpoken(
-      `${line.label}: ${value(line.y[at.at] as number, line.units)}, ${axis() === "version" ? `version ${x}` : moment(x)}`,
-    );
+    const place = axis() === "version" ? `version ${x}` : moment(x);
+    setSpoken(`${line.label}: ${value(line.y[at.at] as number, line.units)}, ${place}`);
   };
   const walk = (event: KeyboardEvent) => {
     const { lines } = props;

@@ -25,8 +25,14 @@ export function ShareDialog(props: {
       query: { ...pictured(props.query), ...(title() ? { title: title() } : {}), format: "svg" },
     });
   const name = () => title() || props.project.name;
-  const frame = () =>
-    `${location.origin}/perf/${props.project.slug}/embed?${asked()}${title() ? `&embed_title=${encodeURIComponent(title())}` : ""}`;
+  const frame = () => {
+    const titled = title() ? `&embed_title=${encodeURIComponent(title())}` : "";
+    return `${location.origin}/perf/${props.project.slug}/embed?${asked()}${titled}`;
+  };
+  const iframe = () => {
+    const size = 'width="100%" height="560" frameborder="0"';
+    return `<iframe src="${attribute(frame())}" title="${attribute(name())}" ${size} loading="lazy"></iframe>`;
+  };
   return (
     <Dialog open={props.open} title="Share this plot" onClose={props.onClose} wide>
       <div class="stack">
@@ -62,10 +68,7 @@ export function ShareDialog(props: {
             text={`<a href="${attribute(link())}"><img src="${attribute(image())}" alt="${attribute(name())}"></a>`}
           />
           <h3>Frame</h3>
-          <Code
-            label="Frame"
-            text={`<iframe src="${attribute(frame())}" title="${attribute(name())}" width="100%" height="560" frameborder="0" loading="lazy"></iframe>`}
-          />
+          <Code label="Frame" text={iframe()} />
         </Show>
       </div>
     </Dialog>

@@ -46,7 +46,8 @@ test("thousands of names are grouped at once", () => {
 
 test("an address is read and written the same", () => {
   const address =
-    "branches=b1%2Cb2&heads=%2Ch2&testbeds=t&benchmarks=x%2Cy&measures=m&start_time=5&x_axis=version&y_axis=log&upper_boundary=true&zoom=3_9&hidden=1";
+    "branches=b1%2Cb2&heads=%2Ch2&testbeds=t&benchmarks=x%2Cy&measures=m&start_time=5" +
+    "&x_axis=version&y_axis=log&upper_boundary=true&zoom=3_9&hidden=1";
   const query = parse(Object.fromEntries(new URLSearchParams(address)));
   assert.deepEqual(query.heads, ["", "h2"]);
   assert.deepEqual(query.zoom, [3, 9]);
