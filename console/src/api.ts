@@ -120,7 +120,7 @@ async function send(method: Method, path: string, request: Loose): Promise<{ bod
     }
     setOffline(!response);
     if (!response)
-      throw new ApiError("The server cannot be reached; check the connection and try again.", 0, "offline", undefined);
+      throw new ApiError("The server is unreachable. Check the connection and try again.", 0, "offline", undefined);
     return await read(response);
   }
 }
@@ -131,7 +131,7 @@ async function read(response: Response): Promise<{ body: unknown; total: number 
   const body: unknown = isJson && text ? JSON.parse(text) : undefined;
   if (!response.ok) {
     const error = body as { message?: string; error_code?: string; request_id?: string } | undefined;
-    const message = error?.message ?? `The server answered ${response.status} ${response.statusText}.`;
+    const message = error?.message ?? `The server responded with ${response.status} ${response.statusText}.`;
     throw new ApiError(message, response.status, error?.error_code, error?.request_id);
   }
   return { body, total: Number(response.headers.get("x-total-count") ?? 0) };

@@ -15,8 +15,8 @@ export const DIRECTIONS: Readonly<Record<ChangeDirection, { word: string; tone: 
 /** `code` is the usual cause and gets no badge. */
 const CAUSES: Readonly<Record<ChangeCause, { word: string; about: string } | undefined>> = {
   code: undefined,
-  host: { word: "machine", about: "Most benchmarks moved together: look at the machine first" },
-  noise: { word: "noise", about: "The same was measured before and after" },
+  host: { word: "machine", about: "Most benchmarks changed together: check the machine first" },
+  noise: { word: "noise", about: "The same commit or binary was measured before and after" },
 };
 
 /** A relative change, colored by direction. */

@@ -99,7 +99,7 @@ export function DateRange(props: { of?: string }): JSX.Element {
     );
   };
   return (
-    <div class="dates" role="group" aria-label="Between two days">
+    <div class="dates" role="group" aria-label="Date range">
       <input
         type="date"
         aria-label="From"

@@ -30,8 +30,8 @@ export function FalseAlarms(): JSX.Element {
       <Show when={detection()} fallback={"\u00a0"}>
         {(known) => (
           <A href={project.path("detection")}>
-            {monthly(known().observed.false_alarms_per_month)} false alarms a month observed, at most{" "}
-            {count(known().false_alarms_per_month)} wanted
+            {monthly(known().observed.false_alarms_per_month)} false alarms per month observed, budget{" "}
+            {count(known().false_alarms_per_month)}
           </A>
         )}
       </Show>

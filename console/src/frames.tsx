@@ -93,11 +93,11 @@ function personal(): SectionGroup[] {
   return [
     { sections: [{ href: "/console/organizations", label: "Organizations", icon: "people", keys: "g z" }] },
     {
-      label: "You",
+      label: "Account",
       sections: [
         { href: `${base}/keys`, label: "Keys", icon: "key", keys: "g k" },
         { href: `${base}/notices`, label: "Notices", icon: "bell", keys: "g i" },
-        { href: `${base}/tokens`, label: "Old tokens", icon: "key" },
+        { href: `${base}/tokens`, label: "Legacy tokens", icon: "key" },
         { href: `${base}/settings`, label: "Settings", icon: "settings", keys: "g ," },
         { href: `${base}/help`, label: "Help", icon: "book" },
       ],
@@ -111,7 +111,7 @@ export function ServerFrame(props: RouteSectionProps): JSX.Element {
     {
       label: "This server",
       sections: [
-        { href: "/console/server", label: "Numbers", icon: "chart", end: true },
+        { href: "/console/server", label: "Statistics", icon: "chart", end: true },
         { href: "/console/server/users", label: "Users", icon: "people", keys: "g u" },
         { href: "/console/server/runners", label: "Runners", icon: "runner", keys: "g r" },
         { href: "/console/server/specs", label: "Specs", icon: "testbed", keys: "g t" },

@@ -15,22 +15,22 @@ interface Words {
 }
 
 export const STATUSES: Readonly<Record<JobStatus, Words>> = {
-  pending: { word: "in the queue", tone: "neutral", about: "It waits until a runner for its spec is free.", step: 0 },
-  claimed: { word: "being prepared", tone: "brand", about: "A runner has taken it, and fetches the image.", step: 1 },
-  running: { word: "running", tone: "brand", about: "The benchmarks run.", step: 2 },
+  pending: { word: "queued", tone: "neutral", about: "Waiting for a free runner of its spec.", step: 0 },
+  claimed: { word: "preparing", tone: "brand", about: "A runner has claimed it and is pulling the image.", step: 1 },
+  running: { word: "running", tone: "brand", about: "The benchmarks are running.", step: 2 },
   completed: {
-    word: "being read",
+    word: "reading results",
     tone: "brand",
-    about: "The benchmarks have run, and their results are being read.",
+    about: "The benchmarks have finished. The server is reading their results.",
     step: 3,
   },
-  processed: { word: "done", tone: "good", about: "Its results are in the report.", step: 4 },
-  failed: { word: "failed", tone: "alert", about: "It failed, and is not tried again by itself.", step: 4 },
-  canceled: { word: "canceled", tone: "warn", about: "It was canceled.", step: 4 },
+  processed: { word: "done", tone: "good", about: "The results are in the report.", step: 4 },
+  failed: { word: "failed", tone: "alert", about: "The job failed. It is not retried automatically.", step: 4 },
+  canceled: { word: "canceled", tone: "warn", about: "The job was canceled.", step: 4 },
   unknown: {
     word: "lost",
     tone: "warn",
-    about: "Nothing is heard of its runner. Should it come back, the job goes on.",
+    about: "The runner is disconnected. The job continues if it reconnects.",
     step: 2,
   },
 };
@@ -48,7 +48,7 @@ export function Status(props: { of: JobStatus }): JSX.Element {
 export function Noise(props: { of: JsonJobNoise }): JSX.Element {
   const percent = (part: number) => ratio(part).replace(/^[+±]/, "");
   return (
-    <span title="The spread of a fixed piece of work that the runner timed again and again, before and after.">
+    <span title="The spread of a fixed workload that the runner timed repeatedly, before and after the run.">
       {percent(props.of.before)} before, {percent(props.of.after)} after
     </span>
   );
@@ -66,7 +66,7 @@ export function Standing(props: { of: JsonJob; children?: JSX.Element }): JSX.El
           <Show when={isWaiting() && props.of.position}>
             {(place) => (
               <>
-                <strong class="number">Place {place()} in the queue.</strong>{" "}
+                <strong class="number">Position {place()} in the queue.</strong>{" "}
               </>
             )}
           </Show>

@@ -14,37 +14,37 @@ export interface Words {
 export const TESTS: Readonly<Record<ModelTest, Words>> = {
   t_test: {
     name: "t-test",
-    about: "For timings with some history, and the one to try first: it knows how little a short history tells.",
-    boundary: "The share of harmless values that stay within, such as 0.99: one in a hundred then raises an alert.",
+    about: "For timings with some history. Try it first: it accounts for a small sample.",
+    boundary: "The share of unchanged values within the limit. With 0.99, 1 in 100 raises an alert.",
   },
   percentage: {
     name: "Percentage",
-    about: "For counts that hardly vary, such as instructions or bytes: so much away from the mean.",
-    boundary: "The part of the mean that a value may be away from it: 0.1 is ten percent.",
+    about: "For counts with little variation, such as instructions or bytes: the distance from the mean.",
+    boundary: "The allowed distance from the mean, as a share of the mean: 0.1 is 10 %.",
   },
   z_score: {
     name: "z-score",
-    about: "For timings with a long and steady history: so many deviations away from the mean.",
-    boundary: "The share of harmless values that stay within, such as 0.99: one in a hundred then raises an alert.",
+    about: "For timings with a long and steady history: the number of standard deviations from the mean.",
+    boundary: "The share of unchanged values within the limit. With 0.99, 1 in 100 raises an alert.",
   },
   log_normal: {
     name: "Log-normal",
-    about: "For values that spread over orders of magnitude or have a long tail upward: limits are factors.",
-    boundary: "The share of harmless values that stay within, such as 0.99: one in a hundred then raises an alert.",
+    about: "For values over several orders of magnitude or with a long upper tail: the limits are factors.",
+    boundary: "The share of unchanged values within the limit. With 0.99, 1 in 100 raises an alert.",
   },
   iqr: {
     name: "Interquartile range",
-    about: "For timings with outliers that nobody can get rid of: they do not move the limits.",
-    boundary: "How many interquartile ranges a value may be away from the median, such as 3.",
+    about: "For timings with unavoidable outliers: they do not affect the limits.",
+    boundary: "The allowed distance from the median, in interquartile ranges, such as 3.",
   },
   delta_iqr: {
     name: "Delta interquartile range",
-    about: "For a series that drifts on purpose while its steps stay alike.",
-    boundary: "How many interquartile ranges of its relative changes a value may be away from the median, such as 3.",
+    about: "For a series with an intended trend and steps of similar size.",
+    boundary: "The allowed distance from the median, in interquartile ranges of the relative changes, such as 3.",
   },
   static: {
     name: "Static",
-    about: "For a hard budget, such as a size or a deadline: the limits are what you write here, whatever came before.",
+    about: "For a fixed budget, such as a size or a deadline: the limits do not depend on earlier values.",
     boundary: "The limit itself, in the units of the measure.",
   },
 };

@@ -124,7 +124,7 @@ export function typeText(spec: Spec, of: Schema): string {
     const name = nameOf(schema);
     const found = resolve(spec, schema);
     if (name && (found.properties || found.additionalProperties)) return name;
-    if (found.enum) return name ?? "one of a few";
+    if (found.enum) return name ?? "enum";
     if (found.type === "array") return `list of ${found.items ? typeText(spec, found.items) : "anything"}`;
     if (found.additionalProperties) {
       const values = found.additionalProperties;
@@ -202,32 +202,32 @@ const STRING_BY_NAME: Readonly<Record<string, string>> = {
 };
 
 const RIGHTS: Readonly<Record<string, string>> = {
-  public: "Everybody",
-  provider: "Everybody, if the server knows the provider",
-  credential: "Whoever has a credential",
+  public: "Everyone",
+  provider: "Everyone, if the provider is configured",
+  credential: "Any credential",
   user: "Any user",
   runner: "The runner in the path, with its key",
-  registry: "Every token of the registry",
-  session: "Everybody, but not with a key",
+  registry: "Any registry token",
+  session: "Everyone, but not with a key",
   self: "The user in the path, and administrators",
   admin: "Administrators of the server",
-  never: "Nobody: kept for existing clients",
+  never: "Not available; kept for existing clients",
 };
 
 /** The required permission of an operation, from its `x-right`. */
 export function right(code: string | undefined): string {
-  if (!code) return "Not said";
+  if (!code) return "Unspecified";
   const [what = "", permission, ...more] = code.split(":");
-  const words = RIGHTS[what] ?? `Whoever has the permission “${permission ?? ""}” in the ${what}`;
+  const words = RIGHTS[what] ?? `Requires the permission “${permission ?? ""}” in the ${what}`;
   const open =
-    code.startsWith("project:view") && !more.length && permission === "view" ? "; everybody in a public project" : "";
-  const bills = more.includes("billed") ? "; if the server bills" : "";
+    code.startsWith("project:view") && !more.length && permission === "view" ? "; everyone in a public project" : "";
+  const bills = more.includes("billed") ? "; if billing is enabled" : "";
   const only =
     bills +
     ([permission, ...more].includes("by_user")
-      ? "; not with a project's key"
+      ? "; not with a project key"
       : [permission, ...more].includes("by_session")
-        ? "; only when signed in, not with a key"
+        ? "; only with a session, not with a key"
         : "");
   return words + open + only;
 }

@@ -119,8 +119,8 @@ function Missing(props: { error: unknown; retry: () => unknown }): JSX.Element {
   return (
     <Page title="Project">
       <Show when={isMissing()} fallback={<Failure error={props.error} retry={props.retry} />}>
-        <Empty title="There is no such project" action={<LinkButton href="/perf">See the public projects</LinkButton>}>
-          Or you may not see it: a private project is shown to its members only, after they have signed in.
+        <Empty title="Project not found" action={<LinkButton href="/perf">View public projects</LinkButton>}>
+          The project does not exist, or it is private and you are not a signed-in member.
         </Empty>
       </Show>
     </Page>
@@ -162,7 +162,7 @@ function sections(here: ProjectHere): SectionGroup[] {
       ],
     },
     {
-      label: "What is measured",
+      label: "Dimensions",
       sections: [
         { href: here.path("branches"), label: "Branches", icon: "branch", keys: "g b" },
         { href: here.path("testbeds"), label: "Testbeds", icon: "testbed", keys: "g t" },

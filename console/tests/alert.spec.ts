@@ -4,7 +4,7 @@ import { accessible, expect, fits, idle, test } from "./support";
 test("without alerts all is well", async ({ page }, { project }) => {
   const { project: slug } = await lab(page, `Calm-${project.name}`);
   await page.goto(`/console/projects/${slug}/alerts`);
-  await expect(page.getByRole("heading", { name: "All is well" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "No active alerts" })).toBeVisible();
   await accessible(page);
   await fits(page);
 });
@@ -19,16 +19,16 @@ test("an alert is dismissed with one click, and that is undone", async ({ page }
   await accessible(page);
   await fits(page);
   await page.getByRole("button", { name: "Dismiss", exact: true }).first().click();
-  await expect(page.getByRole("heading", { name: "All is well" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "No active alerts" })).toBeVisible();
   await page.getByRole("button", { name: "Undo" }).click();
   await expect(rows).toHaveCount(2);
 
-  await page.getByRole("button", { name: "Dismiss several…" }).click();
+  await page.getByRole("button", { name: "Dismiss multiple…" }).click();
   const dialog = page.getByRole("dialog");
-  await expect(dialog.getByText("1 alert of 1 fit.")).toBeVisible();
+  await expect(dialog.getByText("1 alert of 1 match.")).toBeVisible();
   await dialog.getByRole("combobox", { name: "Benchmark" }).fill("scan");
   await dialog.getByRole("option", { name: "text::scan" }).click();
-  await expect(dialog.getByText("0 alerts of 1 fit.")).toBeVisible();
+  await expect(dialog.getByText("0 alerts of 1 match.")).toBeVisible();
   await dialog.getByRole("button", { name: "Any: Benchmark" }).click();
   await accessible(page);
   await dialog.getByRole("button", { name: "Dismiss 1 alert" }).click();
@@ -47,7 +47,7 @@ test("an alert shows the history around it", async ({ page }, { project }) => {
   await expect(
     page.getByText(/Latency on main was 2 µs, \+\d+ % against the baseline of .* and above the limit of/),
   ).toBeVisible();
-  await expect(page.getByText("It is the newest value of this series.")).toBeVisible();
+  await expect(page.getByText("This is the newest value of the series.")).toBeVisible();
   const plot = page.getByRole("group", { name: "Latency of text::parse around the alert" });
   await expect(plot.locator("canvas")).toBeVisible();
   await accessible(page);

@@ -6,7 +6,7 @@ test("a link works once, and a used one says what to do", async ({ page }, { pro
   await page.context().clearCookies();
   await page.goto(`/auth/confirm?token=${used}`);
   await expect(page.getByRole("alert")).toContainText("The link is not valid");
-  await page.getByRole("link", { name: "Send me another link" }).click();
+  await page.getByRole("link", { name: "Send another link" }).click();
   await expect(page.getByRole("heading", { name: "Sign in" })).toBeVisible();
 });
 
@@ -18,8 +18,8 @@ test("whoever is not signed in is asked to, and then brought back", async ({ pag
   await expect(page.getByRole("heading", { name: "Sign in" })).toBeVisible();
   await accessible(page);
   await page.getByLabel("Your e-mail address").fill(email);
-  await page.getByRole("button", { name: "Send me a link" }).click();
-  await expect(page.getByRole("heading", { name: "Look into your mail" })).toBeVisible();
+  await page.getByRole("button", { name: "Send sign-in link" }).click();
+  await expect(page.getByRole("heading", { name: "Check your e-mail" })).toBeVisible();
   await page.getByLabel("Or paste the token").fill(await mailedToken(email, spent));
   await page.getByRole("button", { name: "Confirm" }).click();
   await expect(page).toHaveURL("/console/organizations?search=x");

@@ -61,7 +61,7 @@ test("a benchmark is made, renamed, archived and deleted", async ({ page }, { pr
   await accessible(page);
   await fits(page);
 
-  await page.getByRole("button", { name: "Change: Name" }).click();
+  await page.getByRole("button", { name: "Edit: Name" }).click();
   await page.getByRole("textbox", { name: "Name" }).fill("parser::parse");
   await page.keyboard.press("Enter");
   await expect(page.getByRole("heading", { name: "parser::parse" })).toBeVisible();

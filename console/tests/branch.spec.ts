@@ -9,7 +9,7 @@ test("a branch is made from another, gets a new head, and shows both", async ({ 
   await accessible(page);
   await page.getByRole("link", { name: "Add a branch" }).click();
   await page.getByLabel("Name").fill("feature/x");
-  await page.getByRole("combobox", { name: "Start from" }).click();
+  await page.getByRole("combobox", { name: "Start point" }).click();
   await page.getByRole("option", { name: "main" }).click();
   await page.getByRole("button", { name: "Add the branch" }).click();
   await expect(page.getByRole("heading", { name: "feature/x" })).toBeVisible();
@@ -19,9 +19,9 @@ test("a branch is made from another, gets a new head, and shows both", async ({ 
   await fits(page);
 
   await history(request, slug, { days: 2, branch: "feature/x" });
-  await page.getByRole("button", { name: "New start point" }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "Start anew" }).click();
-  await expect(page.getByText("its history is its own")).toBeVisible();
+  await page.getByRole("button", { name: "Change start point" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Create head" }).click();
+  await expect(page.getByText("none", { exact: true })).toBeVisible();
   const heads = page.getByRole("region", { name: "Heads" });
   await expect(heads.getByRole("row")).toHaveCount(3);
   await heads.getByRole("row").nth(2).getByRole("link").first().click();
@@ -52,7 +52,7 @@ test("testbeds and measures are made, renamed, archived and deleted", async ({ p
     if (noun === "measure") await expect(page.getByText("1.235 MB")).toBeVisible();
     await accessible(page);
     await fits(page);
-    await page.getByRole("button", { name: "Change: Slug" }).click();
+    await page.getByRole("button", { name: "Edit: Slug" }).click();
     await page.getByRole("textbox", { name: "Slug" }).fill("the-first");
     await page.keyboard.press("Enter");
     await expect(page).toHaveURL(new RegExp(`/${segment}/the-first$`));
@@ -82,7 +82,7 @@ test("a pressed option counts although results replace it", async ({ page }, { p
   await history(page.context().request, slug, { days: 1 });
   await page.goto(`/console/projects/${slug}/branches`);
   await page.getByRole("link", { name: "Add a branch" }).click();
-  const field = page.getByRole("combobox", { name: "Start from" });
+  const field = page.getByRole("combobox", { name: "Start point" });
   await field.click();
   const option = page.getByRole("option", { name: "main" });
   await expect(option).toBeVisible();

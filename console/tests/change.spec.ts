@@ -5,7 +5,7 @@ test("without changes it says how they are found", async ({ page }, { project })
   const { project: slug } = await lab(page, `Level-${project.name}`);
   await page.goto(`/console/projects/${slug}/changes`);
   await expect(page.getByRole("heading", { name: "No active changes" })).toBeVisible();
-  await expect(page.getByText("It is found without a threshold")).toBeVisible();
+  await expect(page.getByText("Detection needs no threshold")).toBeVisible();
   await accessible(page);
   await fits(page);
 });
@@ -33,14 +33,14 @@ test("a step is found without a threshold, and what is said of it stays", async 
   await page.getByRole("button", { name: "Largest first" }).click();
   await expect(page).toHaveURL(/sort=size/);
   await page.getByRole("combobox", { name: "Direction" }).selectOption("Improvements");
-  await expect(page.getByRole("heading", { name: "Nothing matches" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "No matches" })).toBeVisible();
   await page.getByRole("button", { name: "Show all" }).click();
   await expect(rows).toHaveCount(2);
 
   await page.getByRole("button", { name: "Review" }).click();
   const dialog = page.getByRole("dialog");
   // It began too long ago for a notification.
-  await expect(dialog).toContainText("and told to nobody.");
+  await expect(dialog).toContainText("not notified.");
   await dialog.getByLabel("Status").selectOption("expected");
   await dialog.getByLabel("Note").fill("The queue keeps its order now.");
   await accessible(page);
@@ -91,7 +91,7 @@ test("a change says that the machine seems to be behind it, and when people were
   await accessible(page);
   await fits(page);
   await page.getByRole("button", { name: "Review" }).click();
-  await expect(page.getByRole("dialog")).toContainText("and told 2 hours ago.");
+  await expect(page.getByRole("dialog")).toContainText("notified 2 hours ago.");
   cause = "noise";
   await page.reload();
   await expect(row.getByText("noise", { exact: true })).toBeVisible();

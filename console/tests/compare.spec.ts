@@ -21,10 +21,10 @@ test("two branches, versions and reports are compared, and the address knows", a
   await accessible(page);
   await fits(page);
 
-  await page.getByLabel("Only what moved").check();
+  await page.getByLabel("Only changes").check();
   await expect(rows).toHaveCount(2);
   await expect(page).toHaveURL(/moved=true/);
-  await page.getByRole("button", { name: "Swap the sides" }).click();
+  await page.getByRole("button", { name: "Swap sides" }).click();
   await expect(rows.nth(1)).toContainText("better");
   await page.reload();
   await expect(rows).toHaveCount(2);
@@ -35,8 +35,8 @@ test("two branches, versions and reports are compared, and the address knows", a
   await page.getByRole("group", { name: "To: what to compare" }).getByRole("button", { name: "Version" }).click();
   await expect(page).toHaveURL(/from=report%3A.*to=version%3A/);
   await expect(rows.nth(1)).toContainText("ranges apart");
-  await page.getByText("How sure this is").click();
-  await expect(page.getByText("a hint, and no verdict")).toBeVisible();
+  await page.getByText("How the verdicts are computed").click();
+  await expect(page.getByText("a hint, not a verdict")).toBeVisible();
   await accessible(page);
   await fits(page);
 });

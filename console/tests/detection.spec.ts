@@ -5,7 +5,7 @@ import { accessible, expect, fits, settled, test } from "./support";
 /** A row of the backtest table; the first is the selected sensitivity. */
 function figures(page: Page, name: string) {
   return page
-    .getByRole("region", { name: "Figures of the backtest" })
+    .getByRole("region", { name: "Results of the backtest" })
     .getByRole("row")
     .filter({ hasText: name })
     .getByRole("cell");
@@ -16,9 +16,9 @@ test("how a project is watched is seen by everybody, and set by those who may", 
   const { request } = page.context();
   await step(request, slug);
   await page.goto(`/perf/${slug}/plots`);
-  await page.getByRole("link", { name: "0 false alarms a month observed, at most 2 wanted" }).click();
+  await page.getByRole("link", { name: "0 false alarms per month observed, budget 2" }).click();
   await expect(page.getByRole("heading", { name: "Detection" })).toBeVisible();
-  await expect(page.getByRole("region", { name: "Figures", exact: true })).toContainText("Runs a month");
+  await expect(page.getByRole("region", { name: "Figures", exact: true })).toContainText("Runs per month");
   await expect(page.getByRole("button", { name: "Save" })).toHaveCount(0);
   await settled(page);
   await accessible(page);
@@ -27,15 +27,15 @@ test("how a project is watched is seen by everybody, and set by those who may", 
   await page.goto(`/console/projects/${slug}/detection`);
   await settled(page);
   await page.getByRole("radio", { name: /^Alerts/ }).check();
-  await page.getByLabel("False alarms a month").fill("5");
+  await page.getByLabel("False-alarm budget").fill("5");
   await page.getByRole("button", { name: "Save" }).click();
   await expect(page.getByText("Saved.", { exact: true })).toBeVisible();
-  await expect(page.getByText("people are told of alerts")).toBeVisible();
+  await expect(page.getByText("notifications for alerts")).toBeVisible();
   await accessible(page);
   await fits(page);
   await page.reload();
   await expect(page.getByRole("radio", { name: /^Alerts/ })).toBeChecked();
-  await expect(page.getByLabel("False alarms a month")).toHaveValue("5");
+  await expect(page.getByLabel("False-alarm budget")).toHaveValue("5");
   expect(await (await request.get(`/v0/projects/${slug}/detection`)).json()).toMatchObject({
     notifies: "alerts",
     false_alarms_per_month: 5,
@@ -45,14 +45,14 @@ test("how a project is watched is seen by everybody, and set by those who may", 
 test("the slider asks what another sensitivity would have told", async ({ page }) => {
   await page.goto("/perf/demo/detection");
   await expect(page.getByText(/^[\d,]+ series with [\d,]+ values since/)).toBeVisible();
-  const monthly = figures(page, "Alarms a month");
+  const monthly = figures(page, "Notifications per month");
   const usual = await monthly.nth(2).innerText();
   await expect(monthly.nth(1)).toHaveText(usual);
   const threshold = await monthly.nth(3).innerText();
 
   const slider = page.getByRole("slider", { name: "Sensitivity" });
   await slider.press("End");
-  await expect(slider).toHaveAttribute("aria-valuetext", "1,000 times the usual");
+  await expect(slider).toHaveAttribute("aria-valuetext", "1,000 times the default");
   await expect(page).toHaveURL(/sensitivity=1000/);
   await settled(page);
   await expect.poll(async () => Number(await monthly.nth(1).innerText())).toBeGreaterThan(Number(usual));
@@ -68,7 +68,7 @@ test("the slider asks what another sensitivity would have told", async ({ page }
   await expect(page).toHaveURL(/sensitivity=0\.001/);
   await settled(page);
   await expect.poll(async () => Number(await monthly.nth(1).innerText())).toBeLessThan(Number(usual));
-  await page.getByRole("region", { name: "Alarms" }).getByRole("link").first().click();
+  await page.getByRole("region", { name: "Notifications of the backtest" }).getByRole("link").first().click();
   await expect(page).toHaveURL(/\/perf\/demo\?branches=/);
 });
 
@@ -107,6 +107,8 @@ test("an alarm that people call real counts as found", async ({ page }, { projec
   });
   expect(patch.ok()).toBe(true);
   await page.goto(`/console/projects/${slug}/detection`);
-  await expect(figures(page, "Found").nth(1)).toHaveText("1");
-  await expect(page.getByRole("region", { name: "Alarms" }).getByRole("row").nth(1)).toContainText("real");
+  await expect(figures(page, "Notified changes").nth(1)).toHaveText("1");
+  await expect(
+    page.getByRole("region", { name: "Notifications of the backtest" }).getByRole("row").nth(1),
+  ).toContainText("real");
 });

@@ -15,17 +15,17 @@ test("the home says what changed, what is alerting and how sharp each series see
   await reports(request, project, "main", 20);
   await page.goto(`/console/projects/${project}/plots`);
 
-  const changes = page.getByRole("region", { name: "What changed lately" });
+  const changes = page.getByRole("region", { name: "Recent changes" });
   await expect(changes.getByRole("link", { name: /parse::large/ })).toBeVisible();
   await expect(changes.getByText(/^\+2[456]/)).toBeVisible();
   await expect(changes.getByRole("link", { name: /parse::small/ })).toBeHidden();
   await expect(
     page.getByRole("region", { name: "Active alerts" }).getByRole("link", { name: /parse::large/ }),
   ).toBeVisible();
-  const health = page.getByRole("region", { name: "Health of each series" });
+  const health = page.getByRole("region", { name: "List of series" });
   await expect(health.getByRole("row")).toHaveCount(3);
   await expect(page.getByRole("region", { name: "List of latest reports" }).getByRole("row").nth(1)).toBeVisible();
-  await expect(page.getByRole("heading", { name: "No plot is pinned" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "No pinned plots" })).toBeVisible();
   await accessible(page);
   await fits(page);
 
@@ -33,7 +33,7 @@ test("the home says what changed, what is alerting and how sharp each series see
   await expect(health.getByRole("row")).toHaveCount(2);
   await expect(page).toHaveURL(/series_search=small/);
   await page.getByText("How this is computed").click();
-  await expect(page.getByText("is how much one report differs from the next")).toBeVisible();
+  await expect(page.getByText("is the variation between reports without a change")).toBeVisible();
   await accessible(page);
 });
 

@@ -18,19 +18,19 @@ test("a job is watched from the queue to its report", async ({ page }, { project
   const { project: slug } = await lab(page, `Watched-${project.name}`);
   const { job, report } = await ask(page, slug, spec);
   await page.goto(`/console/projects/${slug}/reports/${report}`);
-  await expect(page.getByText("Place 1 in the queue.")).toBeVisible();
+  await expect(page.getByText("Position 1 in the queue.")).toBeVisible();
   await accessible(page);
   await fits(page);
-  await page.getByRole("link", { name: "Watch the job" }).click();
-  const step = page.getByRole("list", { name: "How far it is" }).locator("[aria-current]");
-  await expect(step).toHaveText("In the queue");
+  await page.getByRole("link", { name: "View job" }).click();
+  const step = page.getByRole("list", { name: "Progress" }).locator("[aria-current]");
+  await expect(step).toHaveText("Queued");
   await accessible(page);
   await fits(page);
 
   // The page updates without interaction from here on.
   const runner = await Runner.connect(name, key);
   expect(await runner.say("ready", { poll_timeout: 60 })).toBe("job");
-  await expect(step).toHaveText("Prepared");
+  await expect(step).toHaveText("Preparing");
   expect(await runner.say("running")).toBe("ack");
   await expect(step).toHaveText("Running");
   await expect(page.getByText("of at most 10 min")).toBeVisible();
@@ -61,7 +61,7 @@ test("a job is watched from the queue to its report", async ({ page }, { project
   // The status is public, the output is not.
   await page.context().clearCookies();
   await page.goto(`/perf/${slug}/jobs/${job}`);
-  await expect(page.getByText("is shown to those who have a role in the project")).toBeVisible();
+  await expect(page.getByText("Only members of the project can view the output")).toBeVisible();
 });
 
 test("a report says why its job failed, and a job that waits is canceled", async ({ page }, { project }) => {
@@ -72,7 +72,7 @@ test("a report says why its job failed, and a job that waits is canceled", async
   expect(await runner.say("ready", { poll_timeout: 60 })).toBe("job");
   expect(await runner.say("running")).toBe("ack");
   await page.goto(`/console/projects/${slug}/reports/${failing.report}`);
-  await expect(page.getByRole("link", { name: "Watch the job" })).toBeVisible();
+  await expect(page.getByRole("link", { name: "View job" })).toBeVisible();
   const error = "The command ended with exit code 3; see what it printed.";
   expect(
     await runner.say("failed", { job: failing.job, error, results: [{ exit_code: 3, stderr: "no such file" }] }),
@@ -81,7 +81,7 @@ test("a report says why its job failed, and a job that waits is canceled", async
   await expect(page.getByText(error)).toBeVisible();
   await accessible(page);
   await fits(page);
-  await page.getByRole("link", { name: "See what the job printed" }).click();
+  await page.getByRole("link", { name: "View job output" }).click();
   await expect(page.getByText(error)).toBeVisible();
   await expect(page.getByText("exit code 3", { exact: true })).toBeVisible();
   await expect(page.getByRole("region", { name: "Standard error" })).toHaveText("no such file");
@@ -92,16 +92,16 @@ test("a report says why its job failed, and a job that waits is canceled", async
   await page.goto(`/console/projects/${slug}/jobs`);
   const rows = page.getByRole("row");
   await expect(rows).toHaveCount(3);
-  await expect(rows.nth(1)).toContainText("in the queue");
+  await expect(rows.nth(1)).toContainText("queued");
   await accessible(page);
   await fits(page);
-  await page.getByRole("combobox", { name: "How far" }).selectOption("failed");
+  await page.getByRole("combobox", { name: "Status" }).selectOption("failed");
   await expect(rows).toHaveCount(2);
   await expect(page).toHaveURL(/status=failed/);
   await page.goto(`/console/projects/${slug}/jobs/${waiting.job}`);
-  await page.getByRole("button", { name: "Cancel the job" }).click();
+  await page.getByRole("button", { name: "Cancel job" }).click();
   await accessible(page);
-  await page.getByRole("dialog").getByRole("button", { name: "Cancel the job" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel job" }).click();
   await expect(page.getByText("canceled", { exact: true })).toBeVisible();
-  await expect(page.getByRole("button", { name: "Cancel the job" })).toHaveCount(0);
+  await expect(page.getByRole("button", { name: "Cancel job" })).toHaveCount(0);
 });

@@ -15,15 +15,15 @@ test("a spec is added, made the fallback, renamed, archived and deleted", async 
   await fits(page);
   await page.getByRole("button", { name: "Add the spec" }).click();
   await expect(page.getByText("linux on x86_64, 8 CPUs, 16 GB of memory, 10 GB of disk, no network")).toBeVisible();
-  await page.getByRole("button", { name: "Make the fallback" }).click();
+  await page.getByRole("button", { name: "Set as fallback" }).click();
   await expect(
-    page.getByText(/for jobs that name no spec, since (just now|.* minutes? ago|in .* minutes?)/),
+    page.getByText(/for jobs without a spec, since (just now|.* minutes? ago|in .* minutes?)/),
   ).toBeVisible();
   await accessible(page);
   await fits(page);
-  await undo(page, "It serves the jobs that name no spec.");
-  await expect(page.getByText("only jobs that name it run on it")).toBeVisible();
-  await page.getByRole("button", { name: "Change: Name" }).click();
+  await undo(page, "The spec now serves jobs without a spec.");
+  await expect(page.getByText("no: only jobs with this spec")).toBeVisible();
+  await page.getByRole("button", { name: "Edit: Name" }).click();
   await page.getByRole("textbox", { name: "Name" }).fill(`${name} old`);
   await page.keyboard.press("Enter");
   await expect(page.getByRole("heading", { name: `${name} old` })).toBeVisible();
@@ -57,8 +57,8 @@ test("a runner is added, connects, serves a spec, gets another key and is archiv
   await expect(page.getByText("tidemark runner up --runner")).toBeVisible();
   await accessible(page);
   await fits(page);
-  await page.getByRole("link", { name: "I have copied it" }).click();
-  await expect(page.getByRole("heading", { name: "It does no jobs yet" })).toBeVisible();
+  await page.getByRole("link", { name: "Done" }).click();
+  await expect(page.getByRole("heading", { name: "No specs" })).toBeVisible();
   await expect(page.getByText("offline", { exact: true })).toBeVisible();
   await accessible(page);
 
@@ -66,9 +66,9 @@ test("a runner is added, connects, serves a spec, gets another key and is archiv
   await picker.fill(`For ${name}`);
   await page.getByRole("option", { name: `For ${name}` }).click();
   await expect(page.getByText("1 spec", { exact: true })).toBeVisible();
-  await page.getByRole("button", { name: "Take away" }).click();
+  await page.getByRole("button", { name: "Remove" }).click();
   await expect(page.getByText("0 specs", { exact: true })).toBeVisible();
-  await undo(page, `It no longer does jobs for For ${name}.`);
+  await undo(page, `The runner no longer serves For ${name}.`);
   await expect(page.getByText("linux on aarch64, 4 CPUs")).toBeVisible();
   await accessible(page);
   await fits(page);
@@ -78,12 +78,12 @@ test("a runner is added, connects, serves a spec, gets another key and is archiv
   expect(
     await runner.say("ready", { poll_timeout: 1, runner: { os: "linux", arch: "x86_64", version: "1.2.3" } }),
   ).toBe("no_job");
-  await expect(page.getByText("waits for jobs", { exact: true })).toBeVisible();
+  await expect(page.getByText("idle", { exact: true })).toBeVisible();
   await expect(page.getByText("1.2.3", { exact: true })).toBeVisible();
 
   const closed = new Promise((resolve) => runner.socket.once("close", resolve));
   await page.getByRole("button", { name: "New key" }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "Make a new key" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Create new key" }).click();
   await expect(shown).toBeVisible();
   expect(await shown.textContent()).not.toBe(first);
   await accessible(page);
@@ -97,7 +97,7 @@ test("a runner is added, connects, serves a spec, gets another key and is archiv
   await expect(page.getByRole("button", { name: "New key" })).toBeHidden();
   await page.goto("/console/server/runners");
   await page.getByRole("searchbox").fill(name);
-  await expect(page.getByRole("heading", { name: "Nothing matches" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "No matches" })).toBeVisible();
   await accessible(page);
   await page.getByLabel("Archived").check();
   await expect(page.getByRole("link", { name })).toBeVisible();

@@ -17,7 +17,7 @@ test("an organization is made, renamed, looked at and deleted", async ({ page },
 
   const base = new URL(page.url()).pathname.replace("/projects", "");
   await page.goto(`${base}/settings`);
-  await page.getByRole("button", { name: "Change: Name" }).click();
+  await page.getByRole("button", { name: "Edit: Name" }).click();
   await page.getByRole("textbox", { name: "Name" }).fill(`${name} renamed`);
   await page.keyboard.press("Enter");
   await expect(page.getByRole("link", { name: `${name} renamed` })).toBeVisible();
@@ -46,12 +46,12 @@ test("somebody is invited, and the invitation is revoked", async ({ page }, info
   const { organization } = await lab(page, `Invite-${info.project.name}`);
   await page.goto(`/console/organizations/${organization}/members`);
   await expect(page.getByRole("row")).toHaveCount(2);
-  await page.getByRole("link", { name: "Invite somebody" }).click();
+  await page.getByRole("link", { name: "Invite member" }).click();
   await accessible(page);
   await fits(page);
   await page.getByLabel("E-mail address").fill(`guest-${info.project.name}@example.org`);
   await page.getByLabel("Role").selectOption("leader");
-  await page.getByRole("button", { name: "Send the invitation" }).click();
+  await page.getByRole("button", { name: "Send invitation" }).click();
   const invited = page.getByRole("region", { name: "Invited" });
   await expect(invited).toContainText("as leader");
   await accessible(page);
@@ -76,11 +76,11 @@ test("a domain is given to an organization, and taken away", async ({ page }) =>
   await page.goto(`/console/organizations/${slug}/settings`);
   const domains = page.getByRole("region", { name: "Domains" });
   await domains.getByLabel("Domain").fill("not a domain");
-  await domains.getByRole("button", { name: "Add the domain" }).click();
+  await domains.getByRole("button", { name: "Add domain" }).click();
   await expect(domains.getByText("a domain is the part of addresses")).toBeVisible();
   const domain = `${slug}.example.net`;
   await domains.getByLabel("Domain").fill(domain.toUpperCase());
-  await domains.getByRole("button", { name: "Add the domain" }).click();
+  await domains.getByRole("button", { name: "Add domain" }).click();
   await expect(domains.getByText(domain)).toBeVisible();
   await accessible(page);
   await fits(page);

@@ -5,12 +5,12 @@ test("the palette finds pages, projects and what is in one", async ({ page }, in
   const { project } = await lab(page, `Palette-${info.project.name}`);
   await reports(page.context().request, project, "main", 1);
   await page.goto(`/console/projects/${project}/settings`);
-  if (info.project.name === "phone") await page.getByRole("button", { name: "Find a page or a project" }).click();
+  if (info.project.name === "phone") await page.getByRole("button", { name: "Search pages and projects" }).click();
   else {
     await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
     await page.keyboard.press("Control+k");
   }
-  const field = page.getByRole("combobox", { name: "Find a page or a project" });
+  const field = page.getByRole("combobox", { name: "Search pages and projects" });
   await expect(field).toBeFocused();
   await expect(page.getByRole("option", { name: /Overview/ })).toBeVisible();
   await accessible(page);
@@ -28,12 +28,12 @@ test("a press counts although results replace the entry", async ({ page }, info)
   const name = `Pressed-${info.project.name}`;
   const { project } = await lab(page, name);
   await page.goto(`/console/projects/${project}/settings`);
-  if (info.project.name === "phone") await page.getByRole("button", { name: "Find a page or a project" }).click();
+  if (info.project.name === "phone") await page.getByRole("button", { name: "Search pages and projects" }).click();
   else {
     await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
     await page.keyboard.press("Control+k");
   }
-  const field = page.getByRole("combobox", { name: "Find a page or a project" });
+  const field = page.getByRole("combobox", { name: "Search pages and projects" });
   await field.fill("pressed");
   const entry = page
     .getByRole("option")
@@ -46,7 +46,7 @@ test("a press counts although results replace the entry", async ({ page }, info)
 
 test("an address without a page says so", async ({ page }) => {
   await page.goto("/nowhere/at/all");
-  await expect(page.getByRole("heading", { name: "No page has this address" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "No page at this URL" })).toBeVisible();
   await accessible(page);
   await fits(page);
 });

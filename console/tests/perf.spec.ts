@@ -56,7 +56,7 @@ async function hover(page: Page): Promise<void> {
 test("a project without reports says how to get some", async ({ page }, { project }) => {
   const slug = await measured(page, `Blank-${project.name}`, 0);
   await page.goto(`/console/projects/${slug}/perf`);
-  await expect(page.getByRole("heading", { name: "Nothing has been measured yet" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "No data yet" })).toBeVisible();
   await accessible(page);
   await fits(page);
 });
@@ -83,7 +83,7 @@ test("points are walked along by the keyboard, and listed in tables", async ({ p
   await plot(page).focus();
   await page.keyboard.press("End");
   await page.keyboard.press("ArrowLeft");
-  await expect(page.locator(".readout")).toContainText("To the previous");
+  await expect(page.locator(".readout")).toContainText("Change from previous");
   await expect(page.locator(".readout")).toContainText("lab-1");
   await expect(page.locator(".readout a.mono")).toHaveAttribute("href", /^https:\/\/example\.org\/lab\/commit\/0+\w$/);
   await expect(plot(page)).toContainText(/codec\/zstd: 6 ms, /);
@@ -92,7 +92,7 @@ test("points are walked along by the keyboard, and listed in tables", async ({ p
   await expect(page.locator(".readout")).toBeHidden();
 
   await page.getByText("Values as a table").click();
-  await expect(page.getByRole("region", { name: "The lines" }).getByRole("row")).toHaveCount(5);
+  await expect(page.getByRole("region", { name: "Lines" }).getByRole("row")).toHaveCount(5);
   await accessible(page);
   await fits(page);
 });
@@ -127,9 +127,9 @@ test("what is shown is chosen in groups, and hidden in the legend", async ({ pag
 
   await page.getByRole("tab", { name: /^Testbeds/ }).click();
   await page.getByRole("button", { name: "Clear" }).click();
-  await expect(page.getByRole("heading", { name: "Choose what to see" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Select series" })).toBeVisible();
   await accessible(page);
-  await page.getByRole("button", { name: "Show the newest report instead" }).click();
+  await page.getByRole("button", { name: "Show the newest report" }).click();
   await expect(legend(page)).toContainText("lab-1");
 });
 
@@ -169,13 +169,13 @@ test("the axes, the limits and the zoom are in the address", async ({ page }, { 
     await expect(page).not.toHaveURL(/zoom=/);
     await idle(page);
     await hover(page);
-    await expect(page.locator(".readout")).toContainText("To the baseline");
+    await expect(page.locator(".readout")).toContainText("Change from baseline");
   }
   await page.getByRole("button", { name: "Version" }).click();
   await expect(page).toHaveURL(/x_axis=version/);
   await page.getByLabel("To", { exact: true }).fill("2020-01-02");
   await page.getByLabel("From", { exact: true }).fill("2020-01-01");
-  await expect(page.getByRole("heading", { name: "No data here" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "No data" })).toBeVisible();
   await accessible(page);
   await page.getByRole("button", { name: "Show all time" }).click();
   await expect(legend(page).getByRole("button", { name: "4 lines" })).toBeVisible();
@@ -235,14 +235,14 @@ test("a plot is pinned, changed, shared and downloaded", async ({ page }, { proj
   await page.getByRole("button", { name: "Pin", exact: true }).click();
   await page.getByLabel("Title").fill("All of the lab");
   await accessible(page);
-  await page.getByRole("button", { name: "Pin the plot" }).click();
+  await page.getByRole("button", { name: "Pin plot" }).click();
   await expect(page.getByRole("heading", { name: "All of the lab" })).toBeVisible();
   await expect(page).toHaveURL(/plot=[\w-]{36}/);
   await page.getByRole("button", { name: "Log" }).click();
   await expect(page).toHaveURL(/y_axis=log/);
   await page.getByRole("button", { name: "Update pin" }).click();
   await page.getByLabel("Title").fill("The lab");
-  await page.getByRole("button", { name: "Update the plot" }).click();
+  await page.getByRole("button", { name: "Update plot" }).click();
   await expect(page.getByRole("heading", { name: "The lab", exact: true })).toBeVisible();
   const [pinned] = (await (await page.context().request.get(`/v0/projects/${slug}/plots`)).json()) as {
     uuid: string;
@@ -263,8 +263,8 @@ test("a plot is pinned, changed, shared and downloaded", async ({ page }, { proj
   await page.getByRole("button", { name: "Close" }).click();
 
   for (const [name, ending] of [
-    ["Picture (PNG)", "png"],
-    ["Drawing (SVG)", "svg"],
+    ["Image (PNG)", "png"],
+    ["Vector image (SVG)", "svg"],
     ["Values (CSV)", "csv"],
   ] as const) {
     await page.getByRole("button", { name: "Download" }).click();
@@ -297,5 +297,5 @@ test("everybody sees a public project, its index and its frames, without an acco
   await accessible(page);
   await fits(page);
   await page.goto("/perf/there-is-no-such/embed");
-  await expect(page.getByRole("heading", { name: "There is no such plot" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Plot not found" })).toBeVisible();
 });

@@ -56,14 +56,14 @@ test("the pictures of the manual", async ({ page }) => {
   await signIn(page, "Ada Lovelace", ADMIN);
   await page.goto("/console/onboard");
   await page.getByLabel("Name").fill("Widget Lab");
-  await page.getByRole("button", { name: "Create the project" }).click();
-  await page.getByRole("button", { name: "Create a key" }).click();
+  await page.getByRole("button", { name: "Create project" }).click();
+  await page.getByRole("button", { name: "Create key" }).click();
   await pictures(page, "start", () => expect(page.getByText(/^svc_run_\w{30}$/)).toBeVisible());
 
   await page.goto(`${DEMO}/plots`);
   await pictures(page, "home", async () => {
     await canvas();
-    await expect(page.getByRole("region", { name: "What changed lately" }).getByRole("link").first()).toBeVisible();
+    await expect(page.getByRole("region", { name: "Recent changes" }).getByRole("link").first()).toBeVisible();
   });
 
   const plots = (await (await request.get("/v0/projects/demo/plots")).json()) as { uuid: string; title: string }[];
@@ -144,11 +144,11 @@ test("the pictures of changes", async ({ page }) => {
   await sight("change", plot(on("parser::json::large")), drawn);
   const [newest] = await list<{ uuid: string }>("reports?per_page=1");
   await sight("verdict", `${DEMO}/reports/${newest?.uuid}`, () =>
-    expect(page.getByRole("heading", { name: "Against the runs before" })).toBeVisible(),
+    expect(page.getByRole("heading", { name: "Comparison with the baseline" })).toBeVisible(),
   );
   await sight("backtest", `${DEMO}/detection`, async () => {
-    await expect(page.getByRole("region", { name: "Figures of the backtest" })).toContainText(/\d/);
-    await page.getByText("fewer alarms").evaluate((label) => label.scrollIntoView({ block: "start" }));
+    await expect(page.getByRole("region", { name: "Results of the backtest" })).toContainText(/\d/);
+    await page.getByText("fewer notifications").evaluate((label) => label.scrollIntoView({ block: "start" }));
     await page.mouse.wheel(0, -90);
   });
 });

@@ -56,12 +56,12 @@ test("a plan is paid for, ended and begun again", async ({ page }) => {
   await expect(page.getByText("active", { exact: true })).toBeVisible();
   await accessible(page);
   await fits(page);
-  await page.getByRole("button", { name: "End it with the period" }).click();
-  await expect(page.getByText("and ends then")).toBeVisible();
-  await page.getByRole("button", { name: "Let it go on" }).click();
-  await expect(page.getByText("and ends then")).toBeHidden();
-  await page.getByRole("button", { name: "End it now" }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "End the plan" }).click();
+  await page.getByRole("button", { name: "Cancel at period end" }).click();
+  await expect(page.getByText("then it ends")).toBeVisible();
+  await page.getByRole("button", { name: "Resume plan" }).click();
+  await expect(page.getByText("then it ends")).toBeHidden();
+  await page.getByRole("button", { name: "Cancel now" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel plan" }).click();
   await expect(page.getByText("This organization has no plan")).toBeVisible();
   // An unpaid checkout starts no plan and says so.
   await page.goto(`${organization}/checkout?checkout=cs_unknown&level=team`);

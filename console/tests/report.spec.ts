@@ -48,7 +48,7 @@ test("a report shows the worst first, only what moved, and dismisses its alerts"
   await accessible(page);
   await fits(page);
 
-  await page.getByRole("button", { name: /Only what moved/ }).click();
+  await page.getByRole("button", { name: /Only changes/ }).click();
   await expect(rows).toHaveCount(2);
   await expect(page).toHaveURL(/show=moved/);
   await page.getByRole("button", { name: /^All/ }).click();
@@ -74,9 +74,9 @@ test("a report is held against the runs before, without a threshold", async ({ p
   const { project: slug } = await lab(page, `Verdict-${project.name}`);
   const { uuid } = await history(page.context().request, slug);
   await page.goto(`/perf/${slug}/reports/${uuid}`);
-  const verdict = page.getByRole("region", { name: "Against the runs before" });
+  const verdict = page.getByRole("region", { name: "Comparison with the baseline" });
   await expect(verdict.getByText(/^1 regression, 2 unchanged/)).toBeVisible();
-  const changed = verdict.getByRole("region", { name: "What changed" }).getByRole("row");
+  const changed = verdict.getByRole("region", { name: "Changes", exact: true }).getByRole("row");
   await expect(changed).toHaveCount(2);
   await expect(changed.nth(1)).toContainText("text::parse");
   await expect(changed.nth(1)).toContainText("+100 %");
@@ -118,17 +118,19 @@ test("a report says when the machine is to blame, or nothing but noise", async (
   });
   await page.goto(`/console/projects/${slug}/reports/${uuid}`);
   await expect(
-    page.getByText(/Most benchmarks moved together: \w+ \+8\.2 % \(\+7 % to \+9 %\)\. Look at the machine first/),
+    page.getByText(/Most benchmarks changed together: \w+ \+8\.2 % \(\+7 % to \+9 %\)\. Check the machine first/),
   ).toBeVisible();
-  await expect(page.getByText("Looking for changes of level…")).toBeVisible();
+  await expect(page.getByText("Analyzing…")).toBeVisible();
   seen();
-  await expect(page.getByText("Looking for changes of level…")).toBeHidden();
+  await expect(page.getByText("Analyzing…")).toBeHidden();
   expect(asked).toBe(2);
   await accessible(page);
   await fits(page);
   cause = "noise";
   await page.reload();
-  await expect(page.getByText("The same was measured before, so that all differences are noise.")).toBeVisible();
+  await expect(
+    page.getByText("The same commit or binary was measured before, so all differences are noise."),
+  ).toBeVisible();
 });
 
 test("a value leads to everything that is known of it", async ({ page }, { project }) => {

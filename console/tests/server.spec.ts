@@ -45,6 +45,6 @@ test("an administrator locks and unlocks an account, and makes a backup", async 
   await page.getByRole("dialog").getByRole("button", { name: "Unlock" }).click();
   await expect(page.getByText("locked", { exact: true })).toBeHidden();
   await page.goto("/console/server/backup");
-  await page.getByRole("button", { name: "Make a backup" }).click();
-  await expect(page.getByRole("heading", { name: "Made just now" })).toBeVisible();
+  await page.getByRole("button", { name: "Create backup" }).click();
+  await expect(page.getByRole("heading", { name: "Created just now" })).toBeVisible();
 });

@@ -32,19 +32,19 @@ test("a threshold is tried on the history, made, changed and deleted", async ({ 
   await expect(page.getByRole("heading", { name: "Throughput · main · laptop" })).toBeVisible();
   await expect(page.getByText("20 %", { exact: true })).toBeVisible();
 
-  await page.getByRole("link", { name: "Change the model" }).click();
+  await page.getByRole("link", { name: "Edit model" }).click();
   await page.getByRole("slider", { name: "Move the lower boundary" }).press("ArrowRight");
-  await page.getByRole("button", { name: "Save the model" }).click();
-  await expect(page.getByText("in force")).toBeVisible();
+  await page.getByRole("button", { name: "Save model" }).click();
+  await expect(page.getByText("current", { exact: true })).toBeVisible();
   await expect(page.getByRole("region", { name: "Models" }).getByRole("row")).toHaveCount(3);
-  await dismiss(page, "The threshold was added.");
-  await dismiss(page, "The model was changed.");
+  await dismiss(page, "Threshold added.");
+  await dismiss(page, "Model saved.");
   await page.getByRole("link", { name: "Percentage, lower 20 %, at least 10, newest 64" }).click();
-  await expect(page.getByText("This model is no longer in force")).toBeVisible();
-  await page.getByRole("link", { name: "Show the threshold as it is now" }).click();
-  await page.getByRole("button", { name: "Remove the model" }).click();
+  await expect(page.getByText("This model is inactive")).toBeVisible();
+  await page.getByRole("link", { name: "Show the current model" }).click();
+  await page.getByRole("button", { name: "Remove model" }).click();
   await expect(page.getByText("no model", { exact: true })).toBeVisible();
-  await undo(page, "The model was removed: nothing is judged for now.");
+  await undo(page, "Model removed. The threshold raises no alerts.");
   await expect(page.getByText("no model", { exact: true })).toBeHidden();
   await page.getByRole("button", { name: "Delete" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();

@@ -31,7 +31,7 @@ const LIVES = [
   { value: String(30 * 86_400), label: "30 days" },
   { value: String(90 * 86_400), label: "90 days" },
   { value: String(365 * 86_400), label: "1 year" },
-  { value: "", label: "As long as possible" },
+  { value: "", label: "Maximum" },
 ];
 
 function state(key: { revoked?: string | null; expiration: string }): JSX.Element {
@@ -39,7 +39,7 @@ function state(key: { revoked?: string | null; expiration: string }): JSX.Elemen
   return new Date(key.expiration).getTime() < Date.now() ? (
     <Badge tone="warn">expired</Badge>
   ) : (
-    <Badge tone="good">in use</Badge>
+    <Badge tone="good">active</Badge>
   );
 }
 
@@ -59,13 +59,13 @@ export function Keys(): JSX.Element {
       title={owned(params.user, "keys")}
       actions={
         <LinkButton href={`${base(params.user)}/keys/add`} icon="plus" primary>
-          Create a key
+          Create key
         </LinkButton>
       }
     >
       <p class="muted">
-        With a key, a program does what you may do. For a build server, a key of the project can do less, and outlives
-        your leaving.
+        A key has your permissions. For CI, use a project key: it has fewer permissions and does not depend on your
+        account.
       </p>
       <Rows<JsonUserKey>
         noun="key"
@@ -104,11 +104,11 @@ export function Keys(): JSX.Element {
             title="No keys yet"
             action={
               <LinkButton href={`${base(params.user)}/keys/add`} primary>
-                Create a key
+                Create key
               </LinkButton>
             }
           >
-            The command line and scripts sign in with a key.
+            The command line and scripts authenticate with a key.
           </Empty>
         }
       />
@@ -121,16 +121,12 @@ export function AddKey(): JSX.Element {
   const navigate = useNavigate();
   const [made, setMade] = createSignal<string>();
   return (
-    <Page
-      title="Create a key"
-      crumbs={[{ href: `${base(params.user)}/keys`, label: owned(params.user, "keys") }]}
-      narrow
-    >
+    <Page title="Create key" crumbs={[{ href: `${base(params.user)}/keys`, label: owned(params.user, "keys") }]} narrow>
       <Show
         when={made()}
         fallback={
           <Form
-            action="Create the key"
+            action="Create key"
             onCancel={() => navigate(`${base(params.user)}/keys`)}
             onSubmit={async ({ name = "", ttl }) => {
               const created = await call("post", "/v0/users/{user}/keys", {
@@ -146,24 +142,24 @@ export function AddKey(): JSX.Element {
               required
               maxLength={64}
               autofocus
-              hint="Where it will be used: my laptop, nightly script."
+              hint="Where the key is used, for example: my laptop, nightly script."
             />
-            <SelectField name="ttl" label="Lives for" required value={LIVES[1]?.value ?? ""} options={LIVES} />
+            <SelectField name="ttl" label="Lifetime" required value={LIVES[1]?.value ?? ""} options={LIVES} />
           </Form>
         }
       >
         {(key) => (
           <div class="stack">
-            <Notice tone="warn">Copy the key now: it is shown only here, and nobody can see it again.</Notice>
+            <Notice tone="warn">Copy the key now. It is shown only once.</Notice>
             <Code label="The key" text={key()} />
-            <p class="muted">The command line takes it from the environment:</p>
+            <p class="muted">The command line reads it from the environment:</p>
             <Code
               label="Environment"
               text={`export TIDEMARK_HOST=${location.origin}\nexport TIDEMARK_API_KEY=${key()}`}
             />
             <div class="row">
               <LinkButton href={`${base(params.user)}/keys`} primary>
-                I have copied it
+                Done
               </LinkButton>
             </div>
           </div>
@@ -181,7 +177,7 @@ export function Key(): JSX.Element {
   const crumbs = () => [{ href: `${base(params.user)}/keys`, label: owned(params.user, "keys") }];
   const revoke = async () => {
     await call("delete", "/v0/users/{user}/keys/{key}", { path: path() });
-    toast("The key was revoked.");
+    toast("Key revoked.");
     await key.refresh();
   };
   return (
@@ -237,14 +233,14 @@ export function Key(): JSX.Element {
           </Record>
           <Confirm
             open={revoking()}
-            title="Revoke the key?"
+            title="Revoke key?"
             action="Revoke"
             onConfirm={revoke}
             onClose={() => setRevoking(false)}
           >
             <p>
-              Whatever uses <strong class="break">{shown().name}</strong> is refused from now on. A revoked key cannot
-              be used again.
+              A client that uses <strong class="break">{shown().name}</strong> is rejected from now on. You cannot undo
+              this.
             </p>
           </Confirm>
         </Page>
@@ -260,13 +256,13 @@ export function Tokens(): JSX.Element {
     const { token, done } = revoking() ?? {};
     if (!token) return;
     await call("delete", "/v0/users/{user}/tokens/{token}", { path: { user: params.user, token: token.uuid } });
-    toast("The token was revoked.");
+    toast("Token revoked.");
     await done?.();
   };
   return (
-    <Page title="Old tokens">
+    <Page title="Legacy tokens">
       <p class="muted">
-        Tokens are what keys replace. They work as long as they live; for anything new,{" "}
+        Keys replace tokens. A token works until it expires. For new uses,{" "}
         <A href={`${base(params.user)}/keys/add`}>create a key</A>.
       </p>
       <Rows<JsonToken>
@@ -307,26 +303,26 @@ export function Tokens(): JSX.Element {
         )}
         empty={
           <Empty
-            title="You have no tokens"
+            title="No tokens"
             action={
               <LinkButton href={`${base(params.user)}/keys/add`} primary>
-                Create a key
+                Create key
               </LinkButton>
             }
           >
-            And you need none: keys do the same, and are never shown again.
+            You need no tokens: use keys instead.
           </Empty>
         }
       />
       <Confirm
         open={revoking() !== undefined}
-        title="Revoke the token?"
+        title="Revoke token?"
         action="Revoke"
         onConfirm={revoke}
         onClose={() => setRevoking(undefined)}
       >
         <p>
-          Whatever uses <strong class="break">{revoking()?.token.name}</strong> is refused from now on.
+          A client that uses <strong class="break">{revoking()?.token.name}</strong> is rejected from now on.
         </p>
       </Confirm>
     </Page>
@@ -340,7 +336,7 @@ function Sessions(props: { user: string }): JSX.Element {
       await call("delete", "/v0/users/{user}/sessions/{session}", {
         path: { user: props.user, session: session.uuid },
       });
-      toast("The session has ended.");
+      toast("Session ended.");
       await done();
     } catch (error) {
       toastFailure(error);
@@ -350,8 +346,8 @@ function Sessions(props: { user: string }): JSX.Element {
     <section class="stack tight" aria-labelledby="sessions">
       <h2 id="sessions">Sessions</h2>
       <p class="muted">
-        A browser keeps its session in a cookie that only the server can read. End a session that you do not recognize.
-        Keys are not affected.
+        The session of a browser is a cookie that only the server can read. End sessions that you do not recognize. This
+        does not affect keys.
       </p>
       <Rows<JsonUserSession>
         noun="session"
@@ -360,7 +356,7 @@ function Sessions(props: { user: string }): JSX.Element {
         }
         columns={[
           {
-            title: "Program",
+            title: "Client",
             cell: (session) => (
               <span class="break" title={session.agent ?? undefined}>
                 {session.agent ? programName(session.agent) : "unknown"}{" "}
@@ -393,7 +389,7 @@ function Sessions(props: { user: string }): JSX.Element {
 }
 
 const THEMES: readonly { value: Theme; label: string }[] = [
-  { value: "system", label: "As the system" },
+  { value: "system", label: "System" },
   { value: "light", label: "Light" },
   { value: "dark", label: "Dark" },
 ];
@@ -409,7 +405,7 @@ export function Settings(): JSX.Element {
     account.set(changed);
     if (isMe()) updateUser(changed);
     if (body.email && changed.email !== body.email)
-      toast(`A link was mailed to ${body.email}; it becomes your address once you have opened it.`);
+      toast(`A link was mailed to ${body.email}; open it to confirm the new address.`);
     if (changed.slug !== params.user) navigate(`${base(changed.slug)}/settings`, { replace: true, scroll: false });
   };
   const leave = () => endSession().then(() => navigate("/auth/login"), toastFailure);
@@ -462,25 +458,26 @@ export function Settings(): JSX.Element {
               </Fact>
               <Show when={shown().created}>
                 {(at) => (
-                  <Fact label="Account made">
+                  <Fact label="Created">
                     <Time at={at()} />
                   </Fact>
                 )}
               </Show>
               <Show when={shown().admin}>
-                <Fact label="Rights">
-                  <Badge tone="brand">administrator of this server</Badge>
+                <Fact label="Role">
+                  <Badge tone="brand">server administrator</Badge>
                 </Fact>
               </Show>
             </Record>
             <p class="small muted">
-              Links to sign in are mailed to the address above. A new address ends all sessions and keys of the account.
+              Sign-in links are sent to this address. Changing the address ends all sessions and revokes all keys of the
+              account.
             </p>
             <section class="stack tight" aria-labelledby="look">
-              <h2 id="look">How it looks</h2>
+              <h2 id="look">Appearance</h2>
               <Record>
-                <Fact label="Light or dark">
-                  <select aria-label="Light or dark" onChange={(event) => setTheme(event.currentTarget.value as Theme)}>
+                <Fact label="Theme">
+                  <select aria-label="Theme" onChange={(event) => setTheme(event.currentTarget.value as Theme)}>
                     <For each={THEMES}>
                       {({ value, label }) => (
                         <option value={value} selected={theme() === value}>
@@ -509,15 +506,15 @@ export function Help(): JSX.Element {
     <Page title="Help">
       <div class="columns">
         <section class="card stack tight">
-          <h2>First steps</h2>
-          <p class="muted">A project, a key, and the command that sends the first results.</p>
+          <h2>Get started</h2>
+          <p class="muted">Create a project and a key, and send the first results.</p>
           <div class="row">
-            <LinkButton href="/console/onboard">Begin</LinkButton>
+            <LinkButton href="/console/onboard">Start</LinkButton>
           </div>
         </section>
         <section class="card stack tight">
           <h2>API reference</h2>
-          <p class="muted">Every operation of this server, to read and to try.</p>
+          <p class="muted">Read and try all operations of this server.</p>
           <div class="row">
             <LinkButton href="/console/api" icon="book">
               Open
@@ -526,14 +523,14 @@ export function Help(): JSX.Element {
         </section>
         <section class="card stack tight">
           <h2>Command line</h2>
-          <p class="muted">Says what each command does, and its options.</p>
-          <Code label="Help of the command line" text="tidemark help run" />
+          <p class="muted">Shows each command and its options.</p>
+          <Code label="Command-line help" text="tidemark help run" />
         </section>
       </div>
       <section class="stack tight" aria-labelledby="keyboard">
         <h2 id="keyboard">Keyboard</h2>
         <p class="muted">
-          Press <kbd>?</kbd> anywhere for the keys of that page. Here these work:
+          Press <kbd>?</kbd> on any page to show its shortcuts. Shortcuts of this page:
         </p>
         <table class="keys">
           <tbody>
@@ -557,7 +554,7 @@ export function Help(): JSX.Element {
         </table>
       </section>
       <Record>
-        <Fact label="Version of the API">{version()?.version ?? "…"}</Fact>
+        <Fact label="API version">{version()?.version ?? "…"}</Fact>
       </Record>
     </Page>
   );

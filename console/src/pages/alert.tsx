@@ -75,7 +75,7 @@ export function List(): JSX.Element {
       crumbs={[{ href: project.path(), label: project().name }]}
       actions={
         <Show when={project.may("edit") && project.alerts()}>
-          <Button onClick={() => setDismissing(true)}>Dismiss several…</Button>
+          <Button onClick={() => setDismissing(true)}>Dismiss multiple…</Button>
         </Show>
       }
     >
@@ -185,20 +185,20 @@ export function List(): JSX.Element {
 
 function Nothing(props: { status: Shown }): JSX.Element {
   const project = useProject();
-  const ACTIONS = <LinkButton href={project.path("thresholds")}>See the thresholds</LinkButton>;
+  const ACTIONS = <LinkButton href={project.path("thresholds")}>View thresholds</LinkButton>;
   return (
     <Show
       when={props.status === "active" || props.status === "all"}
       fallback={
         <Empty title={`No ${props.status} alerts`}>
           {props.status === "dismissed"
-            ? "Alerts that somebody has looked at and put aside are found here."
-            : "Alerts of a branch whose start point has changed since are found here."}
+            ? "This list shows dismissed alerts."
+            : "This list shows alerts of replaced heads."}
         </Empty>
       }
     >
-      <Empty title={props.status === "active" ? "All is well" : "No alerts yet"} action={ACTIONS}>
-        An alert is raised when a value crosses the limit of a threshold. There is none now.
+      <Empty title={props.status === "active" ? "No active alerts" : "No alerts yet"} action={ACTIONS}>
+        A value that crosses the limit of a threshold raises an alert.
       </Empty>
     </Show>
   );
@@ -234,7 +234,7 @@ async function settle(
     };
     // Only the server sets the status `silenced`.
     toast(
-      status === "dismissed" ? "The alert was dismissed." : "The alert is active again.",
+      status === "dismissed" ? "Alert dismissed." : "Alert reactivated.",
       before === "silenced" ? undefined : () => undo(before),
     );
   } catch (error) {
@@ -296,12 +296,12 @@ function DismissSeveral(props: { open: boolean; onClose: () => void; onDone: () 
   return (
     <Confirm
       open={props.open}
-      title="Dismiss several alerts"
+      title="Dismiss multiple alerts"
       action={fitting() ? `Dismiss ${plural(fitting()?.length ?? 0, "alert")}` : "Dismiss"}
       onConfirm={confirm}
       onClose={close}
     >
-      <p class="muted">Every active alert that fits what you choose is dismissed; without a choice, all of them.</p>
+      <p class="muted">Dismisses all active alerts that match the filters; without filters, all active alerts.</p>
       <For each={KINDS}>
         {({ kind, label }) => (
           <Picker
@@ -317,7 +317,9 @@ function DismissSeveral(props: { open: boolean; onClose: () => void; onDone: () 
       </For>
       <Show when={active.error()}>{(error) => <Failure error={error()} retry={active.refresh} />}</Show>
       <p class="number" role="status">
-        {fitting() ? `${plural(fitting()?.length ?? 0, "alert")} of ${count(active()?.length ?? 0)} fit.` : "Counting…"}
+        {fitting()
+          ? `${plural(fitting()?.length ?? 0, "alert")} of ${count(active()?.length ?? 0)} match.`
+          : "Counting…"}
       </p>
     </Confirm>
   );
@@ -368,7 +370,7 @@ export function View(): JSX.Element {
       alert.set(changed);
       void project.alerts.refresh();
       toast(
-        status === "dismissed" ? "The alert was dismissed." : "The alert is active again.",
+        status === "dismissed" ? "Alert dismissed." : "Alert reactivated.",
         before === "silenced" ? undefined : () => set(status === "dismissed" ? "active" : "dismissed"),
       );
     } catch (error) {
@@ -511,12 +513,12 @@ function History(props: { alert: JsonAlert }): JSX.Element {
       <div class="row between">
         <h2>History</h2>
         <Show when={around()}>
-          <div class="segments" role="group" aria-label="How much of it">
+          <div class="segments" role="group" aria-label="Range">
             <button type="button" aria-pressed={!whole()} onClick={() => setWhole(false)}>
               Around the alert
             </button>
             <button type="button" aria-pressed={whole()} onClick={() => setWhole(true)}>
-              All of it
+              Whole history
             </button>
           </div>
         </Show>
@@ -557,7 +559,7 @@ function Readout(props: { point: JsonPerfMetric; alert: JsonAlert }): JSX.Elemen
         </span>
       </Show>
       <Show when={props.point.boundary}>
-        {(boundary) => <span class="small muted">Fine: {limitsText(boundary(), units())}</span>}
+        {(boundary) => <span class="small muted">Allowed: {limitsText(boundary(), units())}</span>}
       </Show>
       <span class="small muted">{moment(props.point.start_time)}</span>
       <span class="small">
@@ -584,20 +586,20 @@ function Since(props: {
   const last = () => later().at(-1);
   return (
     <Show when={props.metrics}>
-      <Show when={last()} fallback={<Notice tone="neutral">It is the newest value of this series.</Notice>}>
+      <Show when={last()} fallback={<Notice tone="neutral">This is the newest value of the series.</Notice>}>
         {(last) => (
           <Show
             when={crosses(last())}
             fallback={
               <Notice tone="good">
                 The newest value, {value(last().metric.value, props.alert.threshold.measure.units)}, is within the limit
-                of then; the first that was came {plural(back() + 1, "run")} later.
+                again, first {plural(back() + 1, "run")} after the alert.
               </Notice>
             }
           >
             <Notice tone="warn">
               The newest value, {value(last().metric.value, props.alert.threshold.measure.units)}, still crosses the
-              limit of then, {plural(later().length, "run")} later.
+              limit {plural(later().length, "run")} later.
             </Notice>
           </Show>
         )}

@@ -55,18 +55,18 @@ export function SignUp(): JSX.Element {
     <Page title={isNew() ? "Welcome to Tidemark" : "Sign up"} narrow>
       <Show when={setup() || setup.error()} fallback={<Skeleton lines={6} />}>
         <Show when={isNew()}>
-          <p>This server is new. The first account, yours, administers it.</p>
+          <p>This server has no accounts. The first account becomes the administrator.</p>
         </Show>
         <Show when={invite()}>
-          <Notice>You were invited into an organization. Use the address that the invitation was sent to.</Notice>
+          <Notice>You are invited to an organization. Use the address that received the invitation.</Notice>
         </Show>
         <Show when={setup()?.sign_up === "invitation" && !isNew() && !invite()}>
           <Notice tone="warn">
-            Sign-up on this server is by invitation only. Ask a leader of an organization to invite you.
+            This server requires an invitation to sign up. Ask a leader of an organization to invite you.
           </Notice>
         </Show>
         <Form
-          action={isNew() ? "Create the first account" : "Sign up"}
+          action={isNew() ? "Create administrator account" : "Sign up"}
           onSubmit={async ({ name = "", email = "" }) => {
             const recaptcha_token = await proof(setup(), "signup");
             await call("post", "/v0/auth/signup", {
@@ -90,14 +90,14 @@ export function SignUp(): JSX.Element {
             type="email"
             required
             autocomplete="email"
-            hint="A link to confirm it will be sent there. There is no password."
+            hint="You will receive a confirmation link. There are no passwords."
           />
-          <CheckField name="i_agree" required label="I agree to the terms of whoever runs this server." />
+          <CheckField name="i_agree" required label="I agree to the terms of the operator of this server." />
         </Form>
         <Providers of={setup()?.providers} agreed />
         <Show when={!isNew()}>
           <p class="muted">
-            You have an account? <A href={`/auth/login${query()}`}>Sign in</A>
+            Already have an account? <A href={`/auth/login${query()}`}>Sign in</A>
           </p>
         </Show>
       </Show>
@@ -118,10 +118,10 @@ export function LogIn(): JSX.Element {
       <Show when={!(user() && invite())} fallback={<Accept invite={invite() ?? ""} />}>
         <Page title="Sign in" narrow>
           <Show when={invite()}>
-            <Notice>You were invited into an organization. Use the address that the invitation was sent to.</Notice>
+            <Notice>You are invited to an organization. Use the address that received the invitation.</Notice>
           </Show>
           <Form
-            action="Send me a link"
+            action="Send sign-in link"
             onSubmit={async ({ email = "" }) => {
               const recaptcha_token = await proof(setup(), "login");
               await call("post", "/v0/auth/login", {
@@ -138,7 +138,7 @@ export function LogIn(): JSX.Element {
               autocomplete="email"
               autofocus
               value={typeof params.email === "string" ? params.email : ""}
-              hint="A link that signs you in will be sent there. There is no password."
+              hint="You will receive a sign-in link. There are no passwords."
             />
           </Form>
           <Providers of={setup()?.providers} />
@@ -168,7 +168,7 @@ async function proof(setup: JsonSetup | undefined, action: "signup" | "login"): 
       script.src = `${site.script}?render=${encodeURIComponent(site.site_key)}`;
       script.onload = loaded;
       script.onerror = () =>
-        failed(new Error("The check that you are human could not be loaded; is something blocking it?"));
+        failed(new Error("The CAPTCHA could not be loaded. Check whether a browser extension blocks it."));
       document.head.append(script);
     });
   }
@@ -196,12 +196,12 @@ function Providers(props: { of: readonly JsonProvider[] | undefined; agreed?: bo
   };
   return (
     <Show when={props.of?.length}>
-      <section class="stack tight" aria-label="Other ways">
+      <section class="stack tight" aria-label="Other sign-in methods">
         <For each={props.of}>
           {(provider) => <Button onClick={() => leave(provider)}>Continue with {provider.name}</Button>}
         </For>
         <Show when={props.agreed}>
-          <p class="small muted">Whoever continues agrees to the terms of whoever runs this server.</p>
+          <p class="small muted">By continuing, you agree to the terms of the operator of this server.</p>
         </Show>
         <Show when={failure()}>{(error) => <Failure error={error()} />}</Show>
       </section>
@@ -224,8 +224,8 @@ export function Returned(): JSX.Element {
       setFailure(
         new Error(
           error === "access_denied"
-            ? "You did not let us know who you are."
-            : "The answer of the identity provider is incomplete; begin again.",
+            ? "You canceled the sign-in at the identity provider."
+            : "The response of the identity provider is incomplete. Start again.",
         ),
       );
       return;
@@ -238,7 +238,7 @@ export function Returned(): JSX.Element {
     }
   });
   return (
-    <Page title={failure() ? "That did not work" : "Signing you in"} narrow>
+    <Page title={failure() ? "Sign-in failed" : "Signing in"} narrow>
       <Show when={failure()} fallback={<Skeleton lines={2} />}>
         {(error) => (
           <>
@@ -262,14 +262,14 @@ function Accept(props: { invite: string }): JSX.Element {
   const accept = async () => {
     try {
       await call("post", "/v0/auth/accept", { body: { invite: props.invite } });
-      toast("You have joined the organization.");
+      toast("You joined the organization.");
       navigate("/console/organizations");
     } catch (error) {
       setFailure(error);
     }
   };
   return (
-    <Page title="You were invited" narrow>
+    <Page title="Invitation" narrow>
       <p>
         Join the organization as <strong>{user()?.name}</strong>, <span class="break">{user()?.email}</span>?
       </p>
@@ -311,7 +311,7 @@ export function Confirm(): JSX.Element {
     }
   });
   return (
-    <Page title={given && !failure() ? "Signing you in" : "Look into your mail"} narrow>
+    <Page title={given && !failure() ? "Signing in" : "Check your e-mail"} narrow>
       <Show when={!(given && opening())} fallback={<Skeleton lines={2} />}>
         <Show when={failure()}>
           {(error) => (
@@ -320,7 +320,7 @@ export function Confirm(): JSX.Element {
               <Show when={error() instanceof ApiError && !email()}>
                 <div class="row">
                   <LinkButton href="/auth/login" primary>
-                    Send me another link
+                    Send another link
                   </LinkButton>
                 </div>
               </Show>
@@ -364,7 +364,7 @@ function Sent(props: { email: string }): JSX.Element {
       await call("post", "/v0/auth/login", { body: { email: props.email, recaptcha_token } });
       setResends((count) => count + 1);
       setLeft(PAUSE_SECONDS);
-      toast("Another link is on its way.");
+      toast("Another link was sent.");
     } catch (error) {
       setFailure(sentence(error));
     }
@@ -372,7 +372,7 @@ function Sent(props: { email: string }): JSX.Element {
   return (
     <>
       <p>
-        A link was sent to <strong class="break">{props.email}</strong>. It is good for 30 minutes, once.
+        A link was sent to <strong class="break">{props.email}</strong>. It works once and expires after 30 minutes.
       </p>
       <Show when={setup()}>{(setup) => <Outbox setup={setup()} />}</Show>
       <Show when={resends() < RESENDS}>
@@ -402,11 +402,10 @@ function Outbox(props: { setup: JsonSetup }): JSX.Element {
     <Show when={!props.setup.mail}>
       <Notice tone="warn">
         <p>
-          <strong>This server sends no mail yet.</strong> Each message is a file that whoever runs the server can open:
-          the newest one in
+          <strong>This server does not send mail.</strong> It writes each message to a file in
         </p>
-        <p class="mono break">{props.setup.outbox ?? "the folder “outbox” of the server's data folder"}</p>
-        <p>A server started on a terminal prints the link there as well.</p>
+        <p class="mono break">{props.setup.outbox ?? "the folder “outbox” of the data folder"}</p>
+        <p>A server in a terminal also prints the link.</p>
       </Notice>
     </Show>
   );
@@ -418,7 +417,7 @@ export function LogOut(): JSX.Element {
   const leave = () => endSession().then(() => navigate("/auth/login", { replace: true }), setFailure);
   onMount(() => void leave());
   return (
-    <Page title="Signing you out" narrow>
+    <Page title="Signing out" narrow>
       <Show when={failure()} fallback={<Skeleton lines={2} />}>
         {(error) => <Failure error={error()} retry={leave} />}
       </Show>

@@ -29,18 +29,18 @@ const FIRST = 25;
 const KINDS: readonly Kind[] = ["branch", "testbed", "benchmark", "measure"];
 
 const FIGURES: readonly { label: string; about?: string; text: (of: JsonBacktest) => string }[] = [
-  { label: "Alarms a month", text: ({ per_month }) => monthly(per_month) },
-  { label: "Runs with an alarm", text: ({ runs }) => count(runs) },
-  { label: "Found", about: "changes that people call real", text: ({ found }) => count(found) },
-  { label: "Missed", about: "changes that people call real", text: ({ missed }) => count(missed) },
-  { label: "False alarms", about: "as people call them", text: ({ false_alarms }) => count(false_alarms) },
-  { label: "Not judged", about: "nobody has said", text: ({ unknown }) => count(unknown) },
+  { label: "Notifications per month", text: ({ per_month }) => monthly(per_month) },
+  { label: "Runs with a notification", text: ({ runs }) => count(runs) },
+  { label: "Notified changes", about: "confirmed by users", text: ({ found }) => count(found) },
+  { label: "Missed changes", about: "confirmed by users", text: ({ missed }) => count(missed) },
+  { label: "False alarms", about: "marked as a false alarm", text: ({ false_alarms }) => count(false_alarms) },
+  { label: "Not reviewed", about: "still active", text: ({ unknown }) => count(unknown) },
 ];
 
 const VERDICTS: Readonly<Record<BacktestVerdict, { word: string; tone: Tone }>> = {
   real: { word: "real", tone: "brand" },
   false_alarm: { word: "false alarm", tone: "warn" },
-  unknown: { word: "not judged", tone: "neutral" },
+  unknown: { word: "not reviewed", tone: "neutral" },
 };
 
 export function Backtest(): JSX.Element {
@@ -84,7 +84,7 @@ export function Backtest(): JSX.Element {
   const error = () => chosen().error() ?? usual.error() ?? threshold.error();
   const words = () => {
     const wanted = sensitivityAt(power());
-    return wanted === 1 ? "1, as usual" : `${significant(wanted, 2)} times the usual`;
+    return wanted === 1 ? "1 (default)" : `${significant(wanted, 2)} times the default`;
   };
   return (
     <section
@@ -95,15 +95,14 @@ export function Backtest(): JSX.Element {
     >
       <h2 id="backtest">Backtest</h2>
       <p class="muted prose">
-        Which alarms the history of the project would have raised, had it been watched in another way from the
-        beginning. Nothing is changed by it.
+        Apply another sensitivity to the whole history of the project. The backtest changes nothing.
       </p>
       <div class="list-tools">
         <For each={KINDS}>{(kind) => <FilterPicker kind={kind} />}</For>
       </div>
       <div class="sensitivity">
         <label for="sensitivity">Sensitivity</label>
-        <span class="small muted">fewer alarms</span>
+        <span class="small muted">fewer notifications</span>
         <input
           id="sensitivity"
           type="range"
@@ -114,13 +113,13 @@ export function Backtest(): JSX.Element {
           aria-valuetext={words()}
           onInput={(event) => move(event.currentTarget.valueAsNumber)}
         />
-        <span class="small muted">more alarms</span>
+        <span class="small muted">more notifications</span>
         <output for="sensitivity" class="small number">
           {words()}
         </output>
       </div>
       <p class="small muted" role="status">
-        <Show when={!isWorking()} fallback="Going through the history…">
+        <Show when={!isWorking()} fallback="Analyzing the history…">
           <Show when={chosen()()} fallback={"\u00a0"}>
             {(known) => scope(known())}
           </Show>
@@ -135,7 +134,7 @@ export function Backtest(): JSX.Element {
         )}
       </Show>
       <Table
-        label="Figures of the backtest"
+        label="Results of the backtest"
         rows={FIGURES}
         columns={[
           {
@@ -150,11 +149,11 @@ export function Backtest(): JSX.Element {
             ),
           },
           {
-            title: "Chosen",
+            title: "Selected",
             end: true,
             cell: ({ text }) => <strong class="number">{figure(chosen()(), text)}</strong>,
           },
-          { title: "Usual", end: true, cell: ({ text }) => <span class="number">{figure(usual(), text)}</span> },
+          { title: "Default", end: true, cell: ({ text }) => <span class="number">{figure(usual(), text)}</span> },
           { title: "t-test", end: true, cell: ({ text }) => <span class="number">{figure(threshold(), text)}</span> },
         ]}
       />
@@ -192,16 +191,16 @@ function Alarms(props: { of: JsonBacktest }): JSX.Element {
   return (
     <Show
       when={alarms().length}
-      fallback={<Empty title="No alarms">Watched like this, nobody would have been told of anything.</Empty>}
+      fallback={<Empty title="No notifications">This sensitivity would have sent no notifications.</Empty>}
     >
       <div class="stack tight">
         <h3>
           {alarms().length < props.of.raised
-            ? `The newest ${count(alarms().length)} of ${plural(props.of.raised, "alarm")}`
+            ? `The newest ${count(alarms().length)} of ${plural(props.of.raised, "notification")}`
             : plural(props.of.raised, "alarm")}
         </h3>
         <Table<JsonBacktestAlarm>
-          label="Alarms"
+          label="Notifications of the backtest"
           rows={alarms()}
           first={FIRST}
           href={(alarm) => perfAround(project, alarm, alarm.start_time)}
@@ -241,7 +240,7 @@ function Alarms(props: { of: JsonBacktest }): JSX.Element {
               ),
             },
             {
-              title: "People say",
+              title: "Review",
               end: true,
               cell: (alarm) => <Badge tone={VERDICTS[alarm.verdict].tone}>{VERDICTS[alarm.verdict].word}</Badge>,
             },

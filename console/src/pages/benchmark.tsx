@@ -50,11 +50,11 @@ export function List(): JSX.Element {
             title="No benchmarks yet"
             action={
               <LinkButton href="/console/onboard/run" primary>
-                Show me how
+                Get started
               </LinkButton>
             }
           >
-            A benchmark is made by the first report that names it. Send one with <code>tidemark run</code>.
+            The first report that contains a benchmark creates it. Send a report with <code>tidemark run</code>.
           </Empty>
         }
       />
@@ -87,7 +87,7 @@ export function Add(): JSX.Element {
           autofocus
           hint={
             <>
-              Groups are told by <code>::</code> or <code>/</code>: <code>parser::json::large</code>.
+              Separate groups with <code>::</code> or <code>/</code>: <code>parser::json::large</code>.
             </>
           }
         />
@@ -95,7 +95,7 @@ export function Add(): JSX.Element {
           name="slug"
           label="Slug"
           maxLength={64}
-          hint="What stands in addresses; made from the name when left empty."
+          hint="The identifier in URLs. Generated from the name if empty."
         />
       </Form>
     </Page>
@@ -128,8 +128,7 @@ export function View(): JSX.Element {
   };
   const archive = (archived: boolean): Promise<void> =>
     change({ archived }).then(
-      () =>
-        toast(archived ? "The benchmark was archived." : "The benchmark is in use again.", () => archive(!archived)),
+      () => toast(archived ? "The benchmark was archived." : "The benchmark was unarchived.", () => archive(!archived)),
       toastFailure,
     );
   const remove = async () => {
@@ -158,7 +157,7 @@ export function View(): JSX.Element {
                 Plot
               </LinkButton>
               <Show when={project.may("edit")}>
-                <Button onClick={() => archive(!shown().archived)}>{shown().archived ? "Use again" : "Archive"}</Button>
+                <Button onClick={() => archive(!shown().archived)}>{shown().archived ? "Unarchive" : "Archive"}</Button>
               </Show>
               <Show when={project.may("delete")}>
                 <Button kind="danger" onClick={() => setDeleting(true)}>
@@ -202,15 +201,15 @@ export function View(): JSX.Element {
           </Record>
           <Confirm
             open={deleting()}
-            title="Delete the benchmark?"
+            title="Delete benchmark?"
             action="Delete"
             onConfirm={remove}
             onClose={() => setDeleting(false)}
           >
             <p>
-              <strong class="break">{shown().name}</strong> will be gone for good.
+              <strong class="break">{shown().name}</strong> will be deleted permanently.
             </p>
-            <p class="muted">A benchmark that reports still use cannot be deleted; archive it instead.</p>
+            <p class="muted">You cannot delete a benchmark that reports use. Archive it instead.</p>
           </Confirm>
         </Page>
       )}

@@ -55,7 +55,7 @@ export function List(): JSX.Element {
         columns={[
           { title: "Name", sort: "name", cell: (branch) => branch.name },
           {
-            title: "Started from",
+            title: "Start point",
             wide: true,
             cell: (branch) => (
               <Show when={branch.head.start_point} fallback={<span class="muted">–</span>}>
@@ -76,7 +76,7 @@ export function List(): JSX.Element {
         ]}
         empty={
           <Empty title="No branches yet" action={add()}>
-            A branch is made by the first report that names it: <code>tidemark run --branch main</code>.
+            The first report of a branch creates it: <code>tidemark run --branch main</code>.
           </Empty>
         }
       />
@@ -141,13 +141,13 @@ export function Add(): JSX.Element {
           navigate(project.path("branches", made.slug));
         }}
       >
-        <TextField name="name" label="Name" required maxLength={256} autofocus hint="As git calls it." />
+        <TextField name="name" label="Name" required maxLength={256} autofocus hint="The name of the git branch." />
         <StartFields from={from()} onFrom={setFrom} />
         <TextField
           name="slug"
           label="Slug"
           maxLength={64}
-          hint="What stands in addresses; made from the name when left empty."
+          hint="The identifier in URLs. Generated from the name if empty."
         />
       </Form>
     </Page>
@@ -158,21 +158,16 @@ function StartFields(props: { from: Named | undefined; onFrom: (from: Named | un
   return (
     <>
       <Picker
-        label="Start from"
-        placeholder="No branch: its history begins empty"
-        hint="Its history continues that of another branch, so that the first run has something to be compared with."
+        label="Start point"
+        placeholder="None: start with an empty history"
+        hint="Continue the history of another branch, so that the first run has a baseline."
         value={props.from}
         onPick={props.onFrom}
         search={useChoices("branch")}
       />
       <Show when={props.from}>
-        <TextField
-          name="hash"
-          label="At the commit"
-          maxLength={40}
-          hint="The whole hash; the newest version when left empty."
-        />
-        <CheckField name="clone_thresholds" checked label="Take its thresholds along" />
+        <TextField name="hash" label="Commit" maxLength={40} hint="The full hash. The newest version if empty." />
+        <CheckField name="clone_thresholds" checked label="Copy its thresholds" />
       </Show>
     </>
   );
@@ -194,7 +189,7 @@ export function View(): JSX.Element {
       load={(branch, signal) => call("get", "/v0/projects/{project}/branches/{branch}", { path: path(branch), signal })}
       patch={(branch, body) => call("patch", "/v0/projects/{project}/branches/{branch}", { path: path(branch), body })}
       remove={(branch) => call("delete", "/v0/projects/{project}/branches/{branch}", { path: path(branch) })}
-      deletion="A branch that has reports or thresholds cannot be deleted; archive it instead."
+      deletion="You cannot delete a branch with reports or thresholds. Archive it instead."
       actions={(shown) => (
         <>
           <LinkButton
@@ -208,14 +203,14 @@ export function View(): JSX.Element {
             Plot
           </LinkButton>
           <Show when={project.may("edit")}>
-            <Button onClick={() => setStarting(true)}>New start point</Button>
+            <Button onClick={() => setStarting(true)}>Change start point</Button>
           </Show>
         </>
       )}
       facts={(shown, here) => (
         <>
-          <Fact label="Started from">
-            <Show when={shown().head.start_point} fallback={<span class="muted">nothing: its history is its own</span>}>
+          <Fact label="Start point">
+            <Show when={shown().head.start_point} fallback={<span class="muted">none</span>}>
               {(point) => <StartPoint point={point()} />}
             </Show>
           </Fact>
@@ -242,13 +237,13 @@ function Restart(props: {
 }): JSX.Element {
   const [from, setFrom] = createSignal<Named>();
   return (
-    <Dialog open={props.open} title="A new start point" onClose={() => props.onClose()}>
+    <Dialog open={props.open} title="Change start point" onClose={() => props.onClose()}>
       <p class="muted">
-        The branch gets a new head: what was reported so far stays, but new values are no longer compared with it, and
-        its active alerts are silenced.
+        The branch gets a new head. Existing reports are kept, but new values are no longer compared with them, and
+        active alerts are silenced.
       </p>
       <Form
-        action="Start anew"
+        action="Create head"
         onCancel={() => props.onClose()}
         onSubmit={async ({ hash, clone_thresholds }) => {
           const start = from();
@@ -339,7 +334,7 @@ function Heads(props: { branch: JsonBranch; head: string | undefined }): JSX.Ele
         {(replaced) => (
           <Notice tone="warn">
             This head was replaced <Time at={replaced()} />.{" "}
-            <A href={project.path("branches", props.branch.slug)}>Show the branch as it is now</A>
+            <A href={project.path("branches", props.branch.slug)}>Show the current head</A>
           </Notice>
         )}
       </Show>
@@ -368,7 +363,7 @@ function Heads(props: { branch: JsonBranch; head: string | undefined }): JSX.Ele
                 ),
               },
               {
-                title: "Started from",
+                title: "Start point",
                 cell: (head) => (
                   <Show when={head.start_point} fallback={<span class="muted">–</span>}>
                     {(point) => <StartPoint point={point()} />}
@@ -413,7 +408,7 @@ function Heads(props: { branch: JsonBranch; head: string | undefined }): JSX.Ele
             </Show>
           }
         >
-          <Show when={versions().length} fallback={<p class="muted">Nothing was reported on this head yet.</p>}>
+          <Show when={versions().length} fallback={<p class="muted">This head has no reports.</p>}>
             <Table<VersionRow>
               label="Versions"
               rows={all() ? versions() : versions().slice(0, FEW)}

@@ -28,11 +28,11 @@ const TABS: readonly { value: Shown; label: string; none: string }[] = [
 ];
 
 const STATUSES: Readonly<Record<ChangeStatus, { word: string; meaning: string; tone: Tone }>> = {
-  active: { word: "active", meaning: "Active: not judged yet", tone: "warn" },
-  acknowledged: { word: "acknowledged", meaning: "Acknowledged: looked into", tone: "brand" },
-  expected: { word: "expected", meaning: "Expected: meant to be so", tone: "neutral" },
-  fixed: { word: "fixed", meaning: "Fixed: the cause is gone", tone: "good" },
-  false_alarm: { word: "false alarm", meaning: "False alarm: no change", tone: "neutral" },
+  active: { word: "active", meaning: "Active: not reviewed", tone: "warn" },
+  acknowledged: { word: "acknowledged", meaning: "Acknowledged: reviewed", tone: "brand" },
+  expected: { word: "expected", meaning: "Expected: intended", tone: "neutral" },
+  fixed: { word: "fixed", meaning: "Fixed: the cause was removed", tone: "good" },
+  false_alarm: { word: "false alarm", meaning: "False alarm: not a change", tone: "neutral" },
 };
 
 const ORDERS = [
@@ -85,7 +85,7 @@ export function List(): JSX.Element {
                 name: "change_direction",
                 label: "Direction",
                 options: [
-                  { value: "", label: "Either direction" },
+                  { value: "", label: "Any direction" },
                   { value: "regression", label: "Regressions" },
                   { value: "improvement", label: "Improvements" },
                 ],
@@ -130,7 +130,7 @@ export function List(): JSX.Element {
               },
               { title: "Began", wide: true, end: true, cell: (change) => <Began change={change} /> },
               {
-                title: "Told",
+                title: "Notified",
                 wide: true,
                 end: true,
                 cell: (change) => (
@@ -175,14 +175,14 @@ function Nothing(props: { status: Shown }): JSX.Element {
   return (
     <Show
       when={props.status === "active" || props.status === "all"}
-      fallback={<Empty title={title()}>Changes of which somebody has said so are found here.</Empty>}
+      fallback={<Empty title={title()}>This list shows the changes with this status.</Empty>}
     >
       <Empty
         title={title()}
-        action={<LinkButton href={project.isPublic ? project.path() : project.path("perf")}>See the plots</LinkButton>}
+        action={<LinkButton href={project.isPublic ? project.path() : project.path("perf")}>View plots</LinkButton>}
       >
-        A change is where the values of a series move to another level and stay there. It is found without a threshold:
-        about eight values are enough, and it is here within seconds after a report.
+        A change is a lasting shift of the level of a series. Detection needs no threshold, only about eight values, and
+        finishes within seconds after a report.
       </Empty>
     </Show>
   );
@@ -204,7 +204,7 @@ function Series(props: { change: JsonChange; status: boolean }): JSX.Element {
           {(raised) => (
             <>
               {" "}
-              · told <Time at={raised()} />
+              · notified <Time at={raised()} />
             </>
           )}
         </Show>
@@ -252,7 +252,7 @@ function Review(props: { change: JsonChange | undefined; onClose: () => void; on
     });
   };
   return (
-    <Dialog open={props.change !== undefined} title="What is this change?" onClose={props.onClose}>
+    <Dialog open={props.change !== undefined} title="Review change" onClose={props.onClose}>
       <Show when={props.change}>
         {(change) => (
           <>
@@ -267,11 +267,11 @@ function Review(props: { change: JsonChange | undefined; onClose: () => void; on
               <Levels before={change().before} after={change().after} units={change().measure.units} />
             </p>
             <p class="muted small">
-              Found <Time at={change().created} />,{" "}
-              <Show when={change().raised} fallback="and told to nobody.">
+              Detected <Time at={change().created} />,{" "}
+              <Show when={change().raised} fallback="not notified.">
                 {(raised) => (
                   <>
-                    and told <Time at={raised()} />.
+                    notified <Time at={raised()} />.
                   </>
                 )}
               </Show>
@@ -284,12 +284,7 @@ function Review(props: { change: JsonChange | undefined; onClose: () => void; on
                 value={change().status}
                 options={Object.entries(STATUSES).map(([value, { meaning }]) => ({ value, label: meaning }))}
               />
-              <TextField
-                name="note"
-                label="Note"
-                value={change().note ?? ""}
-                hint="Why, for whoever looks at it next."
-              />
+              <TextField name="note" label="Note" value={change().note ?? ""} hint="The reason, for other users." />
             </Form>
           </>
         )}

@@ -106,7 +106,7 @@ export function Compare(): JSX.Element {
               </LinkButton>
             }
           >
-            Two reports are needed at least.
+            A comparison needs at least two reports.
           </Empty>
         }
       >
@@ -118,7 +118,7 @@ export function Compare(): JSX.Element {
             reports={reports()?.rows ?? []}
             onChange={(choice) => change({ from: writeChoice(choice) })}
           />
-          <IconButton icon="swap" label="Swap the sides" onClick={() => change({ from: params.to, to: params.from })} />
+          <IconButton icon="swap" label="Swap sides" onClick={() => change({ from: params.to, to: params.from })} />
           <Picker
             label="To"
             choice={to()}
@@ -149,7 +149,7 @@ export function Compare(): JSX.Element {
           </Show>
           <Show when={choices().some((choice) => choice?.kind === "branch")}>
             <label class="row small">
-              <span class="muted">a branch is its last</span>
+              <span class="muted">per branch, the last</span>
               <select
                 class="short"
                 aria-label="Reports of a branch"
@@ -412,17 +412,17 @@ function Result(props: {
     <Show
       when={props.compared.rows.length}
       fallback={
-        <Empty title="These sides have nothing in common">
+        <Empty title="No common benchmarks">
           {props.from.reports.length && props.to.reports.length
-            ? "No benchmark was measured on both. Choose another testbed, or other sides."
+            ? "No benchmark was measured on both sides. Select another testbed or other sides."
             : `There is no report of ${props.from.reports.length ? props.to.label : props.from.label} on this testbed.`}
         </Empty>
       }
     >
       <Show when={machines() > 1}>
         <Notice tone="warn">
-          These values come from {plural(machines(), "testbed")}: a difference may be that of the machines, not of the
-          code. Choose one testbed above.
+          These values come from {plural(machines(), "testbed")}: a difference may come from the machines instead of the
+          code. Select one testbed.
         </Notice>
       </Show>
       <section class="means" aria-label="Geometric mean of each measure" classList={{ stale: props.stale }}>
@@ -433,39 +433,34 @@ function Result(props: {
         </For>
       </section>
       <details class="explain">
-        <summary>How sure this is</summary>
+        <summary>How the verdicts are computed</summary>
         <div class="stack tight prose">
           <Show when={sources().has("reports")}>
             <p>
-              <strong>From repeated reports.</strong> Each report is one value. The interval is where the change lies
-              with 95 % certainty, by Student's t on logarithms, with the degrees of freedom of the smaller side, and
-              widened where neighbors follow each other. <em>Worse</em> and <em>better</em> need that, corrected by
-              Holm's method for the number of benchmarks, a rank test that agrees, and a change of{" "}
-              {ratio(SMALLEST).slice(1)}. <em>Maybe</em> is what an interval alone says: of a hundred benchmarks that
-              did not change, five look like it. <em>Same</em> is an interval within ±{ratio(SAME_WITHIN).slice(1)}.
-              Everything else is <em>unclear</em>. With too few reports, such as three on each side, there is no
-              verdict.
+              <strong>From repeated reports.</strong> Each report is one value. The 95 % confidence interval uses
+              Student's t on logarithms with the degrees of freedom of the smaller side, widened for autocorrelation.{" "}
+              <em>Worse</em> and <em>better</em> require significance after Holm's correction for the number of
+              benchmarks, agreement of a rank test, and a change of at least {ratio(SMALLEST).slice(1)}. <em>Maybe</em>{" "}
+              means that only the interval excludes zero, as for 5 of 100 unchanged benchmarks. <em>Same</em> means an
+              interval within ±{ratio(SAME_WITHIN).slice(1)}. All other results are <em>unclear</em>. With too few
+              reports, for example three on each side, there is no verdict.
             </p>
           </Show>
           <Show when={sources().has("bounds")}>
             <p>
-              <strong>From the bounds.</strong> There is one report on each side, so the interval comes from the lower
-              and upper values that the benchmark tool reported. They say what one run saw, not what the next would see:
-              a hint, and no verdict.
+              <strong>From the bounds.</strong> With one report on each side, the interval comes from the lower and
+              upper values of the benchmark tool. They describe one run, so they give a hint, not a verdict.
             </p>
           </Show>
           <Show when={sources().has("none")}>
             <p>
-              <strong>Without an interval.</strong> One value on a side and no bounds: nothing can be said about chance.
+              <strong>Without an interval.</strong> With one value on a side and no bounds, the noise is unknown.
             </p>
           </Show>
           <Show when={props.from.versions > 1 || props.to.versions > 1}>
-            <p>
-              A branch stands for its last reports, which are of several versions: what they changed among themselves
-              counts as noise here.
-            </p>
+            <p>A branch is compared by its last reports. Changes between their versions count as noise.</p>
           </Show>
-          <p>The geometric mean weighs every benchmark alike, as a factor.</p>
+          <p>The geometric mean gives all benchmarks the same weight.</p>
         </div>
       </details>
       <div class="list-tools">
@@ -518,7 +513,7 @@ function Result(props: {
             checked={props.params.moved === "true"}
             onChange={(event) => props.change({ moved: event.currentTarget.checked ? "true" : undefined })}
           />
-          <span>Only what moved</span>
+          <span>Only changes</span>
         </label>
         <span class="grow" />
         <span class="muted small number" role="status">
@@ -529,7 +524,7 @@ function Result(props: {
         when={rows().length}
         fallback={
           <Empty
-            title="Nothing moved"
+            title="No changes"
             action={
               <button
                 type="button"
@@ -540,7 +535,7 @@ function Result(props: {
               </button>
             }
           >
-            No benchmark fits the search and the filters.
+            No benchmark matches the search and the filters.
           </Empty>
         }
       >
@@ -612,7 +607,7 @@ function Result(props: {
       </Show>
       <Show when={props.compared.onlyFrom || props.compared.onlyTo}>
         <p class="muted small">
-          Left out: {plural(props.compared.onlyFrom, "value")} that only {props.from.label} has,{" "}
+          Omitted: {plural(props.compared.onlyFrom, "value")} that only {props.from.label} has,{" "}
           {plural(props.compared.onlyTo, "value")} that only {props.to.label} has.
         </p>
       </Show>
@@ -723,7 +718,7 @@ function Mean(props: { rows: readonly Row[]; name: string }): JSX.Element {
       <p class="small">
         <Show
           when={judged()}
-          fallback={<span class="muted">{plural(props.rows.filter(moved).length, "benchmark")} may have moved</span>}
+          fallback={<span class="muted">{plural(props.rows.filter(moved).length, "benchmark")} may have changed</span>}
         >
           <Show when={worse()} fallback={<>{number("different")} different</>}>
             <span classList={{ "worse-text": number("worse") > 0 }}>{number("worse")} worse</span>,{" "}

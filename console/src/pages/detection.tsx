@@ -18,8 +18,8 @@ import "./home.css";
 import "./lists.css";
 
 const NOTIFIES: readonly { value: Notifies; label: string; about: string }[] = [
-  { value: "changes", label: "Changes", about: "levels that became others, and stayed" },
-  { value: "alerts", label: "Alerts", about: "values beyond the limits of thresholds" },
+  { value: "changes", label: "Changes", about: "lasting shifts of the level of a series" },
+  { value: "alerts", label: "Alerts", about: "values outside the limits of thresholds" },
 ];
 
 export function View(): JSX.Element {
@@ -32,10 +32,10 @@ export function View(): JSX.Element {
       actions={<Show when={detection()}>{(known) => <Raw value={known()} />}</Show>}
     >
       <p class="muted prose">
-        After each report every series is looked at for a change of its level, without a threshold. All that is found is
-        in the <A href={project.path("changes")}>list of changes</A>; people are told of those that are sure enough to
-        stay within the false alarms that the project takes. A change between runs of the same binary is noise, and
-        nobody is told of it.
+        After each report, the server analyzes every series for changes of its level, without a threshold. The{" "}
+        <A href={project.path("changes")}>list of changes</A> shows all of them. Notifications are limited to changes
+        within the false-alarm budget of the project. A change between runs of the same binary is noise and never causes
+        a notification.
       </p>
       <Show when={detection.error()}>{(error) => <Failure error={error()} retry={detection.refresh} />}</Show>
       <Show
@@ -66,25 +66,26 @@ function Figures(props: { of: JsonDetection }): JSX.Element {
     <section class="stack tight" aria-label="Figures">
       <dl class="numbers">
         <div>
-          <dt>False alarms a month</dt>
+          <dt>False alarms per month</dt>
           <dd class="number">{monthly(observed().false_alarms_per_month)}</dd>
           <dd class="small muted">
             {count(observed().false_alarms)} of {plural(observed().raised, "alarm")} since {day(observed().since)}
           </dd>
         </div>
         <div>
-          <dt>Wanted at most</dt>
+          <dt>False-alarm budget</dt>
           <dd class="number">{count(props.of.false_alarms_per_month)}</dd>
-          <dd class="small muted">people are told of {props.of.notifies}</dd>
+          <dd class="small muted">notifications for {props.of.notifies}</dd>
         </div>
         <div>
-          <dt>Runs a month</dt>
+          <dt>Runs per month</dt>
           <dd class="number">{count(props.of.runs_per_month)}</dd>
-          <dd class="small muted">share the false alarms</dd>
+          <dd class="small muted">share the budget</dd>
         </div>
       </dl>
       <p class="small muted prose">
-        False is an alarm that people call so, that later values take back, or that is between runs of the same binary.
+        A false alarm is a notified change that a user marked as false alarm, that later values withdrew, or that is
+        between runs of the same binary.
       </p>
     </section>
   );
@@ -108,10 +109,10 @@ function Settings(props: { of: JsonDetection; loaded: Loaded<JsonDetection> }): 
   };
   return (
     <section class="card detection-form stack" aria-labelledby="settings">
-      <h2 id="settings">What people are told</h2>
+      <h2 id="settings">Notifications</h2>
       <Form action="Save" onSubmit={save}>
         <fieldset class="roles">
-          <legend>Notices tell of</legend>
+          <legend>Notify about</legend>
           <For each={NOTIFIES}>
             {({ value, label, about }) => (
               <label class="check">
@@ -125,21 +126,21 @@ function Settings(props: { of: JsonDetection; loaded: Loaded<JsonDetection> }): 
         </fieldset>
         <TextField
           name="false_alarms_per_month"
-          label="False alarms a month"
+          label="False-alarm budget"
           type="number"
           required
           min={1}
           max={1000}
           step={1}
           value={String(props.of.false_alarms_per_month)}
-          hint="How many are fine. With more, smaller changes are told, and sooner."
+          hint="False alarms per month. A larger budget means earlier notifications and notifications of smaller changes."
         />
         <CheckField
           name="notifies_host"
           checked={props.of.notifies_host}
           label={
             <>
-              <strong>Machine</strong> <span class="muted">notify when most benchmarks move together, too</span>
+              <strong>Machine</strong> <span class="muted">also notify when most benchmarks change together</span>
             </>
           }
         />

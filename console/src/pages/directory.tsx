@@ -62,14 +62,14 @@ export function Directory(): JSX.Element {
         ]}
         empty={
           <Empty
-            title="No public project yet"
+            title="No public projects yet"
             action={
               <LinkButton href={user() ? "/console/onboard" : "/auth/signup"} primary>
                 {user() ? "Create a project" : "Sign up"}
               </LinkButton>
             }
           >
-            A project that is public can be seen by everybody, without an account. It is shown here.
+            Everyone can view a public project without an account. This list shows all public projects.
           </Empty>
         }
       />

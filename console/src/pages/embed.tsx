@@ -50,7 +50,7 @@ export function Embed(): JSX.Element {
           <Show when={flag("embed_logo")}>
             <a
               class="brand"
-              aria-label="Open it in Tidemark"
+              aria-label="Open in Tidemark"
               href={`${base()}?${search({ ...query(), tab: undefined })}`}
               target="_blank"
               rel="noopener"
@@ -64,7 +64,7 @@ export function Embed(): JSX.Element {
       <Show when={project.error()}>
         {(error) => (
           <Show when={isHidden()} fallback={<Failure error={error()} retry={project.refresh} />}>
-            <Empty title="There is no such plot">The project is private, or it is gone.</Empty>
+            <Empty title="Plot not found">The project is private or was deleted.</Empty>
           </Show>
         )}
       </Show>
@@ -80,9 +80,9 @@ export function Embed(): JSX.Element {
           <Show
             when={wanted()}
             fallback={
-              <Empty title="Nothing is chosen">
-                The address of the frame names no branch, testbed, benchmark or measure. Take it from <em>Share</em> on
-                the perf page.
+              <Empty title="Nothing selected">
+                The URL of the frame names no branch, testbed, benchmark or measure. Copy it from <em>Share</em> on the
+                perf page.
               </Empty>
             }
           >

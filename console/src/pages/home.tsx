@@ -90,7 +90,7 @@ export function Home(): JSX.Element {
         <div class="home-columns">
           <section class="card home-card" aria-labelledby="home-changes">
             <header class="row between">
-              <h2 id="home-changes">What changed lately</h2>
+              <h2 id="home-changes">Recent changes</h2>
               <Show when={branches().length > 1}>
                 <label class="row small">
                   <span class="muted">on</span>
@@ -143,7 +143,7 @@ export function Home(): JSX.Element {
         </div>
         <Pins />
         <section class="stack" aria-labelledby="home-health">
-          <h2 id="home-health">How sharp each series sees</h2>
+          <h2 id="home-health">Noise by series</h2>
           <Show when={looked()} fallback={<Skeleton lines={12} />}>
             {(looked) => <Sharpness recent={looked()} />}
           </Show>
@@ -189,12 +189,12 @@ function NoReports(): JSX.Element {
       action={
         <Show when={!project.isPublic}>
           <LinkButton href="/console/onboard/run" primary>
-            Send the first one
+            Send the first report
           </LinkButton>
         </Show>
       }
     >
-      Once results arrive, this page says what changed, how noisy each benchmark is and what needs a look. Run your
+      After the first report, this page shows recent changes, alerts and the noise of each benchmark. Run your
       benchmarks with <code>tidemark run</code>.
     </Empty>
   );
@@ -234,7 +234,7 @@ function Numbers(props: {
           {props.alerts === undefined ? "…" : count(props.alerts)}
         </dd>
         <dd class="small muted">
-          {props.alerts === undefined ? "\u00a0" : props.alerts ? "wait for a verdict" : "nothing to do"}
+          {props.alerts === undefined ? "\u00a0" : props.alerts ? "need review" : "nothing to review"}
         </dd>
       </div>
       <div>
@@ -245,9 +245,9 @@ function Numbers(props: {
         </dd>
       </div>
       <div>
-        <dt>Smallest change seen</dt>
+        <dt>Smallest detectable change</dt>
         <dd class="number">{typical() === undefined ? (props.looked ? "–" : "…") : share(typical() ?? 0)}</dd>
-        <dd class="small muted">{props.looked ? "by half of the series" : "\u00a0"}</dd>
+        <dd class="small muted">{props.looked ? "median of the series" : "\u00a0"}</dd>
       </div>
     </dl>
   );
@@ -257,7 +257,7 @@ function Reading(props: { share: number }): JSX.Element {
   return (
     <>
       <p class="small muted" role="status">
-        Looking at the last {REPORTS} reports of each testbed… {Math.round(props.share * 100)} %
+        Analyzing the last {REPORTS} reports of each testbed… {Math.round(props.share * 100)} %
       </p>
       <Skeleton lines={SHOWN} />
     </>
@@ -280,11 +280,7 @@ function Changes(props: { recent: Recent }): JSX.Element {
   return (
     <Show
       when={changed().length}
-      fallback={
-        <Quiet title="Nothing moved">
-          No series has changed its level in the last {LATELY} days, as far as its noise lets one see.
-        </Quiet>
-      }
+      fallback={<Quiet title="No recent changes">No series changed its level in the last {LATELY} days.</Quiet>}
     >
       <ul class="home-list">
         <For each={shown()}>
@@ -321,7 +317,7 @@ function Changes(props: { recent: Recent }): JSX.Element {
       </ul>
       <Show when={changed().length > SHOWN}>
         <button type="button" class="button quiet" onClick={() => setAll(!all())}>
-          {all() ? "Fewer" : `All ${count(changed().length)}`}
+          {all() ? "Show fewer" : `All ${count(changed().length)}`}
         </button>
       </Show>
     </Show>
@@ -359,7 +355,7 @@ function Alerts(props: { alerts: readonly JsonAlert[] }): JSX.Element {
     return [...series.values()].sort((left, right) => excess(right.alert) - excess(left.alert)).slice(0, SHOWN);
   });
   return (
-    <Show when={worst().length} fallback={<Quiet title="All is well">No alert is waiting for anybody.</Quiet>}>
+    <Show when={worst().length} fallback={<Quiet title="No active alerts">No alert needs review.</Quiet>}>
       <ul class="home-list">
         <For each={worst()}>
           {({ alert, count }) => (
@@ -449,26 +445,25 @@ function Sharpness(props: { recent: Recent }): JSX.Element {
   return (
     <>
       <p class="muted prose">
-        A change smaller than the noise of a series goes unnoticed, whatever threshold it has. The bluntest come first:
-        they need a quieter testbed, more iterations, or less trust.
+        A change smaller than the noise of a series cannot be detected, with or without a threshold. The noisiest series
+        come first: use a quieter testbed or more iterations.
       </p>
       <details class="explain">
         <summary>How this is computed</summary>
         <div class="stack tight prose">
           <p>
-            <strong>Noise</strong> is how much one report differs from the next though nothing has changed: the median
-            distance between neighbors in the last {REPORTS} reports of a testbed, as a standard deviation. It is the
-            median, so a spike or a change of the level does not count as noise.
+            <strong>Noise</strong> is the variation between reports without a change: the median distance between
+            consecutive values in the last {REPORTS} reports of a testbed, as a standard deviation. The median ignores
+            outliers and changes of the level.
           </p>
           <p>
-            <strong>Smallest change seen</strong> is the change that the next report alone would show: so large that it
-            comes by chance only once in a hundred times, and is not missed more than once in five. It is 3.42 times the
-            noise, and a little more where the present level is known from few reports. Several reports together see
-            more: four of them half as much.
+            <strong>Smallest detectable change</strong> is the change that the next report alone can show, with 1 %
+            false positives and a power of 80 %. It is 3.42 times the noise, and slightly more if few reports determine
+            the current level. Four reports together can show half of it.
           </p>
           <p>
-            <strong>A change of the level</strong> is where the medians before and after are at least six standard
-            errors and 1 % apart, with three reports or more on either side.
+            <strong>A change of the level</strong> requires medians that differ by at least six standard errors and 1 %,
+            with at least three reports on either side.
           </p>
         </div>
       </details>
@@ -521,7 +516,7 @@ function Sharpness(props: { recent: Recent }): JSX.Element {
           <Show when={props.recent.all > props.recent.series.length}> of {count(props.recent.all)}</Show>
         </span>
       </div>
-      <div class="table-wrap home-health" tabindex="0" role="region" aria-label="Health of each series">
+      <div class="table-wrap home-health" tabindex="0" role="region" aria-label="List of series">
         <table class="rows">
           <thead>
             <tr>
@@ -536,7 +531,7 @@ function Sharpness(props: { recent: Recent }): JSX.Element {
                 {head("noise", "Noise")}
               </th>
               <th scope="col" class="end">
-                {head("smallest", "Smallest change seen")}
+                {head("smallest", "Smallest detectable change")}
               </th>
             </tr>
           </thead>
@@ -546,7 +541,7 @@ function Sharpness(props: { recent: Recent }): JSX.Element {
               fallback={
                 <tr>
                   <td colspan="5" class="muted">
-                    No series fits.
+                    No series matches.
                   </td>
                 </tr>
               }

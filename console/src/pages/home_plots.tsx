@@ -52,14 +52,14 @@ export function Pins(): JSX.Element {
             when={plots_().rows.length}
             fallback={
               <Empty
-                title="No plot is pinned"
+                title="No pinned plots"
                 action={
                   <LinkButton href={perfPath(project)} icon="chart">
-                    Find something to watch
+                    Open perf
                   </LinkButton>
                 }
               >
-                Whatever the perf page shows can be pinned here, for everybody in the project.
+                Pin plots from the perf page. All members of the project see them.
               </Empty>
             }
           >
@@ -162,13 +162,13 @@ function Pin(props: {
       </Dialog>
       <Confirm
         open={deleting()}
-        title="Unpin the plot?"
+        title="Unpin plot?"
         action="Unpin"
         onConfirm={remove}
         onClose={() => setDeleting(false)}
       >
         <p>
-          <strong class="break">{title()}</strong> disappears for everybody in the project. The data stay.
+          <strong class="break">{title()}</strong> will be removed for all members of the project. The data is kept.
         </p>
       </Confirm>
     </article>
@@ -194,7 +194,7 @@ function WindowField(props: { window: number }): JSX.Element {
       required
       value={String(props.window)}
       options={choices().map((seconds) => ({ value: String(seconds), label: windowText(seconds) }))}
-      hint="It ends now, and moves along."
+      hint="The time range up to now."
     />
   );
 }
@@ -243,10 +243,7 @@ function Drawn(props: { plot: JsonPlot; height: number }): JSX.Element {
             </Show>
           }
         >
-          <Show
-            when={lines().length}
-            fallback={<p class="home-quiet muted small">Nothing was measured in this window.</p>}
-          >
+          <Show when={lines().length} fallback={<p class="home-quiet muted small">No data in this window.</p>}>
             <Suspense fallback={<Skeleton lines={6} />}>
               <Plot
                 lines={lines()}
@@ -388,12 +385,12 @@ export function PlotView(): JSX.Element {
           </Record>
           <Confirm
             open={deleting()}
-            title="Unpin the plot?"
+            title="Unpin plot?"
             action="Unpin"
             onConfirm={remove}
             onClose={() => setDeleting(false)}
           >
-            <p>It disappears for everybody in the project. The data stay.</p>
+            <p>It will be removed for all members of the project. The data is kept.</p>
           </Confirm>
         </Page>
       )}

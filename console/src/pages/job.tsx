@@ -19,7 +19,7 @@ import { toast } from "../ui/Toast";
 import "./job.css";
 
 const CHOICES = [
-  { value: "", label: "However far" },
+  { value: "", label: "Any status" },
   ...Object.entries(STATUSES).map(([value, { word }]) => ({
     value,
     label: word.charAt(0).toUpperCase() + word.slice(1),
@@ -32,7 +32,7 @@ export function List(): JSX.Element {
     <Page title="Jobs" crumbs={[{ href: project.path(), label: project().name }]}>
       <Rows<JsonJob>
         noun="job"
-        filters={[{ name: "status", label: "How far", options: CHOICES }]}
+        filters={[{ name: "status", label: "Status", options: CHOICES }]}
         load={({ status, ...query }, signal) =>
           list("/v0/projects/{project}/jobs", {
             path: { project: project.slug() },
@@ -47,7 +47,7 @@ export function List(): JSX.Element {
           { title: "Status", cell: (job) => <Status of={job.status} /> },
           { title: "Spec", wide: true, cell: (job) => <span class="break">{job.spec.name}</span> },
           {
-            title: "Took",
+            title: "Duration",
             wide: true,
             end: true,
             cell: (job) => (
@@ -57,7 +57,7 @@ export function List(): JSX.Element {
             ),
           },
           {
-            title: "Asked for",
+            title: "Created",
             sort: "created",
             falling: true,
             end: true,
@@ -73,12 +73,11 @@ export function List(): JSX.Element {
             title="No jobs yet"
             action={
               <Show when={user()?.admin}>
-                <LinkButton href="/console/server/runners">See the runners</LinkButton>
+                <LinkButton href="/console/server/runners">View runners</LinkButton>
               </Show>
             }
           >
-            A job is an image that a runner of this server runs on a quiet machine. Push one to the registry, then ask
-            for it:{" "}
+            A job runs an image from the registry on a runner. Push an image, then start a job:{" "}
             <code class="break">
               tidemark run --project {project.slug()} --image {location.host}/{project.slug()}:latest
             </code>
@@ -119,7 +118,7 @@ function between(from: string | number, to: string | number): string {
   return elapsed(Math.max(Math.round((new Date(to).getTime() - new Date(from).getTime()) / 1000), 0));
 }
 
-const STEPS = ["In the queue", "Prepared", "Running", "Being read"] as const;
+const STEPS = ["Queued", "Preparing", "Running", "Reading results"] as const;
 
 export function View(): JSX.Element {
   const project = useProject();
@@ -167,14 +166,14 @@ export function View(): JSX.Element {
               <Raw value={shown()} />
               <Show when={!hasEnded(shown()) && project.may("edit")}>
                 <Button kind="danger" onClick={() => setCanceling(true)}>
-                  Cancel the job
+                  Cancel job
                 </Button>
               </Show>
             </>
           }
         >
           <Show when={!hasEnded(shown())}>
-            <ol class="steps" aria-label="How far it is">
+            <ol class="steps" aria-label="Progress">
               <For each={STEPS}>
                 {(label, number) => (
                   <li
@@ -194,7 +193,7 @@ export function View(): JSX.Element {
             </Fact>
             <Fact label="Spec">{specText(shown().spec)}</Fact>
             <Fact label="Runner">
-              <Show when={shown().runner} fallback={<span class="muted">none has taken it</span>}>
+              <Show when={shown().runner} fallback={<span class="muted">not claimed yet</span>}>
                 {(runner) => (
                   <Show when={user()?.admin} fallback={<span class="mono">{runner()}</span>}>
                     <A class="mono" href={`/console/server/runners/${runner()}`}>
@@ -204,13 +203,13 @@ export function View(): JSX.Element {
                 )}
               </Show>
             </Fact>
-            <Fact label="Asked for">
+            <Fact label="Created">
               <Time at={shown().created} />
             </Fact>
             <Show when={shown().claimed}>
-              {(taken) => <Fact label="Waited">{between(shown().created, taken())}</Fact>}
+              {(taken) => <Fact label="Wait time">{between(shown().created, taken())}</Fact>}
             </Show>
-            <Fact label="Took">
+            <Fact label="Duration">
               <Took job={shown()} /> <span class="muted">of at most {elapsed(shown().timeout)}</span>
             </Fact>
             <Fact label="UUID" copy={shown().uuid}>
@@ -223,13 +222,13 @@ export function View(): JSX.Element {
           </Show>
           <Confirm
             open={canceling()}
-            title="Cancel the job?"
-            action="Cancel the job"
+            title="Cancel job?"
+            action="Cancel job"
             onConfirm={cancel}
             onClose={() => setCanceling(false)}
           >
             <p>
-              Its runner stops, and the report stays empty. A canceled job cannot be taken up again; ask for another one
+              The runner stops the job and the report stays empty. You cannot resume a canceled job; start a new one
               instead.
             </p>
           </Confirm>
@@ -274,9 +273,9 @@ function Output(props: { of: JsonJob }): JSX.Element {
       <h2 id="output">Output</h2>
       <Show
         when={props.of.output}
-        fallback={<p class="muted">What a job printed is shown to those who have a role in the project.</p>}
+        fallback={<p class="muted">Only members of the project can view the output of a job.</p>}
       >
-        <Show when={results().length} fallback={<p class="muted">It printed nothing before it ended.</p>}>
+        <Show when={results().length} fallback={<p class="muted">The job ended without output.</p>}>
           <For each={results()}>
             {(result, place) => <Iteration of={result} number={results().length > 1 ? place() + 1 : undefined} />}
           </For>
@@ -308,8 +307,8 @@ function Iteration(props: { of: JsonIterationOutput; number: number | undefined 
         </Show>
         <Show when={props.of.cpu_time}>
           {(seconds) => (
-            <span class="small muted" title="The time that all cores together worked on it.">
-              {value(seconds(), "seconds")} of processor time
+            <span class="small muted" title="The total CPU time of all cores.">
+              {value(seconds(), "seconds")} of CPU time
             </span>
           )}
         </Show>
@@ -318,7 +317,7 @@ function Iteration(props: { of: JsonIterationOutput; number: number | undefined 
         </Show>
       </div>
       <Show when={isSilent()}>
-        <p class="muted">It printed nothing.</p>
+        <p class="muted">No output.</p>
       </Show>
       <Show when={props.of.stdout}>
         {(text) => <Printed label="Standard output" of={props.number} text={text()} />}
@@ -344,7 +343,7 @@ function Printed(props: { label: string; of: number | undefined; text: string })
       </summary>
       <Show when={isCut()}>
         <div class="row">
-          <span class="small muted">The end of it.</span>
+          <span class="small muted">The end of the output.</span>
           <Button onClick={() => setAll(true)}>Show all</Button>
         </div>
       </Show>

@@ -56,7 +56,8 @@ export function List(): JSX.Element {
         ]}
         empty={
           <Empty title="No measures yet" action={add()}>
-            A measure is what a number says: latency, throughput, bytes. The first report that has one makes it.
+            A measure is a measured quantity with units: latency, throughput, bytes. The first report with a measure
+            creates it.
           </Empty>
         }
       />
@@ -65,7 +66,7 @@ export function List(): JSX.Element {
 }
 
 function direction(measure: Pick<JsonMeasure, "slug" | "units">): string {
-  return { up: "more is worse", down: "less is worse", either: "not known" }[worseOf(measure) ?? "either"];
+  return { up: "more is worse", down: "less is worse", either: "unknown" }[worseOf(measure) ?? "either"];
 }
 
 export function Add(): JSX.Element {
@@ -100,8 +101,8 @@ export function Add(): JSX.Element {
           maxLength={64}
           hint={
             <>
-              Of times, bytes and rates the console knows how to scale them: <code>nanoseconds</code>,{" "}
-              <code>bytes</code>, <code>requests / second</code>.
+              The console scales times, bytes and rates: <code>nanoseconds</code>, <code>bytes</code>,{" "}
+              <code>requests / second</code>.
             </>
           }
         />
@@ -109,7 +110,7 @@ export function Add(): JSX.Element {
           name="slug"
           label="Slug"
           maxLength={64}
-          hint="What stands in addresses; made from the name when left empty."
+          hint="The identifier in URLs. Generated from the name if empty."
         />
       </Form>
     </Page>
@@ -134,7 +135,7 @@ export function View(): JSX.Element {
         call("patch", "/v0/projects/{project}/measures/{measure}", { path: path(measure), body })
       }
       remove={(measure) => call("delete", "/v0/projects/{project}/measures/{measure}", { path: path(measure) })}
-      deletion="A measure that reports still use cannot be deleted; archive it instead."
+      deletion="You cannot delete a measure that reports use. Archive it instead."
       actions={(shown) => (
         <LinkButton
           icon="chart"
@@ -152,7 +153,7 @@ export function View(): JSX.Element {
             editable={project.may("edit")}
             save={(units) => here.change({ units })}
           />
-          <Fact label="Read as">
+          <Fact label="Shown as">
             {value(1234567, shown().units)} <span class="muted">for 1,234,567</span>
           </Fact>
           <Fact label="Worse">{direction(shown())}</Fact>

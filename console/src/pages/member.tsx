@@ -19,8 +19,8 @@ import "./admin.css";
 
 type Role = JsonMember["role"];
 const ROLES: readonly { value: Role; label: string; about: string }[] = [
-  { value: "member", label: "Member", about: "sees the organization and works in its projects" },
-  { value: "leader", label: "Leader", about: "also manages members, settings and keys, and may delete" },
+  { value: "member", label: "Member", about: "views the organization and its projects" },
+  { value: "leader", label: "Leader", about: "has all rights" },
 ];
 
 function base(organization: string): string {
@@ -42,7 +42,7 @@ export function List(): JSX.Element {
       await call("delete", "/v0/organizations/{organization}/invitations/{invitation}", {
         path: { ...path(), invitation: invitation.uuid },
       });
-      toast("The invitation was revoked.");
+      toast("Invitation revoked.");
       await invitations.refresh();
     } catch (error) {
       toastFailure(error);
@@ -55,7 +55,7 @@ export function List(): JSX.Element {
       actions={
         <Show when={may("create_role")}>
           <LinkButton href={`${base(params.organization)}/invite`} icon="plus" primary>
-            Invite somebody
+            Invite member
           </LinkButton>
         </Show>
       }
@@ -107,7 +107,7 @@ export function List(): JSX.Element {
             ),
           },
         ]}
-        empty={<Empty title="Nobody is here">Invite somebody by e-mail.</Empty>}
+        empty={<Empty title="No members">Invite members by e-mail.</Empty>}
       />
     </Page>
   );
@@ -119,7 +119,7 @@ export function Invite(): JSX.Element {
   const navigate = useNavigate();
   return (
     <Page
-      title="Invite somebody"
+      title="Invite member"
       crumbs={[
         ...organizationCrumbs(params.organization, organization()?.name),
         { href: base(params.organization), label: "Members" },
@@ -127,7 +127,7 @@ export function Invite(): JSX.Element {
       narrow
     >
       <Form
-        action="Send the invitation"
+        action="Send invitation"
         onCancel={() => navigate(base(params.organization))}
         onSubmit={async ({ email = "", name, role = "member" }) => {
           await call("post", "/v0/organizations/{organization}/members", {
@@ -144,9 +144,9 @@ export function Invite(): JSX.Element {
           type="email"
           required
           autofocus
-          hint="A link is mailed there; it works once."
+          hint="The address receives a link that works once."
         />
-        <TextField name="name" label="Name" maxLength={64} hint="How the mail addresses them." />
+        <TextField name="name" label="Name" maxLength={64} hint="The name in the mail." />
         <SelectField
           name="role"
           label="Role"
@@ -192,7 +192,7 @@ export function View(): JSX.Element {
   const remove = async () => {
     const left = isMe();
     await call("delete", "/v0/organizations/{organization}/members/{user}", { path: path() });
-    toast(left ? "You have left the organization." : "The member was removed.");
+    toast(left ? "You left the organization." : "Member removed.");
     navigate(left ? "/console/organizations" : base(params.organization));
   };
   return (
@@ -253,15 +253,15 @@ export function View(): JSX.Element {
           </Record>
           <Confirm
             open={removing()}
-            title={isMe() ? "Leave the organization?" : "Remove the member?"}
+            title={isMe() ? "Leave organization?" : "Remove member?"}
             action={isMe() ? "Leave" : "Remove"}
             onConfirm={remove}
             onClose={() => setRemoving(false)}
           >
             <p>
-              <strong class="break">{shown().name}</strong> will no longer see what is private in {organization()?.name}
-              . Their reports stay. The invitations that they issued and the project keys that they created are revoked;
-              the audit log lists them.
+              <strong class="break">{shown().name}</strong> will no longer see the private projects of{" "}
+              {organization()?.name}. Their reports are kept. Their invitations and project keys are revoked; the audit
+              log lists them.
             </p>
           </Confirm>
         </Page>

@@ -125,7 +125,7 @@ function Details(props: { metric: JsonOneMetric }): JSX.Element {
             <Fact label="Limits">
               <Show
                 when={typeof boundary().lower_limit === "number" || typeof boundary().upper_limit === "number"}
-                fallback={<span class="muted">none: there was too little history to judge</span>}
+                fallback={<span class="muted">none: the sample was too small</span>}
               >
                 <span class="row">
                   <Gauge value={it().metric.value} boundary={boundary()} units={units()} bad={Boolean(it().alert)} />
@@ -137,7 +137,7 @@ function Details(props: { metric: JsonOneMetric }): JSX.Element {
         )}
       </Show>
       <Fact label="Threshold">
-        <Show when={it().threshold} fallback={<span class="muted">none watched it</span>}>
+        <Show when={it().threshold} fallback={<span class="muted">none</span>}>
           {(threshold) => (
             <A href={`${project.path("thresholds", threshold().uuid)}?model=${threshold().model.uuid}`}>
               {describe(threshold().model)}

@@ -9,13 +9,13 @@ import { Empty, LinkButton } from "../ui/parts";
 export function Missing(): JSX.Element {
   const location = useLocation();
   return (
-    <Page title="There is nothing here">
+    <Page title="Page not found">
       <Empty
-        title="No page has this address"
+        title="No page at this URL"
         action={
           <>
             <LinkButton href={user() ? "/console" : "/"} primary>
-              Go to the start
+              Go to the home page
             </LinkButton>
             <LinkButton href="/perf">Public projects</LinkButton>
             <Show when={user()}>
@@ -24,8 +24,8 @@ export function Missing(): JSX.Element {
           </>
         }
       >
-        <code class="break">{location.pathname}</code> may have been moved, or the link may be incomplete. Press{" "}
-        <kbd>/</kbd> to find a page or a project by its name.
+        <code class="break">{location.pathname}</code> does not exist. The link may be incomplete. Press <kbd>/</kbd> to
+        search for a page or a project.
       </Empty>
     </Page>
   );

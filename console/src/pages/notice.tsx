@@ -51,8 +51,8 @@ const EVENTS: readonly { value: NoticeEvent; label: string }[] = [
   { value: "regressions", label: "Regressions only" },
 ];
 const DIGESTS: readonly { value: Digest; label: string }[] = [
-  { value: "none", label: "Each report by itself" },
-  { value: "daily", label: "Once a day, after midnight UTC" },
+  { value: "none", label: "Per report" },
+  { value: "daily", label: "Daily, after midnight UTC" },
 ];
 
 /** The owner of the notices: their paths in the API and in the console. */
@@ -171,7 +171,7 @@ function List(props: { owner: Owner }): JSX.Element {
         columns={[
           { title: "Name", cell: (notice) => notice.name },
           { title: "Kind", cell: (notice) => <Badge>{label(KINDS, notice.kind)}</Badge> },
-          { title: "To", wide: true, cell: (notice) => <span class="muted break">{receiver(notice)}</span> },
+          { title: "Destination", wide: true, cell: (notice) => <span class="muted break">{receiver(notice)}</span> },
           {
             title: "Created",
             wide: true,
@@ -187,10 +187,9 @@ function List(props: { owner: Owner }): JSX.Element {
           <Empty title="No notices yet" action={add()}>
             <Show
               when={props.owner.own}
-              fallback="A notice tells a chat, a program or a person of the alerts that reports of this project raise."
+              fallback="A notice sends notifications of this project to a chat, a webhook or an e-mail address."
             >
-              A notice of your own tells you of the alerts of a project, or of all projects of your organizations, as
-              long as you may see them.
+              A personal notice sends you notifications of a project or of all projects of your organizations.
             </Show>
           </Empty>
         }
@@ -206,7 +205,7 @@ function Add(props: { owner: Owner }): JSX.Element {
   const submit = async (values: Values) => {
     const created = await props.owner.create(fresh(kind(), values));
     if (created.secret) return void setMade(created);
-    toast("The notice was added.");
+    toast("Notice added.");
     navigate(`${props.owner.base}/${created.uuid}`);
   };
   return (
@@ -229,19 +228,19 @@ function Add(props: { owner: Owner }): JSX.Element {
               required
               maxLength={64}
               autofocus
-              hint="Who is told, such as: Team chat."
+              hint="The destination, for example: Team chat."
             />
             <Show when={kind() !== "email"}>
               <TextField
                 name="url"
-                label="Address"
+                label="URL"
                 type="url"
                 required
                 placeholder="https://"
                 hint={
                   kind() === "webhook"
-                    ? "Where signed JSON is sent to."
-                    : `The address of an incoming webhook of ${label(KINDS, kind())}.`
+                    ? "The URL that receives signed JSON."
+                    : `The URL of an incoming webhook of ${label(KINDS, kind())}.`
                 }
               />
             </Show>
@@ -255,36 +254,36 @@ function Add(props: { owner: Owner }): JSX.Element {
               />
             </Show>
             <Show when={kind() === "email" && props.owner.own}>
-              <p class="muted small">It goes to the address of your account.</p>
+              <p class="muted small">Notifications go to the address of your account.</p>
             </Show>
             <Show when={props.owner.own}>
               <TextField
                 name="project"
                 label="Project"
                 maxLength={64}
-                hint="The slug of a project that you may see; all projects of your organizations when left empty."
+                hint="The slug of a project. All projects of your organizations if empty."
               />
             </Show>
-            <SelectField name="event" label="Tell of" required value="alerts" options={EVENTS} />
-            <SelectField name="digest" label="How often" required value="none" options={DIGESTS} />
+            <SelectField name="event" label="Notify about" required value="alerts" options={EVENTS} />
+            <SelectField name="digest" label="Frequency" required value="none" options={DIGESTS} />
             <TextField
               name="from"
-              label="Silent from"
+              label="Quiet hours from"
               type="time"
-              hint="In UTC. What happens meanwhile is told afterwards."
+              hint="In UTC. Notifications are sent afterwards."
             />
-            <TextField name="to" label="Silent until" type="time" />
+            <TextField name="to" label="Quiet hours until" type="time" />
           </Form>
         }
       >
         {(notice) => (
           <div class="stack">
-            <Remark tone="warn">Copy the secret now: it is shown only here, and nobody can see it again.</Remark>
+            <Remark tone="warn">Copy the secret now. It is shown only once.</Remark>
             <Code label="The secret" text={notice().secret ?? ""} />
-            <p class="muted">It signs each request, so that the receiver knows that it is from here.</p>
+            <p class="muted">The secret signs each request, so that the receiver can verify the sender.</p>
             <div class="row">
               <LinkButton href={`${props.owner.base}/${notice().uuid}`} primary>
-                I have copied it
+                Done
               </LinkButton>
             </div>
           </div>
@@ -303,17 +302,15 @@ function View(props: { owner: Owner }): JSX.Element {
     ({ notice }, signal) => props.owner.view(notice, signal),
   );
   const change = async (body: JsonUpdateNotice) => notice.set(await props.owner.update(params.notice, body));
-  const pick = (body: JsonUpdateNotice) => change(body).then(() => toast("The notice was changed."), toastFailure);
+  const pick = (body: JsonUpdateNotice) => change(body).then(() => toast("Notice saved."), toastFailure);
   const remove = async () => {
     await props.owner.remove(params.notice);
-    toast("The notice was deleted.");
+    toast("Notice deleted.");
     navigate(props.owner.base);
   };
   const buttons = (shown: JsonNotice) => (
     <>
-      <Button onClick={() => pick({ archived: !shown.archived })}>
-        {shown.archived ? "Use again" : "Put out of use"}
-      </Button>
+      <Button onClick={() => pick({ archived: !shown.archived })}>{shown.archived ? "Enable" : "Disable"}</Button>
       <Button kind="danger" onClick={() => setDeleting(true)}>
         Delete
       </Button>
@@ -334,7 +331,7 @@ function View(props: { owner: Owner }): JSX.Element {
         <Page
           title={shown().name}
           aside={
-            <Badge tone={shown().archived ? "neutral" : "good"}>{shown().archived ? "out of use" : "in use"}</Badge>
+            <Badge tone={shown().archived ? "neutral" : "good"}>{shown().archived ? "disabled" : "enabled"}</Badge>
           }
           crumbs={trail(props.owner)}
           actions={buttons(shown())}
@@ -343,9 +340,7 @@ function View(props: { owner: Owner }): JSX.Element {
             <EditableFact label="Name" value={shown().name} maxLength={64} editable save={(name) => change({ name })} />
             <Fact label="Kind">{label(KINDS, shown().kind)}</Fact>
             <Show when={shown().url}>
-              {(url) => (
-                <EditableFact label="Address" type="url" value={url()} editable save={(url) => change({ url })} />
-              )}
+              {(url) => <EditableFact label="URL" type="url" value={url()} editable save={(url) => change({ url })} />}
             </Show>
             <Show when={shown().email}>
               {(email) => (
@@ -367,10 +362,10 @@ function View(props: { owner: Owner }): JSX.Element {
                 )}
               </Fact>
             </Show>
-            <Choice label="Tell of" value={shown().event} options={EVENTS} pick={(event) => pick({ event })} />
-            <Choice label="How often" value={shown().digest} options={DIGESTS} pick={(digest) => pick({ digest })} />
+            <Choice label="Notify about" value={shown().event} options={EVENTS} pick={(event) => pick({ event })} />
+            <Choice label="Frequency" value={shown().digest} options={DIGESTS} pick={(digest) => pick({ digest })} />
             <EditableFact
-              label="Silent (UTC)"
+              label="Quiet hours (UTC)"
               value={hours(shown().quiet)}
               optional
               maxLength={13}
@@ -389,14 +384,14 @@ function View(props: { owner: Owner }): JSX.Element {
           </section>
           <Confirm
             open={deleting()}
-            title="Delete the notice?"
+            title="Delete notice?"
             action="Delete"
             onConfirm={remove}
             onClose={() => setDeleting(false)}
           >
             <p>
-              <strong class="break">{shown().name}</strong> tells nothing any more, not even what waits. Its log goes
-              with it.
+              <strong class="break">{shown().name}</strong> will send no more notifications, including waiting ones. Its
+              deliveries will be deleted.
             </p>
           </Confirm>
         </Page>
@@ -423,7 +418,7 @@ function Log(props: { owner: Owner; notice: JsonNotice }): JSX.Element {
   const repeat = async (delivery: JsonDelivery, done: () => Promise<void>) => {
     try {
       await props.owner.repeat(props.notice.uuid, delivery.uuid);
-      toast("It will be told again.");
+      toast("Delivery enqueued.");
       await done();
     } catch (error) {
       toastFailure(error);
@@ -451,18 +446,14 @@ function Log(props: { owner: Owner; notice: JsonNotice }): JSX.Element {
         },
         { title: "Status", cell: (row) => <Badge tone={TONES[row.status]}>{row.status}</Badge> },
         { title: "Attempts", wide: true, end: true, cell: (row) => <span class="number">{row.attempts}</span> },
-        { title: "What went wrong", wide: true, cell: (row) => <span class="muted break">{row.error ?? ""}</span> },
+        { title: "Error", wide: true, cell: (row) => <span class="muted break">{row.error ?? ""}</span> },
       ]}
       rowActions={(row, rows) => (
         <Show when={row.status !== "waiting" && !props.notice.archived}>
-          <Button onClick={() => void repeat(row, rows.refresh)}>Tell again</Button>
+          <Button onClick={() => void repeat(row, rows.refresh)}>Deliver again</Button>
         </Show>
       )}
-      empty={
-        <Empty title="Nothing was told yet">
-          Each report that raises alerts is listed here for thirty days, with what became of it.
-        </Empty>
-      }
+      empty={<Empty title="No deliveries yet">This list shows the deliveries of the last 30 days.</Empty>}
     />
   );
 }

@@ -33,7 +33,7 @@ export function Onboard(): JSX.Element {
       0,
     );
   return (
-    <Page title="First steps" narrow>
+    <Page title="Get started" narrow>
       <ol class="steps" aria-label="Steps">
         <For each={STEPS}>
           {(step, number) => (
@@ -81,11 +81,11 @@ function NewProject(): JSX.Element {
       {(organizations) => (
         <>
           <p>
-            A project holds the benchmarks of one piece of software, and their history. Or look around first:{" "}
-            <A href="/console/organizations">your organizations</A>, <A href="/perf">public projects</A>.
+            A project contains the benchmarks of one software project and their history. Or browse{" "}
+            <A href="/console/organizations">your organizations</A> or <A href="/perf">public projects</A>.
           </p>
           <Form
-            action="Create the project"
+            action="Create project"
             onSubmit={async ({ name = "", url, visibility, organization = "" }) => {
               const body = {
                 name,
@@ -108,15 +108,15 @@ function NewProject(): JSX.Element {
               autofocus
               value={`${user()?.name ?? "My"}'s project`}
             />
-            <TextField name="url" label="Address of its code or home page" type="url" placeholder="https://" />
+            <TextField name="url" label="Website or repository" type="url" placeholder="https://" />
             <SelectField
               name="visibility"
-              label="Who can see it"
+              label="Visibility"
               required
               value="public"
               options={[
-                { value: "public", label: "Everybody can read it" },
-                { value: "private", label: "Only its members" },
+                { value: "public", label: "Public: everyone can view it" },
+                { value: "private", label: "Private: only members can view it" },
               ]}
             />
             <Show
@@ -146,7 +146,7 @@ function NewKey(props: { project: JsonProject }): JSX.Element {
     try {
       const made = await call("post", "/v0/projects/{project}/keys", {
         path: { project: props.project.slug },
-        body: { name: "First steps" },
+        body: { name: "Get started" },
       });
       setKey({ project: props.project.slug, key: made.key });
       navigate(next());
@@ -157,15 +157,14 @@ function NewKey(props: { project: JsonProject }): JSX.Element {
   return (
     <>
       <p>
-        With a key of the project, a machine sends reports to <strong>{props.project.name}</strong> and can do nothing
-        else. It is shown only once.
+        CI uses a project key to send reports to <strong>{props.project.name}</strong>. The key is shown only once.
       </p>
       <Show when={failure()}>{(error) => <Failure error={error()} />}</Show>
       <div class="row">
         <Button kind="primary" onClick={create}>
-          Create a key
+          Create key
         </Button>
-        <LinkButton href={next()}>I have one</LinkButton>
+        <LinkButton href={next()}>Skip</LinkButton>
       </div>
     </>
   );
@@ -201,7 +200,7 @@ function FirstReport(props: { project: JsonProject }): JSX.Element {
       <Show when={own()}>
         {(key) => (
           <>
-            <Notice tone="warn">Copy the key now: it will not be shown again.</Notice>
+            <Notice tone="warn">Copy the key now. It is shown only once.</Notice>
             <Code label="the key" text={key()} />
           </>
         )}
@@ -209,15 +208,15 @@ function FirstReport(props: { project: JsonProject }): JSX.Element {
       <h2>From your machine</h2>
       <Code label="commands for the shell" text={cli()} />
       <p class="muted small">
-        Any command that prints results of a known tool will do instead of <code>cargo bench</code>.
+        You can use any command that prints results of a supported tool instead of <code>cargo bench</code>.
       </p>
       <h2>From CI</h2>
       <Code label="a step for CI" text={ci()} />
-      <h2>With nothing but curl</h2>
+      <h2>With curl</h2>
       <Code label="a request" text={curl()} />
       <div class="row">
         <LinkButton href={`/console/projects/${slug()}/plots`} primary>
-          Go to the project
+          Open project
         </LinkButton>
         <A href="/console/api">API reference</A>
       </div>

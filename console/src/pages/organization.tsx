@@ -73,14 +73,14 @@ export function List(): JSX.Element {
             ]}
             empty={
               <Empty
-                title="You belong to no organization"
+                title="No organizations"
                 action={
                   <LinkButton href={`${BASE}/add`} primary>
                     Add an organization
                   </LinkButton>
                 }
               >
-                Projects belong to an organization. Make one, or ask a leader of another to invite you.
+                Projects belong to an organization. Create one, or ask a leader of an organization to invite you.
               </Empty>
             }
           />
@@ -109,13 +109,13 @@ export function Add(): JSX.Element {
           required
           maxLength={64}
           autofocus
-          hint="Of a company, a team or an open-source project."
+          hint="A company, a team or an open-source project."
         />
         <TextField
           name="slug"
           label="Slug"
           maxLength={64}
-          hint="What stands in addresses; made from the name when left empty."
+          hint="The identifier in URLs. Generated from the name if empty."
         />
       </Form>
     </Page>
@@ -184,7 +184,7 @@ export function Settings(): JSX.Element {
                 <Time at={shown().modified} />
               </Fact>
               <Fact label="Claimed">
-                <Show when={shown().claimed} fallback="by nobody yet">
+                <Show when={shown().claimed} fallback="not claimed">
                   {(at) => <Time at={at()} />}
                 </Show>
               </Fact>
@@ -192,10 +192,10 @@ export function Settings(): JSX.Element {
             <Domains of={shown()} changed={organization.refresh} />
             <Show when={may("delete") || user()?.admin}>
               <section class="card danger-zone" aria-labelledby="danger">
-                <h2 id="danger">Delete the organization</h2>
+                <h2 id="danger">Delete organization</h2>
                 <p class="muted">
-                  Its projects, reports and keys go with it. It is hidden from everybody at once; its data stay in the
-                  database until an administrator removes them for good.
+                  Deletes its projects, reports and keys. The data stays in the database until an administrator removes
+                  it permanently.
                 </p>
                 <div class="row">
                   <Show when={may("delete")}>
@@ -205,7 +205,7 @@ export function Settings(): JSX.Element {
                   </Show>
                   <Show when={user()?.admin}>
                     <Button kind="danger" onClick={() => setDeleting("hard")}>
-                      Remove for good
+                      Remove permanently
                     </Button>
                   </Show>
                 </div>
@@ -213,16 +213,15 @@ export function Settings(): JSX.Element {
             </Show>
             <Confirm
               open={deleting() !== undefined}
-              title={deleting() === "hard" ? "Remove it for good?" : "Delete the organization?"}
-              action={deleting() === "hard" ? "Remove for good" : "Delete"}
+              title={deleting() === "hard" ? "Remove permanently?" : "Delete organization?"}
+              action={deleting() === "hard" ? "Remove permanently" : "Delete"}
               type={shown().slug}
               onConfirm={remove}
               onClose={() => setDeleting(undefined)}
             >
               <p>
                 <strong class="break">{shown().name}</strong> and all of its projects will be{" "}
-                {deleting() === "hard" ? "erased from the database" : "gone for everybody"}. The console cannot bring
-                them back.
+                {deleting() === "hard" ? "erased from the database" : "deleted"}. You cannot undo this in the console.
               </p>
             </Confirm>
           </>
@@ -238,7 +237,7 @@ function Domains(props: { of: JsonOrganization; changed: () => unknown }): JSX.E
   const remove = async (sso: JsonSso) => {
     try {
       await call("delete", "/v0/organizations/{organization}/sso/{sso}", { path: { ...path(), sso: sso.uuid } });
-      toast(`People of ${sso.domain} no longer join by themselves.`);
+      toast(`Users of ${sso.domain} no longer join automatically.`);
       await props.changed();
     } catch (error) {
       toastFailure(error);
@@ -248,7 +247,7 @@ function Domains(props: { of: JsonOrganization; changed: () => unknown }): JSX.E
     <Show when={user()?.admin || props.of.sso?.length}>
       <section class="card stack tight" aria-labelledby="domains">
         <h2 id="domains">Domains</h2>
-        <p class="muted">Whoever proves an address of one of these domains becomes a member of this organization.</p>
+        <p class="muted">Users with a verified e-mail address of these domains join this organization automatically.</p>
         <ul class="invited">
           <For each={props.of.sso}>
             {(sso) => (
@@ -268,13 +267,13 @@ function Domains(props: { of: JsonOrganization; changed: () => unknown }): JSX.E
         </ul>
         <Show when={user()?.admin}>
           <Form
-            action="Add the domain"
+            action="Add domain"
             onSubmit={async ({ domain = "" }) => {
               const added = await call("post", "/v0/organizations/{organization}/sso", {
                 path: path(),
                 body: { domain },
               });
-              toast(`People of ${added.domain} join by themselves now.`);
+              toast(`Users of ${added.domain} now join automatically.`);
               await props.changed();
             }}
           >
@@ -283,7 +282,7 @@ function Domains(props: { of: JsonOrganization; changed: () => unknown }): JSX.E
               label="Domain"
               required
               placeholder="example.org"
-              hint="The part of their addresses after the @."
+              hint="The part of the e-mail address after the @."
             />
           </Form>
         </Show>
@@ -295,9 +294,9 @@ function Domains(props: { of: JsonOrganization; changed: () => unknown }): JSX.E
 const KINDS: Readonly<Record<JsonUsage["kind"], string>> = {
   cloud_free: "Free",
   cloud_metered: "Metered",
-  cloud_self_hosted_licensed: "Licensed, on a server of one's own",
-  self_hosted_free: "A server of your own",
-  self_hosted_licensed: "A server of your own, licensed",
+  cloud_self_hosted_licensed: "Licensed, self-hosted",
+  self_hosted_free: "Self-hosted",
+  self_hosted_licensed: "Self-hosted, licensed",
 };
 
 export function Usage(): JSX.Element {
@@ -324,9 +323,9 @@ export function Usage(): JSX.Element {
               From {day(usage().start_time)} to {day(usage().end_time)}.
             </p>
             <dl class="tiles">
-              <Tile label="Metrics received" value={usage().metrics} about="values that reports brought" />
-              <Tile label="Active series" value={usage().active_series} about="different ones among them" />
-              <Tile label="Runner minutes" value={usage().runner_minutes} about="that jobs ran for" />
+              <Tile label="Metrics received" value={usage().metrics} about="values in reports" />
+              <Tile label="Active series" value={usage().active_series} about="distinct series in these reports" />
+              <Tile label="Runner minutes" value={usage().runner_minutes} about="duration of jobs" />
             </dl>
             <Record>
               <Fact label="Terms">{KINDS[usage().kind]}</Fact>
@@ -341,10 +340,7 @@ export function Usage(): JSX.Element {
             <Show
               when={usage().kind.startsWith("cloud")}
               fallback={
-                <Notice tone="neutral">
-                  There are no quotas: this server takes as much as its disk holds. What a single request may bring is
-                  limited by the administrator.
-                </Notice>
+                <Notice tone="neutral">There are no quotas. The administrator limits the size of requests.</Notice>
               }
             >
               <div class="row">
@@ -375,7 +371,7 @@ export function Audit(): JSX.Element {
   const params = useParams<{ organization: string }>();
   return (
     <Page title="Audit" crumbs={organizationCrumbs(params.organization, organization()?.name)}>
-      <p class="muted">Who changed what in this organization and its projects.</p>
+      <p class="muted">Changes to this organization and its projects, by user.</p>
       <Entries
         load={({ page, per_page }, signal) =>
           list("/v0/organizations/{organization}/audit", {

@@ -141,7 +141,7 @@ export function Perf(): JSX.Element {
     save(file("svg"), await answer.blob());
   };
   bindKeys([
-    { keys: "r", label: "Fetch the plot again", run: series.refresh },
+    { keys: "r", label: "Reload the plot", run: series.refresh },
     { keys: "z", label: "Reset the zoom", run: () => change({ zoom: undefined }) },
   ]);
 
@@ -168,8 +168,8 @@ export function Perf(): JSX.Element {
               </>
             }
             items={[
-              { label: "Picture (PNG)", run: () => savePng().catch(toastFailure) },
-              { label: "Drawing (SVG)", run: () => saveSvg().catch(toastFailure) },
+              { label: "Image (PNG)", run: () => savePng().catch(toastFailure) },
+              { label: "Vector image (SVG)", run: () => saveSvg().catch(toastFailure) },
               {
                 label: "Values (CSV)",
                 run: () => save(file("csv"), new Blob([csv(shownSeries())], { type: "text/csv" })),
@@ -183,16 +183,16 @@ export function Perf(): JSX.Element {
         when={!hasNothing()}
         fallback={
           <Empty
-            title="Nothing has been measured yet"
+            title="No data yet"
             action={
               <Show when={!project.isPublic}>
                 <LinkButton href="/console/onboard/run" primary>
-                  Show me how
+                  Get started
                 </LinkButton>
               </Show>
             }
           >
-            Plots are made of reports. Send the first one with <code>tidemark run</code>, and it is here.
+            Plots show the data of reports. Send the first report with <code>tidemark run</code>.
           </Empty>
         }
       >
@@ -204,7 +204,7 @@ export function Perf(): JSX.Element {
             <Tools query={query()} change={change} />
             <Show when={permutations(query()) > MOST_LINES}>
               <Notice tone="warn">
-                That would be {plural(permutations(query()), "line")}. Only {MOST_LINES} are shown: choose fewer.
+                The selection has {plural(permutations(query()), "line")}. Only {MOST_LINES} are shown. Select fewer.
               </Notice>
             </Show>
             <Show
@@ -264,7 +264,7 @@ function Checklist(props: { query: PerfQuery; change: (part: Partial<PerfQuery>)
   const steps = ["branches", "testbeds", "benchmarks", "measures"] as const;
   return (
     <section class="empty">
-      <h2>Choose what to see</h2>
+      <h2>Select series</h2>
       <ul class="perf-checklist">
         <For each={steps}>
           {(step) => (
@@ -276,14 +276,14 @@ function Checklist(props: { query: PerfQuery; change: (part: Partial<PerfQuery>)
                       props.query[step].length,
                       { branches: "branch", testbeds: "testbed", benchmarks: "benchmark", measures: "measure" }[step],
                     )
-                  : `Choose ${step}`}
+                  : `Select ${step}`}
               </button>
             </li>
           )}
         </For>
       </ul>
       <button type="button" class="button" onClick={() => props.change({ clear: false })}>
-        Show the newest report instead
+        Show the newest report
       </button>
     </section>
   );
@@ -293,8 +293,8 @@ function NoData(props: { query: PerfQuery; change: (part: Partial<PerfQuery>) =>
   const isBound = () => props.query.start_time !== undefined || props.query.end_time !== undefined;
   return (
     <>
-      <h2>No data here</h2>
-      <p class="muted">Nothing of what is chosen was measured{isBound() ? " in this time" : " together"}.</p>
+      <h2>No data</h2>
+      <p class="muted">The selection has no data{isBound() ? " in this time range" : ""}.</p>
       <Show when={isBound()}>
         <button
           type="button"

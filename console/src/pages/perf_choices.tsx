@@ -113,8 +113,8 @@ export function Choices(props: {
     return { words: words(), onWords: search, first: (page() - 1) * perPage() };
   };
   return (
-    <aside class="perf-choices" aria-label="What to see">
-      <div class="perf-tabs" role="tablist" aria-label="What to see">
+    <aside class="perf-choices" aria-label="Selection">
+      <div class="perf-tabs" role="tablist" aria-label="Selection">
         <For each={TABS}>
           {(name) => (
             <button
@@ -164,7 +164,7 @@ export function Choices(props: {
           />
           <Show when={props.query.heads.some(Boolean)}>
             <Button kind="quiet" onClick={() => props.change({ heads: props.query.branches.map(() => "") })}>
-              Use the current heads
+              Use current heads
             </Button>
           </Show>
         </Show>
@@ -190,7 +190,7 @@ export function Choices(props: {
           </Show>
         </Show>
         <Show when={tab() === "measures"}>
-          <p class="small muted perf-hint">One, or two: the second has the axis at the right.</p>
+          <p class="small muted perf-hint">One or two measures. The second uses the right axis.</p>
           <TreePicker
             noun="measure"
             {...tree("measures")}
@@ -261,7 +261,7 @@ function Reports(props: { change: (part: Partial<PerfQuery>) => void }): JSX.Ele
             each={rows()}
             fallback={
               <li class="muted">
-                There is no report{tab.text("start_time") || tab.text("end_time") ? " between these days" : " yet"}.
+                No reports{tab.text("start_time") || tab.text("end_time") ? " between these days" : " yet"}.
               </li>
             }
           >
@@ -269,7 +269,7 @@ function Reports(props: { change: (part: Partial<PerfQuery>) => void }): JSX.Ele
               <li>
                 <IconButton
                   icon="right"
-                  label={`What is in the report of ${report.branch.name}`}
+                  label={`Contents of the report of ${report.branch.name}`}
                   expanded={params.report === report.uuid}
                   onClick={() => turn(report.uuid)}
                 />
@@ -359,9 +359,7 @@ function Plots(props: { query: PerfQuery; change: (part: Partial<PerfQuery>) => 
               each={shown().rows}
               fallback={
                 <li class="muted">
-                  {tab.words()
-                    ? "No plot is called that."
-                    : "No plot is pinned yet. Pin what you see with the button above."}
+                  {tab.words() ? "No plot matches." : "No pinned plots. Pin the current plot with the button above."}
                 </li>
               }
             >
@@ -373,7 +371,7 @@ function Plots(props: { query: PerfQuery; change: (part: Partial<PerfQuery>) => 
                     aria-current={plot.uuid === props.query.plot}
                     onClick={() => show(plot)}
                   >
-                    {plot.title ?? "Without a title"}
+                    {plot.title ?? "Untitled"}
                   </button>
                 </li>
               )}

@@ -17,9 +17,9 @@ import "./admin.css";
 
 const LEVELS: Readonly<Record<PlanLevel, { title: string; about: string }>> = {
   free: { title: "Free", about: "Public projects." },
-  pro: { title: "Pro", about: "Private projects for one person, and jobs that come first." },
-  team: { title: "Team", about: "Private projects for a team, and jobs that come first." },
-  enterprise: { title: "Enterprise", about: "For a company, with what was agreed on." },
+  pro: { title: "Pro", about: "Private projects for one user, and job priority." },
+  team: { title: "Team", about: "Private projects for a team, and job priority." },
+  enterprise: { title: "Enterprise", about: "For a company, with individual terms." },
 };
 
 const TONES: Readonly<Record<JsonPlan["status"], Tone>> = {
@@ -36,9 +36,9 @@ const TONES: Readonly<Record<JsonPlan["status"], Tone>> = {
 const WORDS: Readonly<Record<JsonPlan["status"], string>> = {
   active: "active",
   trialing: "on trial",
-  past_due: "payment is late",
+  past_due: "payment overdue",
   unpaid: "not paid",
-  incomplete: "payment is not complete",
+  incomplete: "payment incomplete",
   incomplete_expired: "never paid",
   paused: "paused",
   canceled: "ended",
@@ -80,7 +80,7 @@ export function Billing(): JSX.Element {
           body: { cancel_at_period_end },
         }),
       });
-      toast(cancel_at_period_end ? "The plan ends with the period that is paid." : "The plan goes on.");
+      toast(cancel_at_period_end ? "The plan ends with the paid period." : "The plan continues.");
     } catch (error) {
       toastFailure(error);
     }
@@ -114,13 +114,13 @@ export function Billing(): JSX.Element {
                 </Fact>
                 <Fact label="Period">
                   {day(shown().current_period_start)} to {day(shown().current_period_end)}
-                  {shown().cancel_at_period_end && !isOver(shown()) ? ", and ends then" : ""}
+                  {shown().cancel_at_period_end && !isOver(shown()) ? ", then it ends" : ""}
                 </Fact>
                 <Fact label="Paid by">
                   {shown().customer.name} <span class="muted break">{shown().customer.email}</span>
                 </Fact>
-                <Fact label="With">
-                  <Show when={shown().card.brand !== "unknown"} fallback="another way than a card">
+                <Fact label="Payment method">
+                  <Show when={shown().card.brand !== "unknown"} fallback="not a card">
                     {shown().card.brand} …{shown().card.last_four}, until {shown().card.exp_month}/
                     {shown().card.exp_year}
                   </Show>
@@ -135,8 +135,8 @@ export function Billing(): JSX.Element {
               </Facts>
               <Show when={TONES[shown().status] !== "good"}>
                 <Notice tone="warn">
-                  The plan is not in force: private projects take no reports, and the limits of the free level hold.{" "}
-                  {isOver(shown()) ? "Choose a plan to go on." : "Complete the payment at the provider to go on."}
+                  The plan is inactive: private projects accept no reports, and the limits of the free plan apply.{" "}
+                  {isOver(shown()) ? "Choose a plan to continue." : "Complete the payment at the provider to continue."}
                 </Notice>
               </Show>
               <Show when={!isOver(shown())}>
@@ -144,27 +144,27 @@ export function Billing(): JSX.Element {
                   <Show when={!shown().license}>
                     <Show
                       when={shown().cancel_at_period_end}
-                      fallback={<Button onClick={() => change(true)}>End it with the period</Button>}
+                      fallback={<Button onClick={() => change(true)}>Cancel at period end</Button>}
                     >
                       <Button kind="primary" onClick={() => change(false)}>
-                        Let it go on
+                        Resume plan
                       </Button>
                     </Show>
                   </Show>
                   <Button kind="danger" onClick={() => setEnding(true)}>
-                    End it now
+                    Cancel now
                   </Button>
                 </div>
               </Show>
               <Confirm
                 open={ending()}
-                title="End the plan now?"
-                action="End the plan"
+                title="Cancel plan now?"
+                action="Cancel plan"
                 onConfirm={end}
                 onClose={() => setEnding(false)}
               >
                 <p>
-                  What was used until now is billed. Private projects stay private and readable, but take no reports
+                  The usage up to now is billed. Private projects stay private and readable, but accept no reports
                   without a plan.
                 </p>
               </Confirm>
@@ -174,14 +174,10 @@ export function Billing(): JSX.Element {
         <Show when={!plan()?.is || isOver(plan()?.is as JsonPlan)}>
           <Show
             when={setup()?.plans.length}
-            fallback={
-              <Notice tone="neutral">
-                This server does not bill: there are no plans, and nothing is limited by one.
-              </Notice>
-            }
+            fallback={<Notice tone="neutral">This server has no billing and no plans.</Notice>}
           >
             <Show when={!plan()?.is}>
-              <p class="muted">This organization has no plan. It can have public projects without one.</p>
+              <p class="muted">This organization has no plan. Public projects need no plan.</p>
             </Show>
             <dl class="tiles">
               <For each={setup()?.plans}>
@@ -198,7 +194,7 @@ export function Billing(): JSX.Element {
                 )}
               </For>
             </dl>
-            <p class="small muted">Prices are shown by the payment provider before anything is paid.</p>
+            <p class="small muted">The payment provider shows the price before you pay.</p>
           </Show>
         </Show>
       </Show>
@@ -246,7 +242,7 @@ export function Checkout(): JSX.Element {
         path: { organization: params.organization },
         body,
       });
-      toast("The plan has begun.");
+      toast("The plan has started.");
       navigate(`/console/organizations/${params.organization}/billing`, { replace: true });
     } catch (error) {
       setFailure(error);
@@ -254,7 +250,7 @@ export function Checkout(): JSX.Element {
   };
   onMount(() => void begin());
   return (
-    <Page title="Beginning the plan" crumbs={organizationCrumbs(params.organization, organization()?.name)}>
+    <Page title="Starting the plan" crumbs={organizationCrumbs(params.organization, organization()?.name)}>
       <Show when={failure()} fallback={<Skeleton lines={4} />}>
         {(error) => <Failure error={error()} retry={begin} />}
       </Show>

@@ -18,11 +18,11 @@ import { toast, toastFailure } from "../ui/Toast";
 import "./lists.css";
 
 const VISIBILITIES: readonly { value: Visibility; label: string; about: string }[] = [
-  { value: "public", label: "Public", about: "everybody can read it, and find it in the list of public projects" },
+  { value: "public", label: "Public", about: "everyone can view it and find it in the list of public projects" },
   {
     value: "private",
     label: "Private",
-    about: "only its members and the leaders of its organization see that it exists",
+    about: "only its members and the leaders of its organization can view it",
   },
 ];
 
@@ -62,7 +62,7 @@ export function List(): JSX.Element {
         columns={[
           { title: "Name", sort: "name", cell: (project) => project.name },
           {
-            title: "Seen by",
+            title: "Visibility",
             cell: (project) => (
               <Badge tone={project.visibility === "public" ? "brand" : "neutral"}>{project.visibility}</Badge>
             ),
@@ -80,7 +80,7 @@ export function List(): JSX.Element {
         ]}
         empty={
           <Empty title="No projects yet" action={add()}>
-            A project holds the benchmarks of one piece of software, and their history.
+            A project contains the benchmarks of one software project and their history.
           </Empty>
         }
       />
@@ -118,14 +118,14 @@ export function Add(): JSX.Element {
         <TextField name="name" label="Name" required maxLength={64} autofocus />
         <TextField
           name="url"
-          label="Address of its code or home page"
+          label="Website or repository"
           type="url"
           placeholder="https://"
-          hint="With the address of a repository, commits become links."
+          hint="With the URL of a repository, commits become links."
         />
         <SelectField
           name="visibility"
-          label="Who can see it"
+          label="Visibility"
           required
           value="public"
           options={VISIBILITIES.map(({ value, label, about }) => ({ value, label: `${label}: ${about}` }))}
@@ -134,7 +134,7 @@ export function Add(): JSX.Element {
           name="slug"
           label="Slug"
           maxLength={64}
-          hint="What stands in addresses; made from the name when left empty."
+          hint="The identifier in URLs. Generated from the name if empty."
         />
       </Form>
     </Page>
@@ -209,7 +209,7 @@ export function Settings(): JSX.Element {
         >
           <Show
             when={project().url}
-            fallback={<span class="muted">none; with the address of a repository, commits become links</span>}
+            fallback={<span class="muted">none; with the URL of a repository, commits become links</span>}
           >
             {(url) => (
               <Show when={webAddress(url())} fallback={<span class="break">{url()}</span>}>
@@ -230,7 +230,7 @@ export function Settings(): JSX.Element {
         </Fact>
       </Facts>
       <fieldset class="roles" disabled={!project.may("edit")}>
-        <legend>Who can see it</legend>
+        <legend>Visibility</legend>
         <For each={VISIBILITIES}>
           {({ value, label, about }) => (
             <label class="check">
@@ -250,7 +250,7 @@ export function Settings(): JSX.Element {
       </fieldset>
       <section class="stack tight">
         <div class="row between">
-          <h2>Tell others</h2>
+          <h2>Notices, badge and feed</h2>
           <Show when={project.may("manage")}>
             <LinkButton href={project.path("notices")} icon="bell">
               Notices
@@ -258,11 +258,11 @@ export function Settings(): JSX.Element {
           </Show>
         </div>
         <p class="muted">
-          Notices tell a chat, a program or a person of new alerts. The badge shows in a README how many are active, and
-          the feed has the reports that raised some.
+          Notices send notifications to a chat, a webhook or an e-mail address. The badge shows the number of active
+          alerts in a README. The feed lists the reports with alerts.
           <Show when={project().visibility === "private"}>
             {" "}
-            The project is private: both need a credential, which a README cannot send.
+            The project is private: badge and feed require a credential, which a README cannot send.
           </Show>
         </p>
         <Facts>
@@ -275,8 +275,8 @@ export function Settings(): JSX.Element {
         </Facts>
       </section>
       <section class="stack tight">
-        <h2>Take the data along</h2>
-        <p class="muted">Every metric of the project, one row each.</p>
+        <h2>Export data</h2>
+        <p class="muted">All metrics of the project, one per row.</p>
         <div class="row">
           <a class="button" href={download("csv")} download={`${project.slug()}.csv`} rel="external">
             CSV
@@ -292,25 +292,25 @@ export function Settings(): JSX.Element {
       <Show when={project.may("delete")}>
         <section class="card danger-zone">
           <div>
-            <h2>Delete the project</h2>
-            <p class="muted">With its reports, thresholds, alerts and plots.</p>
+            <h2>Delete project</h2>
+            <p class="muted">Deletes its reports, thresholds, alerts and plots.</p>
           </div>
           <Button kind="danger" onClick={() => setDeleting(true)}>
-            Delete the project
+            Delete project
           </Button>
         </section>
       </Show>
       <Confirm
         open={deleting()}
-        title="Delete the project?"
-        action="Delete for good"
+        title="Delete project?"
+        action="Delete permanently"
         type={project().slug}
         onConfirm={remove}
         onClose={() => setDeleting(false)}
       >
         <p>
-          <strong class="break">{project().name}</strong> and everything in it will be gone. Links, badges and embedded
-          plots will lead nowhere.
+          <strong class="break">{project().name}</strong> and all its data will be deleted. Links, badges and embedded
+          plots will stop working.
         </p>
       </Confirm>
     </Page>

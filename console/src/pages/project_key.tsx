@@ -19,7 +19,7 @@ const LIVES = [
   { value: String(90 * 86_400), label: "90 days" },
   { value: String(365 * 86_400), label: "1 year" },
   { value: String(30 * 86_400), label: "30 days" },
-  { value: "", label: "As long as possible" },
+  { value: "", label: "Maximum" },
 ];
 
 /** A key that expires within this time, in milliseconds, should be replaced. */
@@ -30,7 +30,7 @@ function State(props: { of: JsonProjectKey }): JSX.Element {
     const left = new Date(props.of.expiration).getTime() - Date.now();
     if (props.of.revoked) return ["neutral", "revoked"];
     if (left < 0) return ["alert", "expired"];
-    return left < SOON ? ["warn", "expires soon"] : ["good", "in use"];
+    return left < SOON ? ["warn", "expires soon"] : ["good", "active"];
   };
   return <Badge tone={state()[0]}>{state()[1]}</Badge>;
 }
@@ -49,7 +49,7 @@ export function List(): JSX.Element {
   const add = () => (
     <Show when={project.may("manage")}>
       <LinkButton href={project.path("keys", "add")} icon="plus" primary>
-        Create a key
+        Create key
       </LinkButton>
     </Show>
   );
@@ -93,8 +93,7 @@ export function List(): JSX.Element {
         ]}
         empty={
           <Empty title="No keys yet" action={add()}>
-            With a key of the project a build server sends reports. It can do nothing else than what reporting needs,
-            and nothing outside of this project.
+            CI uses a project key to send reports. The key gives access only to reporting in this project.
           </Empty>
         }
       />
@@ -107,12 +106,12 @@ export function Add(): JSX.Element {
   const navigate = useNavigate();
   const [made, setMade] = createSignal<string>();
   return (
-    <Page title={made() ? "The new key" : "Create a key"} crumbs={useCrumbs()} narrow>
+    <Page title={made() ? "New key" : "Create key"} crumbs={useCrumbs()} narrow>
       <Show
         when={made()}
         fallback={
           <Form
-            action="Create the key"
+            action="Create key"
             onCancel={() => navigate(project.path("keys"))}
             onSubmit={async ({ name = "", ttl }) => {
               const created = await call("post", "/v0/projects/{project}/keys", {
@@ -128,19 +127,17 @@ export function Add(): JSX.Element {
               required
               maxLength={64}
               autofocus
-              hint="Where it will be used, such as: GitHub Actions."
+              hint="Where the key is used, for example: GitHub Actions."
             />
-            <SelectField name="ttl" label="Lives for" required value={LIVES[1]?.value ?? ""} options={LIVES} />
+            <SelectField name="ttl" label="Lifetime" required value={LIVES[1]?.value ?? ""} options={LIVES} />
           </Form>
         }
       >
         {(key) => (
           <div class="stack">
-            <Notice tone="warn">Copy the key now: it is shown only here, and nobody can see it again.</Notice>
+            <Notice tone="warn">Copy the key now. It is shown only once.</Notice>
             <Code label="The key" text={key()} />
-            <p class="muted">
-              Keep it as a secret of the build server; the command line takes it from the environment:
-            </p>
+            <p class="muted">Store it as a CI secret. The command line reads it from the environment:</p>
             <Code
               label="Environment"
               text={[
@@ -151,7 +148,7 @@ export function Add(): JSX.Element {
             />
             <div class="row">
               <LinkButton href={project.path("keys")} primary>
-                I have copied it
+                Done
               </LinkButton>
             </div>
           </div>
@@ -169,7 +166,7 @@ export function View(): JSX.Element {
   const key = load(path, (path, signal) => call("get", "/v0/projects/{project}/keys/{key}", { path, signal }));
   const revoke = async () => {
     await call("delete", "/v0/projects/{project}/keys/{key}", { path: path() });
-    toast("The key was revoked.");
+    toast("Key revoked.");
     await key.refresh();
   };
   const rename = async (name: string) => {
@@ -231,14 +228,14 @@ export function View(): JSX.Element {
           </Facts>
           <Confirm
             open={revoking()}
-            title="Revoke the key?"
+            title="Revoke key?"
             action="Revoke"
             onConfirm={revoke}
             onClose={() => setRevoking(false)}
           >
             <p>
-              Whatever uses <strong class="break">{shown().name}</strong> is refused from now on. A revoked key cannot
-              be used again.
+              A client that uses <strong class="break">{shown().name}</strong> is rejected from now on. You cannot undo
+              this.
             </p>
           </Confirm>
         </Page>

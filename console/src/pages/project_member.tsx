@@ -17,9 +17,9 @@ import { toast, toastFailure } from "../ui/Toast";
 import "./lists.css";
 
 const ROLES: readonly { value: ProjectRole; label: string; about: string }[] = [
-  { value: "viewer", label: "Viewer", about: "sees everything, and changes nothing" },
+  { value: "viewer", label: "Viewer", about: "views everything" },
   { value: "developer", label: "Developer", about: "sends reports, sets thresholds, dismisses alerts" },
-  { value: "maintainer", label: "Maintainer", about: "may do everything: members, keys and settings, too" },
+  { value: "maintainer", label: "Maintainer", about: "has all rights, including members, keys and settings" },
 ];
 
 export function List(): JSX.Element {
@@ -74,8 +74,8 @@ export function List(): JSX.Element {
           },
         ]}
         empty={
-          <Empty title="No members of its own" action={add()}>
-            The leaders of the organization see and change the project in any case. Give others a role here.
+          <Empty title="No members" action={add()}>
+            The leaders of the organization have all rights in the project. Add other users here.
           </Empty>
         }
       />
@@ -117,15 +117,15 @@ export function Add(): JSX.Element {
             path: { project: project.slug() },
             body: { user: person()?.user ?? "", role: role as ProjectRole },
           });
-          toast("The member was added.");
+          toast("Member added.");
           navigate(project.path("members"));
         }}
       >
         <Picker<Person>
-          label="Who"
+          label="User"
           required
           placeholder="A name or a slug"
-          hint="Somebody of the organization, or the slug of another user of this server."
+          hint="A member of the organization, or the slug of another user of this server."
           value={person()}
           onPick={setPerson}
           search={search}
@@ -166,7 +166,7 @@ export function View(): JSX.Element {
   };
   const remove = async () => {
     await call("delete", "/v0/projects/{project}/members/{user}", { path: path() });
-    toast("The member was removed.");
+    toast("Member removed.");
     navigate(project.path("members"));
   };
   return (
@@ -225,16 +225,16 @@ export function View(): JSX.Element {
           </Facts>
           <Confirm
             open={removing()}
-            title="Remove the member?"
+            title="Remove member?"
             action="Remove"
             onConfirm={remove}
             onClose={() => setRemoving(false)}
           >
             <p>
-              <strong class="break">{shown().name}</strong> will have no role in the project any more. The keys that
-              they created in it are revoked.
+              <strong class="break">{shown().name}</strong> loses the role in the project. The project keys of this user
+              are revoked.
             </p>
-            <p class="muted">Leaders of the organization keep what they may do.</p>
+            <p class="muted">Leaders of the organization keep their rights.</p>
           </Confirm>
         </Page>
       )}

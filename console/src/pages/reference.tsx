@@ -107,7 +107,7 @@ function Contents(props: { spec: Spec }): JSX.Element {
         <kbd aria-hidden="true">/</kbd>
       </label>
       <div class="contents-list">
-        <For each={groups()} fallback={<p class="muted small">No operation has these words.</p>}>
+        <For each={groups()} fallback={<p class="muted small">No operation matches.</p>}>
           {([tag, own]) => (
             <details open={Boolean(words()) || own.some(({ id }) => location.pathname === `${BASE}/${id}`)}>
               <summary>
@@ -178,23 +178,22 @@ function Overview(props: { spec: Spec }): JSX.Element {
     <Page title="API reference" aside={<Badge>contract {props.spec.info.version}</Badge>}>
       <div class="stack">
         <p class="muted prose">
-          Everything that the console does goes through this API, and so can you. {count(operations(props.spec).length)}{" "}
-          operations are described here, by this very server.
+          The console uses only this API. {count(operations(props.spec).length)} operations, described by this server.
         </p>
-        <h2>Who you are</h2>
+        <h2>Authentication</h2>
         <p class="prose">
-          A request carries a key in its header. Make one on{" "}
-          <A href={`/console/users/${user()?.slug ?? ""}/keys`}>the page of your keys</A>, or for a project on its page
-          of keys. What is tried here goes with your session instead.
+          Send a key in the header of each request. Create one on{" "}
+          <A href={`/console/users/${user()?.slug ?? ""}/keys`}>the page of your keys</A>, or on the keys page of a
+          project. Requests from this page use your session.
         </p>
         <Code
-          label="A first request"
+          label="Example request"
           text={[
             "export TIDEMARK_API_KEY=svc_user_…",
             `curl -H "Authorization: Bearer $TIDEMARK_API_KEY" ${host}/v0/organizations`,
           ].join("\n")}
         />
-        <h2>What holds everywhere</h2>
+        <h2>Conventions</h2>
         <ul class="prose stack tight">
           <For each={sentences()}>
             {(sentence) => (
@@ -208,7 +207,7 @@ function Overview(props: { spec: Spec }): JSX.Element {
           <a href="/v0/server/spec" target="_self">
             openapi.json
           </a>{" "}
-          <span class="muted">has all of this for machines.</span>
+          <span class="muted">contains the same for programs.</span>
         </p>
       </div>
     </Page>
@@ -231,7 +230,7 @@ function OperationPage(props: { spec: Spec; operation: Operation }): JSX.Element
       </div>
       <Prose text={props.operation.description} />
       <p>
-        <span class="muted">Who may:</span> {right(props.operation["x-right"])}.
+        <span class="muted">Access:</span> {right(props.operation["x-right"])}.
       </p>
       <Show when={parameters("path").length}>
         <section class="stack tight">
@@ -254,7 +253,7 @@ function OperationPage(props: { spec: Spec; operation: Operation }): JSX.Element
         )}
       </Show>
       <section class="stack tight">
-        <h2>Answer</h2>
+        <h2>Response</h2>
         <For each={answers()}>
           {([status, answer]) => {
             const schema = answer.content?.["application/json"]?.schema;
@@ -290,8 +289,8 @@ function OperationPage(props: { spec: Spec; operation: Operation }): JSX.Element
           }}
         </For>
         <p class="muted small">
-          Failures are answered with a status of 400 or more and the body <A href={`${BASE}/schemas/Error`}>Error</A>,
-          whose <code>message</code> says what was wrong.
+          Errors have a status of 400 or more and the body <A href={`${BASE}/schemas/Error`}>Error</A>, whose{" "}
+          <code>message</code> states the reason.
         </p>
       </section>
       <Try spec={props.spec} operation={props.operation} />
@@ -438,7 +437,7 @@ function SchemaPage(props: { spec: Spec; name: string }): JSX.Element {
       when={schema()}
       fallback={
         <Page title="API reference" crumbs={CRUMBS}>
-          <Empty title="There is no such operation">It may have been renamed. Search for it at the side.</Empty>
+          <Empty title="Operation not found">It may have been renamed. Use the search.</Empty>
         </Page>
       }
     >
@@ -452,7 +451,7 @@ function SchemaPage(props: { spec: Spec; name: string }): JSX.Element {
           </section>
           <Show when={users().length}>
             <section class="stack tight">
-              <h2>Where it is used</h2>
+              <h2>Used by</h2>
               <ul class="plain">
                 <For each={users()}>
                   {(operation) => (
@@ -518,7 +517,7 @@ function Try(props: { spec: Spec; operation: Operation }): JSX.Element {
       JSON.parse(body());
       return undefined;
     } catch (error) {
-      return `The body is no JSON: ${(error as Error).message}`;
+      return `The body is not valid JSON: ${(error as Error).message}`;
     }
   };
   const curl = () => {
@@ -565,7 +564,7 @@ function Try(props: { spec: Spec; operation: Operation }): JSX.Element {
       });
     } catch {
       setTried(undefined);
-      setFailure("The server cannot be reached; check the connection and try again.");
+      setFailure("The server is unreachable. Check the connection and try again.");
     }
   };
   // A response belongs to its request.
@@ -578,7 +577,7 @@ function Try(props: { spec: Spec; operation: Operation }): JSX.Element {
       <header class="row between">
         <h2 id="try">Try it</h2>
         <Show when={props.operation.method !== "get"}>
-          <span class="small muted">with your session, and for real</span>
+          <span class="small muted">uses your session and changes real data</span>
         </Show>
       </header>
       <Show when={parameters().length}>
@@ -664,7 +663,7 @@ function Try(props: { spec: Spec; operation: Operation }): JSX.Element {
           </div>
         )}
       </Show>
-      <Code label="The same with curl" text={curl()} />
+      <Code label="curl command" text={curl()} />
       <div class="row">
         <Button
           kind={props.operation.method === "delete" ? "danger" : "primary"}
@@ -674,7 +673,7 @@ function Try(props: { spec: Spec; operation: Operation }): JSX.Element {
           Send
         </Button>
         <Show when={missing().length}>
-          <span class="small muted">needs {missing().join(", ")}</span>
+          <span class="small muted">requires {missing().join(", ")}</span>
         </Show>
       </div>
       <Show when={failure()}>
@@ -701,13 +700,11 @@ function Try(props: { spec: Spec; operation: Operation }): JSX.Element {
                 )}
               </For>
             </dl>
-            <Show when={tried().picture}>
-              {(source) => <img class="picture" src={source()} alt="What the server drew" />}
-            </Show>
+            <Show when={tried().picture}>{(source) => <img class="picture" src={source()} alt="Response" />}</Show>
             <Show when={tried().text}>
               {(text) => (
                 <div class="answer">
-                  <Code label="Answer" text={text()} />
+                  <Code label="Response" text={text()} />
                 </div>
               )}
             </Show>

@@ -31,7 +31,7 @@ export function Reports(props: { branch?: string; testbed?: string }): JSX.Eleme
       error={reports.error()}
       retry={reports.refresh}
       all={`${project.path("reports")}?${new URLSearchParams(of())}`}
-      none="Nothing was reported yet."
+      none="No reports yet."
     >
       <Table<JsonReport>
         label="Reports"
@@ -52,7 +52,7 @@ export function Reports(props: { branch?: string; testbed?: string }): JSX.Eleme
                 <Badge tone={report.counts.alerts.active ? "alert" : "neutral"}>
                   {report.counts.alerts.active
                     ? `${count(report.counts.alerts.active)} active`
-                    : `${count(report.counts.alerts.total)} settled`}
+                    : `${count(report.counts.alerts.total)} dismissed`}
                 </Badge>
               </Show>
             ),
@@ -87,14 +87,14 @@ export function Thresholds(props: { branch?: string; testbed?: string; measure?:
       error={thresholds.error()}
       retry={thresholds.refresh}
       all={`${project.path("thresholds")}?${new URLSearchParams(of())}`}
-      none="Nothing is watched here: values are kept, but nobody is told when they move."
+      none="No thresholds. Values are recorded, but raise no alerts."
     >
       <Table<JsonThreshold>
         label="Thresholds"
         rows={thresholds()?.rows ?? []}
         href={(threshold) => project.path("thresholds", threshold.uuid)}
         columns={[
-          { title: "Watched", cell: name },
+          { title: "Scope", cell: name },
           {
             title: "Model",
             cell: (threshold) => (

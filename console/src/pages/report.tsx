@@ -73,11 +73,11 @@ export function List(): JSX.Element {
             title="No reports yet"
             action={
               <LinkButton href="/console/onboard/run" primary>
-                Show me how
+                Get started
               </LinkButton>
             }
           >
-            A report is what one run of your benchmarks came to. Send the first with <code>tidemark run</code>.
+            A report contains the results of one run. Send the first report with <code>tidemark run</code>.
           </Empty>
         }
       />
@@ -117,12 +117,12 @@ const SHOWN: readonly { value: string; label: string; fits: (verdict: Verdict) =
   { value: "", label: "All", fits: () => true },
   {
     value: "moved",
-    label: "Only what moved",
+    label: "Only changes",
     fits: (verdict) => verdict === "regression" || verdict === "improvement",
   },
   { value: "regression", label: "Outside the threshold", fits: (verdict) => verdict === "regression" },
-  { value: "improvement", label: "Better than the limits", fits: (verdict) => verdict === "improvement" },
-  { value: "unwatched", label: "Not judged", fits: (verdict) => verdict.startsWith("no_") },
+  { value: "improvement", label: "Improved beyond the limits", fits: (verdict) => verdict === "improvement" },
+  { value: "unwatched", label: "No limits", fits: (verdict) => verdict.startsWith("no_") },
 ];
 
 /** Number of rows of a group before "Show more". */
@@ -186,7 +186,7 @@ export function View(): JSX.Element {
   const remove = async () => {
     await call("delete", "/v0/projects/{project}/reports/{report}", { path: path() });
     void project.alerts.refresh();
-    toast("The report was deleted.");
+    toast("Report deleted.");
     navigate(project.path("reports"));
   };
 
@@ -224,9 +224,7 @@ export function View(): JSX.Element {
             {(job) => (
               <Standing of={job()}>
                 <p>
-                  <A href={project.path("jobs", job().uuid)}>
-                    {hasEnded(job()) ? "See what the job printed" : "Watch the job"}
-                  </A>
+                  <A href={project.path("jobs", job().uuid)}>{hasEnded(job()) ? "View job output" : "View job"}</A>
                 </p>
               </Standing>
             )}
@@ -238,7 +236,7 @@ export function View(): JSX.Element {
           </Show>
           <Confirm
             open={deleting()}
-            title="Delete the report?"
+            title="Delete report?"
             action="Delete"
             onConfirm={remove}
             onClose={() => setDeleting(false)}
@@ -249,9 +247,9 @@ export function View(): JSX.Element {
                 shown().counts.results.reduce((sum, iteration) => sum + iteration.benchmarks, 0),
                 "result",
               )}{" "}
-              and {plural(shown().alerts?.length ?? 0, "alert")} will be gone for good.
+              and {plural(shown().alerts?.length ?? 0, "alert")} will be deleted permanently.
             </p>
-            <p class="muted">Limits that were computed with its values stay as they are.</p>
+            <p class="muted">Existing limits that used its values do not change.</p>
           </Confirm>
         </Page>
       )}
@@ -301,17 +299,17 @@ function Summary(props: { report: JsonReport; job: JsonJob | undefined }): JSX.E
         )}
       </Show>
       <div>
-        <dt>Began</dt>
+        <dt>Started</dt>
         <dd>
           <Time at={props.report.start_time} />
         </dd>
       </div>
       <div>
-        <dt>Took</dt>
+        <dt>Duration</dt>
         <dd>{elapsed(Math.max(seconds(), 0))}</dd>
       </div>
       <div>
-        <dt>Read by</dt>
+        <dt>Adapter</dt>
         <dd>
           <code>{props.report.adapter}</code>
         </dd>
@@ -387,7 +385,7 @@ function Results(props: { report: JsonReport }): JSX.Element {
   return (
     <section class="stack" aria-label="Results">
       <div class="list-tools">
-        <div class="segments" role="group" aria-label="Which results">
+        <div class="segments" role="group" aria-label="Filter results">
           <For each={SHOWN}>
             {(choice) => {
               const number = () => found().filter(({ verdict }) => choice.fits(verdict)).length;
@@ -416,7 +414,7 @@ function Results(props: { report: JsonReport }): JSX.Element {
           <label>
             <span class="visually-hidden">Measure</span>
             <select onChange={(event) => set("measure", event.currentTarget.value)}>
-              <option value="">Every measure</option>
+              <option value="">All measures</option>
               <For each={measures()}>
                 {([slug, name]) => (
                   <option value={slug} selected={slug === text("measure")}>
@@ -433,7 +431,7 @@ function Results(props: { report: JsonReport }): JSX.Element {
             <For
               each={
                 [
-                  ["none", "Not grouped"],
+                  ["none", "No grouping"],
                   ["measure", "By measure"],
                   ["benchmark", "By group"],
                 ] as const
@@ -454,10 +452,10 @@ function Results(props: { report: JsonReport }): JSX.Element {
           <Show when={rows().length} fallback={<Empty title="The report has no results" />}>
             <Show
               when={text("show") === "moved" && !text("search") && !text("measure")}
-              fallback={<Empty title="Nothing matches">No result fits the search and the filters.</Empty>}
+              fallback={<Empty title="No matches">No result matches the search and the filters.</Empty>}
             >
-              <Empty title="Nothing moved" action={<Button onClick={() => set("show", "")}>Show all</Button>}>
-                Every value that has limits is within them.
+              <Empty title="No changes" action={<Button onClick={() => set("show", "")}>Show all</Button>}>
+                All values with limits are within them.
               </Empty>
             </Show>
           </Show>

@@ -56,7 +56,7 @@ export function ReportVerdict(props: { report: JsonReport }): JSX.Element {
   return (
     <section class="stack" aria-labelledby="verdict">
       <div class="row">
-        <h2 id="verdict">Against the runs before</h2>
+        <h2 id="verdict">Comparison with the baseline</h2>
         <Show when={shown()}>
           {(shown) => <Badge tone={ANSWERS[shown().answer].tone}>{ANSWERS[shown().answer].word}</Badge>}
         </Show>
@@ -75,7 +75,7 @@ export function ReportVerdict(props: { report: JsonReport }): JSX.Element {
             <p>{summary(shown())}</p>
             <Cause verdict={shown()} />
             <Comparisons
-              label="What changed"
+              label="Changes"
               of={shown().comparisons.filter(({ answer }) => answer === "changed")}
               report={props.report}
             />
@@ -104,7 +104,7 @@ function summary({ counts }: JsonVerdict): string {
     ...(unchanged ? [`${count(unchanged)} unchanged`] : []),
     ...(inconclusive ? [`${count(inconclusive)} inconclusive`] : []),
   ];
-  return parts.length ? parts.join(", ") : "There is nothing to compare.";
+  return parts.length ? parts.join(", ") : "No baseline yet.";
 }
 
 /** A warning if the cause is probably not the code. */
@@ -118,12 +118,12 @@ function Cause(props: { verdict: JsonVerdict }): JSX.Element {
     <>
       <Show when={props.verdict.cause === "host"}>
         <Notice tone="warn">
-          Most benchmarks moved together: {together()}. Look at the machine first; what is said here of each benchmark
-          is without that.
+          Most benchmarks changed together: {together()}. Check the machine first. The verdicts exclude this common
+          factor.
         </Notice>
       </Show>
       <Show when={props.verdict.cause === "noise"}>
-        <Notice tone="neutral">The same was measured before, so that all differences are noise.</Notice>
+        <Notice tone="neutral">The same commit or binary was measured before, so all differences are noise.</Notice>
       </Show>
     </>
   );
@@ -201,7 +201,7 @@ function Comparisons(props: {
           ...(props.withSmallest
             ? [
                 {
-                  title: "Would be seen",
+                  title: "Smallest detectable",
                   end: true,
                   cell: (one: JsonVerdictComparison) => (
                     <span class="muted number nowrap">
@@ -212,7 +212,7 @@ function Comparisons(props: {
               ]
             : []),
           {
-            title: "Runs before",
+            title: "Baseline runs",
             wide: true,
             end: true,
             cell: (one) => <span class="muted number">{count(one.base_runs)}</span>,
@@ -235,18 +235,18 @@ function Found(props: { changes: readonly JsonChange[]; isLooking: boolean }): J
     <>
       <Show when={props.isLooking}>
         <p class="small muted" role="status">
-          Looking for changes of level…
+          Analyzing…
         </p>
       </Show>
       <Show when={props.changes.length}>
         <div class="row between">
-          <h3>Changes found with this report</h3>
+          <h3>Changes detected with this report</h3>
           <A class="small" href={`${project.path("changes")}?status=all`}>
             All changes
           </A>
         </div>
         <Table<JsonChange>
-          label="Changes found with this report"
+          label="Changes detected with this report"
           rows={props.changes}
           first={FEW}
           href={(change) => perfAround(project, change, change.at.start_time)}

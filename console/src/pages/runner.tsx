@@ -28,8 +28,8 @@ const HERE: Place = {
 
 const STATES: Readonly<Record<RunnerState, { tone: Tone; word: string }>> = {
   offline: { tone: "warn", word: "offline" },
-  idle: { tone: "good", word: "waits for jobs" },
-  busy: { tone: "brand", word: "works on a job" },
+  idle: { tone: "good", word: "idle" },
+  busy: { tone: "brand", word: "running a job" },
 };
 
 function State(props: { of: JsonRunner }): JSX.Element {
@@ -78,7 +78,7 @@ export function List(): JSX.Element {
           },
           { title: "Version", wide: true, cell: (runner) => <span class="muted">{runner.version ?? "–"}</span> },
           {
-            title: "Last heard of",
+            title: "Last seen",
             wide: true,
             end: true,
             cell: (runner) => (
@@ -102,8 +102,8 @@ export function List(): JSX.Element {
         ]}
         empty={
           <Empty title="No runners yet" action={add()}>
-            A runner is a machine of yours that waits for jobs and does nothing else, so that what it measures is quiet.
-            Add one here, then start it there with the key that is shown.
+            A runner is a dedicated machine that runs jobs. Add a runner here, then start it on the machine with its
+            key.
           </Empty>
         }
       />
@@ -115,9 +115,9 @@ export function List(): JSX.Element {
 function Key(props: { runner: string; text: string }): JSX.Element {
   return (
     <>
-      <Notice tone="warn">Copy the key now: it is shown only here, and nobody can see it again.</Notice>
+      <Notice tone="warn">Copy the key now. It is shown only once.</Notice>
       <Code label="The key" text={props.text} />
-      <p class="muted">Start the runner on its machine, as a user that may make containers there:</p>
+      <p class="muted">Start the runner on its machine, as a user with permission to create containers:</p>
       <Code
         label="Commands"
         text={[
@@ -134,7 +134,7 @@ export function Add(): JSX.Element {
   const navigate = useNavigate();
   const [made, setMade] = createSignal<{ slug: string; key: string }>();
   return (
-    <Page title={made() ? "The new runner" : "Add a runner"} crumbs={HERE.crumbs()} narrow>
+    <Page title={made() ? "New runner" : "Add a runner"} crumbs={HERE.crumbs()} narrow>
       <Show
         when={made()}
         fallback={
@@ -156,13 +156,13 @@ export function Add(): JSX.Element {
               required
               maxLength={64}
               autofocus
-              hint="What tells the machine from others, such as bench-1."
+              hint="The name of the machine, for example bench-1."
             />
             <TextField
               name="slug"
               label="Slug"
               maxLength={64}
-              hint="What stands in addresses and commands; made from the name when left empty."
+              hint="The identifier in URLs and commands. Generated from the name if empty."
             />
           </Form>
         }
@@ -172,10 +172,10 @@ export function Add(): JSX.Element {
             <Key runner={made().slug} text={made().key} />
             <div class="row">
               <LinkButton href={HERE.path(made().slug)} primary>
-                I have copied it
+                Done
               </LinkButton>
             </div>
-            <p class="muted">Next, choose the specs whose jobs it does.</p>
+            <p class="muted">Next, select the specs that it serves.</p>
           </div>
         )}
       </Show>
@@ -212,7 +212,7 @@ export function View(): JSX.Element {
               <Fact label="State">
                 <State of={shown()} />
               </Fact>
-              <Fact label="Last heard of">
+              <Fact label="Last seen">
                 <Heard of={shown()} />
               </Fact>
               <Show when={shown().job}>
@@ -222,7 +222,7 @@ export function View(): JSX.Element {
                   </Fact>
                 )}
               </Show>
-              <Fact label="Version">{shown().version ?? <span class="muted">not said yet</span>}</Fact>
+              <Fact label="Version">{shown().version ?? <span class="muted">unknown</span>}</Fact>
             </>
           );
         }}
@@ -231,17 +231,17 @@ export function View(): JSX.Element {
       </Thing>
       <Confirm
         open={asking()}
-        title="Give it another key?"
-        action="Make a new key"
+        title="Create new key?"
+        action="Create new key"
         onConfirm={renew}
         onClose={() => setAsking(false)}
       >
         <p>
-          The present key stops working at once, and the runner is disconnected until it has the new one. A job that it
-          works on goes on once it is back.
+          The current key stops working immediately, and the runner is disconnected until it uses the new key. A running
+          job continues after it reconnects.
         </p>
       </Confirm>
-      <Dialog open={key() !== undefined} title="The new key" onClose={() => setKey(undefined)} wide>
+      <Dialog open={key() !== undefined} title="New key" onClose={() => setKey(undefined)} wide>
         <Key runner={params.runner} text={key() ?? ""} />
       </Dialog>
     </>
@@ -271,7 +271,7 @@ function Specs(props: { runner: string; changed: () => Promise<void> }): JSX.Ele
         () => call("delete", "/v0/runners/{runner}/specs/{spec}", { path: { ...path(), spec: spec.uuid } }),
       );
       void props.changed();
-      toast(`It no longer does jobs for ${spec.name}.`, () => add(spec));
+      toast(`The runner no longer serves ${spec.name}.`, () => add(spec));
     } catch (error) {
       toastFailure(error);
     }
@@ -309,11 +309,8 @@ function Specs(props: { runner: string; changed: () => Promise<void> }): JSX.Ele
           <Show
             when={all().length}
             fallback={
-              <Empty
-                title="It does no jobs yet"
-                action={<LinkButton href="/console/server/specs">See the specs</LinkButton>}
-              >
-                A runner does the jobs of the specs it serves. Add the one that says what its machine is.
+              <Empty title="No specs" action={<LinkButton href="/console/server/specs">View specs</LinkButton>}>
+                A runner takes jobs of the specs that it serves. Add the spec of its machine.
               </Empty>
             }
           >
@@ -330,7 +327,7 @@ function Specs(props: { runner: string; changed: () => Promise<void> }): JSX.Ele
                     <Show when={spec.fallback}>
                       <Badge tone="brand">fallback</Badge>
                     </Show>
-                    <Button onClick={() => remove(spec)}>Take away</Button>
+                    <Button onClick={() => remove(spec)}>Remove</Button>
                   </li>
                 )}
               </For>

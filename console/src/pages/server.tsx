@@ -112,11 +112,11 @@ export function Stats(): JSX.Element {
                 <section class="stack tight" aria-labelledby="access">
                   <h2 id="access">Access</h2>
                   <p class="muted">
-                    Who may use this server, and how much unclaimed organizations may store.{" "}
+                    Who can use this server, and the quotas of unclaimed organizations.{" "}
                     <A class="underlined" href="/console/server/config">
                       Configuration
                     </A>{" "}
-                    has the names of the settings.
+                    shows the names of the settings.
                   </p>
                   <Record>
                     <For each={flat(access())}>
@@ -143,7 +143,7 @@ export function Stats(): JSX.Element {
                 </ul>
               </section>
             </Show>
-            <p class="small muted">Nothing of this is sent anywhere.</p>
+            <p class="small muted">The server sends none of this data.</p>
           </>
         )}
       </Show>
@@ -207,9 +207,7 @@ export function Users(): JSX.Element {
             ),
           },
         ]}
-        empty={
-          <Empty title="Nobody has an account">They sign up by themselves, or are invited to an organization.</Empty>
-        }
+        empty={<Empty title="No users">Users sign up or are invited to an organization.</Empty>}
       />
     </Page>
   );
@@ -235,7 +233,7 @@ export function User(): JSX.Element {
     const changed = await call("patch", "/v0/users/{user}", { path: path(), body });
     account.set(changed);
     if (body.email && changed.email !== body.email)
-      toast(`A link was mailed to ${body.email}; it becomes the address once it was opened.`);
+      toast(`A link was mailed to ${body.email}; opening it confirms the new address.`);
     if (changed.slug !== params.user)
       navigate(`/console/server/users/${changed.slug}`, { replace: true, scroll: false });
   };
@@ -243,7 +241,7 @@ export function User(): JSX.Element {
     const question = asking();
     if (!question) return;
     await change(question.body);
-    toast("The account was changed.");
+    toast("Account saved.");
   };
   return (
     <Show
@@ -280,21 +278,21 @@ export function User(): JSX.Element {
                   setAsking(
                     shown().admin
                       ? {
-                          title: "Take the rights back?",
-                          action: "Take them back",
-                          text: "will no longer administer this server.",
+                          title: "Revoke administrator role?",
+                          action: "Revoke",
+                          text: "will no longer be an administrator of this server.",
                           body: { admin: false },
                         }
                       : {
-                          title: "Make an administrator?",
-                          action: "Make an administrator",
-                          text: "will see and change everything on this server, private projects included.",
+                          title: "Grant administrator role?",
+                          action: "Grant administrator role",
+                          text: "will have all rights on this server, including private projects.",
                           body: { admin: true },
                         },
                   )
                 }
               >
-                {shown().admin ? "No administrator" : "Make an administrator"}
+                {shown().admin ? "Revoke administrator role" : "Grant administrator role"}
               </Button>
               <Button
                 kind={shown().locked ? "quiet" : "danger"}
@@ -302,15 +300,15 @@ export function User(): JSX.Element {
                   setAsking(
                     shown().locked
                       ? {
-                          title: "Unlock the account?",
+                          title: "Unlock account?",
                           action: "Unlock",
                           text: "will be able to sign in again, and their keys will work again.",
                           body: { locked: false },
                         }
                       : {
-                          title: "Lock the account?",
+                          title: "Lock account?",
                           action: "Lock",
-                          text: "cannot sign in until unlocked, and their keys are refused.",
+                          text: "cannot sign in until unlocked, and their keys are rejected.",
                           body: { locked: true },
                         },
                   )
@@ -342,7 +340,7 @@ export function User(): JSX.Element {
               )}
             </Show>
             <Fact label="Keys">
-              <LinkButton href={`/console/users/${shown().slug}/keys`}>See the keys</LinkButton>
+              <LinkButton href={`/console/users/${shown().slug}/keys`}>View keys</LinkButton>
             </Fact>
           </Record>
           <Confirm
@@ -388,8 +386,8 @@ export function Config(): JSX.Element {
   return (
     <Page title="Configuration" crumbs={[{ href: "/console/server", label: "This server" }]}>
       <Notice tone="neutral">
-        This is what the server runs with; secrets are masked. It comes from its file, the environment and the command
-        line, and is changed there. <code>tidemark serve --print-config</code> explains each setting.
+        The settings of the running server, with masked secrets. Change them in the configuration file, the environment
+        or the command line. <code>tidemark serve --print-config</code> explains each setting.
       </Notice>
       <Show when={config.error()}>{(error) => <Failure error={error()} retry={config.refresh} />}</Show>
       <Show
@@ -431,11 +429,11 @@ export function Backup(): JSX.Element {
   return (
     <Page title="Backup" crumbs={[{ href: "/console/server", label: "This server" }]} narrow>
       <p class="muted">
-        A copy of the database, made while the server goes on working. It is put beside the database, in the data folder
-        of the server.
+        Creates a copy of the database while the server is running. The server stores it beside the database in its data
+        folder.
       </p>
       <Form
-        action="Make a backup"
+        action="Create backup"
         onSubmit={async ({ compression, copy, remove }) => {
           const body: JsonBackup = {
             compress: compression !== undefined,
@@ -445,7 +443,7 @@ export function Backup(): JSX.Element {
           };
           const { created } = await call("post", "/v0/server/backup", { body });
           setMade((all) => [created, ...all]);
-          toast("The backup was made.");
+          toast("Backup created.");
         }}
       >
         <SelectField
@@ -455,16 +453,16 @@ export function Backup(): JSX.Element {
           value="zstd"
           options={[
             { value: "zstd", label: "zstd: small and fast" },
-            { value: "gzip", label: "gzip: can be opened everywhere" },
+            { value: "gzip", label: "gzip: supported everywhere" },
             { value: "", label: "None" },
           ]}
         />
-        <CheckField name="copy" label="Copy it to the object store of the configuration" />
-        <CheckField name="remove" label="Remove the local file once it is copied" />
+        <CheckField name="copy" label="Copy to the configured object store" />
+        <CheckField name="remove" label="Delete the local file after copying" />
       </Form>
       <Show when={made().length}>
         <section class="stack tight" aria-labelledby="made">
-          <h2 id="made">Made just now</h2>
+          <h2 id="made">Created just now</h2>
           <ul>
             <For each={made()}>{(at) => <li>{moment(at)}</li>}</For>
           </ul>
@@ -477,7 +475,7 @@ export function Backup(): JSX.Element {
 export function Audit(): JSX.Element {
   return (
     <Page title="Audit" crumbs={[{ href: "/console/server", label: "This server" }]}>
-      <p class="muted">Who changed what, in every organization and on the server.</p>
+      <p class="muted">Changes in all organizations and on the server, by user.</p>
       <Entries load={({ page, per_page }, signal) => list("/v0/server/audit", { query: { page, per_page }, signal })} />
     </Page>
   );

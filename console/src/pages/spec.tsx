@@ -46,7 +46,7 @@ export function List(): JSX.Element {
             title: "Serves",
             cell: (spec) => (
               <Show when={spec.fallback}>
-                <Badge tone="brand">jobs that name none</Badge>
+                <Badge tone="brand">jobs without a spec</Badge>
               </Show>
             ),
           },
@@ -66,8 +66,8 @@ export function List(): JSX.Element {
         ]}
         empty={
           <Empty title="No specs yet" action={add()}>
-            A spec is a kind of machine: its system, processors, memory, disk and network. A job runs on one, and a
-            runner does the jobs of the specs it serves.
+            A spec is a type of machine: system, processors, memory, disk and network. A job runs on one spec, and a
+            runner takes jobs of the specs that it serves.
           </Empty>
         }
       />
@@ -80,7 +80,7 @@ export function Add(): JSX.Element {
   return (
     <Page title="Add a spec" crumbs={HERE.crumbs()} narrow>
       <p class="muted">
-        What it says of the machine cannot be changed later, so that values of different machines are never compared.
+        You cannot change the machine of a spec later, so that values of different machines are never compared.
       </p>
       <Form
         action="Add the spec"
@@ -109,13 +109,13 @@ export function Add(): JSX.Element {
           required
           maxLength={64}
           autofocus
-          hint="What tells this kind of machine from others, such as metal-8."
+          hint="The name of the type of machine, for example metal-8."
         />
         <TextField
           name="slug"
           label="Slug"
           maxLength={64}
-          hint="What stands in addresses and after --spec; made from the name when left empty."
+          hint="The identifier in URLs and for --spec. Generated from the name if empty."
         />
         <SelectField
           name="os"
@@ -130,7 +130,7 @@ export function Add(): JSX.Element {
         />
         <SelectField
           name="architecture"
-          label="Instruction set"
+          label="Architecture"
           required
           value="x86_64"
           options={[
@@ -140,7 +140,7 @@ export function Add(): JSX.Element {
         />
         <SelectField
           name="sandbox"
-          label="Separated from its host by"
+          label="Sandbox"
           required
           value="container"
           options={[
@@ -152,7 +152,7 @@ export function Add(): JSX.Element {
         <TextField name="memory" label="Memory in GB" type="number" required min={0.001} step="any" value="4" />
         <TextField name="disk" label="Disk in GB" type="number" required min={0.001} step="any" value="10" />
         <CheckField name="network" label="Jobs can reach the network" />
-        <CheckField name="fallback" label="It serves the jobs that name no spec" />
+        <CheckField name="fallback" label="Fallback: serve jobs without a spec" />
       </Form>
     </Page>
   );
@@ -170,7 +170,7 @@ export function View(): JSX.Element {
       load={(spec, signal) => call("get", "/v0/specs/{spec}", { path: { spec }, signal })}
       patch={(spec, body) => call("patch", "/v0/specs/{spec}", { path: { spec }, body })}
       remove={(spec) => call("delete", "/v0/specs/{spec}", { path: { spec } })}
-      deletion="A spec that runners or jobs still have cannot be deleted; archive it instead."
+      deletion="You cannot delete a spec that runners or jobs use. Archive it instead."
       actions={(shown, here) => {
         const serve = async (fallback: boolean): Promise<void> => {
           setBusy(true);
@@ -180,8 +180,8 @@ export function View(): JSX.Element {
               () =>
                 toast(
                   fallback
-                    ? "It serves the jobs that name no spec."
-                    : "It no longer serves the jobs that name no spec.",
+                    ? "The spec now serves jobs without a spec."
+                    : "The spec no longer serves jobs without a spec.",
                   () => serve(!fallback),
                 ),
               toastFailure,
@@ -191,7 +191,7 @@ export function View(): JSX.Element {
         return (
           <Show when={!shown().archived}>
             <Button disabled={busy()} onClick={() => serve(!shown().fallback)}>
-              {shown().fallback ? "No fallback" : "Make the fallback"}
+              {shown().fallback ? "Remove as fallback" : "Set as fallback"}
             </Button>
           </Show>
         );
@@ -200,10 +200,10 @@ export function View(): JSX.Element {
         <>
           <Fact label="Machine">{machineText(shown())}</Fact>
           <Fact label="Fallback">
-            <Show when={shown().fallback} fallback={<span class="muted">no: only jobs that name it run on it</span>}>
+            <Show when={shown().fallback} fallback={<span class="muted">no: only jobs with this spec</span>}>
               {(since) => (
                 <>
-                  for jobs that name no spec, since <Time at={since()} />
+                  for jobs without a spec, since <Time at={since()} />
                 </>
               )}
             </Show>

@@ -54,8 +54,8 @@ export function List(): JSX.Element {
         ]}
         empty={
           <Empty title="No testbeds yet" action={add()}>
-            A testbed is a machine that benchmarks run on; values of different ones are never compared. The first report
-            that names one makes it: <code>tidemark run --testbed ci-linux</code>.
+            A testbed is the environment in which benchmarks run. Values of different testbeds are never compared. The
+            first report of a testbed creates it: <code>tidemark run --testbed ci-linux</code>.
           </Empty>
         }
       />
@@ -93,13 +93,13 @@ export function Add(): JSX.Element {
           required
           maxLength={64}
           autofocus
-          hint="What tells the machine from others, such as ci-linux-x64."
+          hint="The name of the environment, for example ci-linux-x64."
         />
         <TextField
           name="slug"
           label="Slug"
           maxLength={64}
-          hint="What stands in addresses; made from the name when left empty."
+          hint="The identifier in URLs. Generated from the name if empty."
         />
       </Form>
     </Page>
@@ -124,7 +124,7 @@ export function View(): JSX.Element {
         call("patch", "/v0/projects/{project}/testbeds/{testbed}", { path: path(testbed), body })
       }
       remove={(testbed) => call("delete", "/v0/projects/{project}/testbeds/{testbed}", { path: path(testbed) })}
-      deletion="A testbed that has reports or thresholds cannot be deleted; archive it instead."
+      deletion="You cannot delete a testbed with reports or thresholds. Archive it instead."
       actions={(shown) => (
         <LinkButton
           icon="chart"
@@ -135,7 +135,7 @@ export function View(): JSX.Element {
       )}
       facts={(shown) => (
         <Fact label="Spec">
-          <Show when={shown().spec} fallback={<span class="muted">none: it is known by its name only</span>}>
+          <Show when={shown().spec} fallback={<span class="muted">none</span>}>
             {(spec) => specText(spec())}
           </Show>
         </Fact>

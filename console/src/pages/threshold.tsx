@@ -55,7 +55,7 @@ export function List(): JSX.Element {
         href={(threshold) => project.path("thresholds", threshold.uuid)}
         columns={[
           {
-            title: "Watched",
+            title: "Scope",
             cell: (threshold) => (
               <>
                 {threshold.measure.name}
@@ -100,8 +100,8 @@ export function List(): JSX.Element {
         ]}
         empty={
           <Empty title="No thresholds yet" action={add()}>
-            A threshold watches one measure on a branch and a testbed, and raises an alert when a value moves too far.{" "}
-            <code>tidemark run --threshold-measure latency --threshold-test t_test</code> makes one, too.
+            A threshold checks one measure on a branch and a testbed, and raises an alert if a value crosses a limit.{" "}
+            <code>tidemark run --threshold-measure latency --threshold-test t_test</code> also creates one.
           </Empty>
         }
       />
@@ -126,9 +126,13 @@ function body(model: Model) {
 }
 
 const WATCHED: readonly { kind: Exclude<Kind, "benchmark">; label: string; hint: string }[] = [
-  { kind: "branch", label: "Branch", hint: "Other branches take its thresholds along when they start from it." },
-  { kind: "testbed", label: "Testbed", hint: "Values of other machines never count." },
-  { kind: "measure", label: "Measure", hint: "Every benchmark that has it is watched, each by its own history." },
+  { kind: "branch", label: "Branch", hint: "Branches that start from it can copy its thresholds." },
+  { kind: "testbed", label: "Testbed", hint: "Values of other testbeds are never compared." },
+  {
+    kind: "measure",
+    label: "Measure",
+    hint: "Applies to all benchmarks with this measure, each with its own history.",
+  },
 ];
 
 export function Add(): JSX.Element {
@@ -156,7 +160,7 @@ export function Add(): JSX.Element {
       path: { project: project.slug() },
       body: { ...at, ...body(model()) },
     });
-    toast("The threshold was added.");
+    toast("Threshold added.");
     navigate(project.path("thresholds", made.uuid));
   };
   return (
@@ -187,8 +191,8 @@ export function Add(): JSX.Element {
         <Show
           when={watched()}
           fallback={
-            <Empty title="What would it have said?">
-              Choose a branch, a testbed and a measure, and see which alerts the model would have raised in the past.
+            <Empty title="Preview">
+              Select a branch, a testbed and a measure to preview the alerts of the model in the past.
             </Empty>
           }
         >
@@ -218,17 +222,17 @@ export function Edit(): JSX.Element {
     await put(model());
     const undo = before ? () => put(before).then(() => setChanges((number) => number + 1), toastFailure) : undefined;
     navigate(project.path("thresholds", params.threshold));
-    toast("The model was changed.", undo);
+    toast("Model saved.", undo);
   };
   return (
     <Show when={threshold()} fallback={<Waiting error={threshold.error()} retry={threshold.refresh} />}>
       {(shown) => (
         <Page
-          title="Change the model"
+          title="Edit model"
           crumbs={[...useCrumbs(), { href: project.path("thresholds", params.threshold), label: titleOf(shown()) }]}
         >
           <Tuning
-            action="Save the model"
+            action="Save model"
             save={save}
             onCancel={() => navigate(project.path("thresholds", params.threshold))}
             model={model()}
@@ -260,7 +264,7 @@ function Tuning(props: {
   const submit = async (event: Event) => {
     event.preventDefault();
     if (typeof props.model.lower_boundary !== "number" && typeof props.model.upper_boundary !== "number")
-      return setFailure("Choose a limit: upper, lower, or both.");
+      return setFailure("Set an upper or a lower boundary, or both.");
     setBusy(true);
     setFailure(undefined);
     try {
@@ -334,13 +338,13 @@ export function View(): JSX.Element {
   const takeOff = async () => {
     const before = threshold()?.model;
     await put(null).then(
-      () => toast("The model was removed: nothing is judged for now.", () => put(before).catch(toastFailure)),
+      () => toast("Model removed. The threshold raises no alerts.", () => put(before).catch(toastFailure)),
       toastFailure,
     );
   };
   const remove = async () => {
     await call("delete", "/v0/projects/{project}/thresholds/{threshold}", { path: path() });
-    toast("The threshold was deleted.");
+    toast("Threshold deleted.");
     navigate(project.path("thresholds"));
   };
   return (
@@ -361,10 +365,10 @@ export function View(): JSX.Element {
                 <Raw value={shown()} />
                 <Show when={project.may("edit") && !old()}>
                   <Show when={shown().model}>
-                    <Button onClick={takeOff}>Remove the model</Button>
+                    <Button onClick={takeOff}>Remove model</Button>
                   </Show>
                   <LinkButton href={project.path("thresholds", params.threshold, "edit")} icon="edit" primary>
-                    {shown().model ? "Change the model" : "Set a model"}
+                    {shown().model ? "Edit model" : "Set model"}
                   </LinkButton>
                 </Show>
                 <Show when={project.may("delete")}>
@@ -378,8 +382,8 @@ export function View(): JSX.Element {
             <Show when={old()}>
               {(replaced) => (
                 <Notice tone="warn">
-                  This model is no longer in force: it was replaced <Time at={replaced()} />.{" "}
-                  <A href={project.path("thresholds", params.threshold)}>Show the threshold as it is now</A>
+                  This model is inactive: it was replaced <Time at={replaced()} />.{" "}
+                  <A href={project.path("thresholds", params.threshold)}>Show the current model</A>
                 </Notice>
               )}
             </Show>
@@ -403,9 +407,7 @@ export function View(): JSX.Element {
               </Facts>
               <Show
                 when={shown().model}
-                fallback={
-                  <Empty title="Nothing is judged">The threshold has no model. What it has said before stays.</Empty>
-                }
+                fallback={<Empty title="No model">The threshold has no model. Existing alerts are kept.</Empty>}
               >
                 {(model) => <ModelFacts model={model()} />}
               </Show>
@@ -440,7 +442,7 @@ export function View(): JSX.Element {
                         title: "Until",
                         end: true,
                         cell: (model) => (
-                          <Show when={model.replaced} fallback={<Badge tone="good">in force</Badge>}>
+                          <Show when={model.replaced} fallback={<Badge tone="good">current</Badge>}>
                             {(replaced) => <Time at={replaced()} />}
                           </Show>
                         ),
@@ -452,15 +454,15 @@ export function View(): JSX.Element {
             </section>
             <Confirm
               open={deleting()}
-              title="Delete the threshold?"
+              title="Delete threshold?"
               action="Delete"
               onConfirm={remove}
               onClose={() => setDeleting(false)}
             >
               <p>
-                Nobody will be told any more when <strong>{titleOf(shown())}</strong> moves.
+                <strong>{titleOf(shown())}</strong> will raise no more alerts.
               </p>
-              <p class="muted">A threshold that has judged values cannot be deleted; remove its model instead.</p>
+              <p class="muted">You cannot delete a threshold that has checked values. Remove its model instead.</p>
             </Confirm>
           </Page>
         );
@@ -480,7 +482,7 @@ function ModelFacts(props: { model: JsonModel }): JSX.Element {
       <Show when={props.model.test !== "static"}>
         <Fact label="Sample">
           {[
-            `at least ${props.model.min_sample_size ?? "as many as it needs"}`,
+            `at least ${props.model.min_sample_size ?? "the minimum of the test"}`,
             `at most ${props.model.max_sample_size ?? 4096}`,
           ].join(", ")}
         </Fact>

@@ -147,7 +147,9 @@ export function ModelForm(props: {
               />
             )}
           </Labeled>
-          <span class="small muted full">With fewer earlier values nothing is judged; of more, the newest count.</span>
+          <span class="small muted full">
+            The minimum and maximum number of earlier values. With more values, the newest are used.
+          </span>
           <Window seconds={props.model.window ?? null} onChange={(window) => change({ window })} />
         </fieldset>
       </Show>
@@ -234,7 +236,7 @@ function Window(props: { seconds: number | null; onChange: (seconds: number | nu
     props.onChange(number === null ? null : number * Number(select?.value ?? 1));
   };
   return (
-    <Labeled label="Window" hint="Only values so long before the run count." wide>
+    <Labeled label="Window" hint="The maximum age of values before the run." wide>
       {(id, hint) => (
         <div class="row window">
           <input

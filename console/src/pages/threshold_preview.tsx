@@ -152,7 +152,7 @@ export function Preview(props: {
   return (
     <section class="preview stack" aria-label="Preview" aria-busy={left() !== 0}>
       <div class="row between">
-        <h2>With the real history</h2>
+        <h2>Preview on the real history</h2>
         <div class="segments" role="group" aria-label="How much history">
           <For each={SPANS}>
             {(span) => (
@@ -176,7 +176,7 @@ export function Preview(props: {
             }
           >
             <Empty title="No history yet">
-              Nothing was measured on this branch and testbed with this measure. The threshold will judge what comes.
+              This branch and testbed have no values of this measure. The threshold will check new values.
             </Empty>
           </Show>
         }
@@ -184,12 +184,12 @@ export function Preview(props: {
         <div role="status">
           <dl class="tally card">
             <div>
-              <dt>Would have been raised</dt>
+              <dt>Preview alerts</dt>
               <dd class="big number">{count(sum().would)}</dd>
               <dd class="small muted number">{rate(sum().would, runs())}</dd>
             </div>
             <div>
-              <dt>Of those raised then</dt>
+              <dt>Existing alerts</dt>
               <dd class="big number">
                 {count(sum().kept)} <span class="muted">of {count(sum().raised)}</span>
               </dd>
@@ -198,7 +198,7 @@ export function Preview(props: {
             <div>
               <dt>New</dt>
               <dd class="big number">{count(sum().would - sum().kept)}</dd>
-              <dd class="small muted">nobody was told of then</dd>
+              <dd class="small muted">not raised before</dd>
             </div>
           </dl>
         </div>
@@ -211,10 +211,10 @@ export function Preview(props: {
               <tr>
                 <th scope="col">Benchmark</th>
                 <th scope="col" class="end">
-                  Would be
+                  Preview
                 </th>
                 <th scope="col" class="end">
-                  Were
+                  Existing
                 </th>
                 <th scope="col" class="end wide">
                   Both
@@ -251,7 +251,7 @@ export function Preview(props: {
             </button>
           </Show>
           <span class="small muted number">
-            {left() ? `${plural(left() ?? 0, "benchmark")} to go…` : `${count(rows().length)} series`}
+            {left() ? `${plural(left() ?? 0, "benchmark")} remaining…` : `${count(rows().length)} series`}
             <Show when={(history()?.total ?? 0) > MOST}>{` of the first ${count(MOST)} benchmarks`}</Show>
           </span>
         </div>
@@ -365,11 +365,7 @@ function Said(props: { point: Point & { verdict: Verdict }; units: string }): JS
     <>
       <strong class="number">{value(props.point.value, props.units)}</strong>
       <span class="small">
-        {props.point.verdict.side
-          ? "An alert would be raised"
-          : limits()
-            ? "Within the limits"
-            : "Too little history to judge"}
+        {props.point.verdict.side ? "An alert would be raised" : limits() ? "Within the limits" : "Sample too small"}
         {props.point.raised ? "; one was." : "."}
       </span>
       <Show when={limits()?.baseline !== undefined}>

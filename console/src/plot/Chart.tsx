@@ -72,7 +72,7 @@ export function Chart(props: {
           picture={props.picture}
         />
         <Show when={!isLoading() && !props.series.error() && !lines().length}>
-          <div class="chart-empty">{props.empty ?? <p class="muted">No data in this time.</p>}</div>
+          <div class="chart-empty">{props.empty ?? <p class="muted">No data in this time range.</p>}</div>
         </Show>
       </div>
       <Show when={props.legend !== false}>

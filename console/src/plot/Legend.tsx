@@ -59,7 +59,7 @@ export function Legend(props: {
                   type="button"
                   class="plot-line"
                   aria-pressed={isShown(line.id)}
-                  title="Click hides or shows it, with shift all others"
+                  title="Click to show or hide; Shift-click for all others"
                   onClick={(event) => toggle(line.id, event.shiftKey)}
                   onPointerEnter={(event) => {
                     if (event.pointerType === "mouse") props.onFocus(line.id);

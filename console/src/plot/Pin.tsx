@@ -68,12 +68,12 @@ export function PinDialog(props: {
     <Dialog open={props.open} title={props.plot ? "Update the pinned plot" : "Pin this plot"} onClose={props.onClose}>
       <p class="muted">
         {props.plot
-          ? "The pinned plot will show what you see now."
-          : "It will be on the overview of the project, for everybody who can see the project."}{" "}
-        It always ends now{hasOld() ? ", with the current heads of its branches" : ""}.
+          ? "The pinned plot will show the current view."
+          : "All viewers of the project will see it on the overview."}{" "}
+        The time range ends now{hasOld() ? ", with the current heads of its branches" : ""}.
       </p>
       <Form
-        action={props.plot ? "Update the plot" : "Pin the plot"}
+        action={props.plot ? "Update plot" : "Pin plot"}
         onCancel={props.onClose}
         onSubmit={async ({ title, window, place }) => {
           const body = { ...contents(props.query), title: title ?? null, window: Number(window) };
@@ -85,7 +85,7 @@ export function PinDialog(props: {
                 body: { ...body, ...index },
               })
             : await call("post", "/v0/projects/{project}/plots", { path: { project }, body: { ...body, ...index } });
-          toast(plot ? "The pinned plot was updated." : "The plot was pinned.");
+          toast(plot ? "Pinned plot updated." : "Plot pinned.");
           props.onPinned(made);
           props.onClose();
         }}
@@ -94,11 +94,11 @@ export function PinDialog(props: {
         <SelectField name="window" label="Time" required value={String(window())} options={windows()} />
         <SelectField
           name="place"
-          label="Place"
+          label="Position"
           required
           value={props.plot ? "stay" : "first"}
           options={[
-            ...(props.plot ? [{ value: "stay", label: "Where it is" }] : []),
+            ...(props.plot ? [{ value: "stay", label: "Unchanged" }] : []),
             { value: "first", label: "First" },
             { value: "last", label: "Last" },
           ]}

@@ -487,7 +487,7 @@ export function Plot(props: PlotProps): JSX.Element {
       onKeyDown={walk}
     >
       <span class="visually-hidden" id={`${id}-keys`}>
-        The arrow keys walk along the points, plus and minus zoom, zero shows everything.
+        Use the arrow keys to move along the points, plus and minus to zoom, zero to reset the zoom.
       </span>
       <div class="plot-host" ref={host} />
       <div class="plot-units small muted" aria-hidden="true">

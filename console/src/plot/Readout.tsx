@@ -55,11 +55,11 @@ export function Readout(props: { line: PerfLine; at: number; links: Links }): JS
       <strong class="break">{series().benchmark.name}</strong>
       <dl class="readout-facts small">
         <Show when={before() !== undefined}>
-          <dt>To the previous</dt>
+          <dt>Change from previous</dt>
           <dd class="number">{change(before() as number, number())}</dd>
         </Show>
         <Show when={of(series().baseline) !== undefined}>
-          <dt>To the baseline</dt>
+          <dt>Change from baseline</dt>
           <dd class="number">
             {change(of(series().baseline) as number, number())}{" "}
             <span class="muted">of {value(of(series().baseline) as number, units())}</span>

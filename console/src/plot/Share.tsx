@@ -38,15 +38,15 @@ export function ShareDialog(props: {
       <div class="stack">
         <Show when={!isPublic()}>
           <Notice tone="warn">
-            The project is private: only its members can open the link. A picture or a frame of it cannot be shown on
-            other pages.
+            The project is private: only its members can open the link. Other pages cannot embed it as an image or a
+            frame.
           </Notice>
         </Show>
         <h3>Link</h3>
         <Code label="Link" text={link()} />
         <Show when={isPublic()}>
           <label class="field">
-            <span>Title of the picture and the frame</span>
+            <span>Title of the image and the frame</span>
             <input
               value={title()}
               maxLength={64}
@@ -54,7 +54,7 @@ export function ShareDialog(props: {
               onInput={(event) => setTitle(event.currentTarget.value)}
             />
           </label>
-          <h3>Picture</h3>
+          <h3>Image</h3>
           <img
             class="perf-preview"
             src={`${image()}&theme=${isDark() ? "dark" : "light"}`}

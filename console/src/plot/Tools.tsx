@@ -30,7 +30,7 @@ export function Tools(props: { query: PerfQuery; change: (part: Partial<PerfQuer
   const time = (part: { start_time?: number | undefined; end_time?: number | undefined }) =>
     props.change({ ...part, zoom: undefined });
   return (
-    <div class="perf-tools" role="group" aria-label="How it is drawn">
+    <div class="perf-tools" role="group" aria-label="View options">
       <label class="perf-tool">
         <span class="small muted">Time</span>
         <select
@@ -73,7 +73,7 @@ export function Tools(props: { query: PerfQuery; change: (part: Partial<PerfQuer
         />
       </label>
       <Choice
-        label="Across"
+        label="X axis"
         value={props.query.x_axis}
         options={[
           ["date_time", "Date"],
@@ -91,7 +91,7 @@ export function Tools(props: { query: PerfQuery; change: (part: Partial<PerfQuer
         ]}
         onChange={(y_axis) => props.change({ y_axis })}
       />
-      <div class="perf-tool" role="group" aria-label="Shown beside the values">
+      <div class="perf-tool" role="group" aria-label="Additional lines">
         <span class="small muted" aria-hidden="true">
           Also show
         </span>

@@ -76,7 +76,7 @@ export function TreePicker<T extends Named>(props: {
     // With a small limit, the newest selections win; with a large limit, the first ones.
     else if (most <= FEWEST) props.onChoose(next.slice(-most));
     else {
-      toast(`A plot holds ${plural(most, props.noun)}: the first ones were taken.`);
+      toast(`A plot has at most ${plural(most, props.noun)}: only the first ones were selected.`);
       props.onChoose(next.slice(0, most));
     }
   };
@@ -121,7 +121,7 @@ export function TreePicker<T extends Named>(props: {
           disabled={!props.chosen.length && !onlyChosen()}
           onClick={() => setOnlyChosen(!onlyChosen())}
         >
-          {count(props.chosen.length)} chosen
+          {count(props.chosen.length)} selected
         </button>
         <button
           type="button"
@@ -152,8 +152,8 @@ export function TreePicker<T extends Named>(props: {
               {!props.items
                 ? "…"
                 : props.items.length
-                  ? `No ${props.noun} is called that.`
-                  : (props.empty ?? `There is no ${props.noun} yet.`)}
+                  ? `No ${props.noun} matches.`
+                  : (props.empty ?? `No ${props.noun} yet.`)}
             </p>
           }
         >
@@ -172,7 +172,7 @@ export function TreePicker<T extends Named>(props: {
                         type="button"
                         class="tree-turn"
                         aria-expanded={isOpen(node)}
-                        aria-label={`The group ${node.path}`}
+                        aria-label={`Group ${node.path}`}
                         onClick={() => turn(node.path)}
                       >
                         <Icon name="right" size={14} />

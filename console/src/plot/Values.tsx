@@ -26,7 +26,7 @@ export function Values(props: {
       <summary>Values as a table</summary>
       <Show when={open()}>
         <div class="stack">
-          <div class="table-wrap" tabindex="0" role="region" aria-label="The lines">
+          <div class="table-wrap" tabindex="0" role="region" aria-label="Lines">
             <table class="rows small">
               <thead>
                 <tr>
@@ -38,7 +38,7 @@ export function Values(props: {
                     Newest
                   </th>
                   <th scope="col" class="end">
-                    To the previous
+                    Change from previous
                   </th>
                   <th scope="col" class="end wide">
                     Lowest
@@ -97,7 +97,7 @@ export function Values(props: {
                 <Show when={part(line())[1] - part(line())[0] > most()}>
                   <div>
                     <button type="button" class="button" onClick={() => setMost((old) => old + 4 * MORE)}>
-                      Show older ones
+                      Show older points
                     </button>
                   </div>
                 </Show>
@@ -114,7 +114,7 @@ function Points(props: { line: PerfLine; part: Range; most: number; links: Links
   const places = () =>
     Array.from({ length: Math.min(props.most, props.part[1] - props.part[0]) }, (_, back) => props.part[1] - 1 - back);
   return (
-    <div class="table-wrap" tabindex="0" role="region" aria-label="The points">
+    <div class="table-wrap" tabindex="0" role="region" aria-label="Points">
       <table class="rows small">
         <thead>
           <tr>
@@ -126,10 +126,10 @@ function Points(props: { line: PerfLine; part: Range; most: number; links: Links
               Value
             </th>
             <th scope="col" class="end">
-              To the previous
+              Change from previous
             </th>
             <th scope="col" class="end wide">
-              To the baseline
+              Change from baseline
             </th>
           </tr>
         </thead>

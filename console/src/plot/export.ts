@@ -116,7 +116,7 @@ export async function png(
     context.fillText(line.label, pad + left + 16 * density, top + down);
   });
   return new Promise((resolve, reject) =>
-    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("The picture could not be made."))), "image/png"),
+    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("The image could not be created."))), "image/png"),
   );
 }
 

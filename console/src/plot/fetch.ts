@@ -41,8 +41,8 @@ async function ask(address: string): Promise<Series[]> {
   if ("series" in reply) return reply.series;
   const { message, error_code, request_id } = reply.body;
   if (reply.status === 0)
-    throw new ApiError("The server cannot be reached; check the connection and try again.", 0, "offline", undefined);
-  throw new ApiError(message ?? `The server answered ${reply.status}.`, reply.status, error_code, request_id);
+    throw new ApiError("The server is unreachable. Check the connection and try again.", 0, "offline", undefined);
+  throw new ApiError(message ?? `The server responded with ${reply.status}.`, reply.status, error_code, request_id);
 }
 
 /** Number of lines per benchmark. */

@@ -7,7 +7,7 @@ import { Empty, Time } from "./parts";
 
 const ACTORS: Readonly<Record<string, string>> = {
   user: "a deleted user",
-  project_key: "a project's key",
+  project_key: "a project key",
   system: "the server",
 };
 
@@ -20,7 +20,7 @@ export function Audit(props: {
       load={(query, signal) => props.load(query, signal)}
       columns={[
         {
-          title: "What",
+          title: "Action",
           cell: (entry) => (
             <>
               <span class="strong">{words(entry.action)}</span>{" "}
@@ -32,7 +32,7 @@ export function Audit(props: {
           ),
         },
         {
-          title: "Who",
+          title: "User",
           cell: (entry) => (
             <>
               {entry.actor.name ?? ACTORS[entry.actor.kind] ?? entry.actor.kind}
@@ -42,13 +42,11 @@ export function Audit(props: {
             </>
           ),
         },
-        { title: "From", wide: true, cell: (entry) => <span class="mono muted">{entry.address ?? "–"}</span> },
+        { title: "Address", wide: true, cell: (entry) => <span class="mono muted">{entry.address ?? "–"}</span> },
         { title: "When", end: true, cell: (entry) => <Time at={entry.created} /> },
       ]}
       empty={
-        <Empty title="Nothing has happened yet">
-          Changes to members, keys, settings and projects are written down here.
-        </Empty>
+        <Empty title="No entries yet">The audit log records changes to members, keys, settings and projects.</Empty>
       }
     />
   );

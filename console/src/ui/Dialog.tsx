@@ -79,7 +79,7 @@ export function Confirm(props: {
           {(word) => (
             <label class="field">
               <span>
-                Type <strong class="break">{word()}</strong> to go on
+                Type <strong class="break">{word()}</strong> to continue
               </span>
               <input value={typed()} onInput={(event) => setTyped(event.currentTarget.value)} autocomplete="off" />
             </label>

@@ -208,7 +208,7 @@ export function List<Row extends object>(props: {
             fallback={
               <Show when={isFiltered()} fallback={props.empty}>
                 <Empty
-                  title="Nothing matches"
+                  title="No matches"
                   action={
                     <button
                       type="button"
@@ -226,7 +226,7 @@ export function List<Row extends object>(props: {
                     </button>
                   }
                 >
-                  No {props.noun} fits the search and the filters.
+                  No {props.noun} matches the search and the filters.
                 </Empty>
               </Show>
             }

@@ -171,12 +171,12 @@ export default function Palette(props: {
           ref={field}
           type="text"
           role="combobox"
-          aria-label="Find a page or a project"
+          aria-label="Search pages and projects"
           aria-expanded="true"
           aria-controls={id}
           aria-autocomplete="list"
           aria-activedescendant={entries().length ? `${id}-${place()}` : undefined}
-          placeholder={props.project ? `Pages, projects, and what is in ${props.project.name}` : "Pages and projects"}
+          placeholder={props.project ? `Pages, projects and items of ${props.project.name}` : "Pages and projects"}
           autocomplete="off"
           value={words()}
           onInput={(event) => setWords(event.currentTarget.value)}
@@ -187,7 +187,7 @@ export default function Palette(props: {
         class="palette-list"
         id={id}
         role="listbox"
-        aria-label="Found"
+        aria-label="Results"
         onPointerUp={release}
         onPointerCancel={() => (pressed = undefined)}
       >
@@ -212,7 +212,7 @@ export default function Palette(props: {
       </div>
       <Show when={!entries().length}>
         <p class="palette-none muted" role="status">
-          {found.pending() ? "Looking…" : "Nothing has these words."}
+          {found.pending() ? "Searching…" : "No matches."}
         </p>
       </Show>
     </dialog>

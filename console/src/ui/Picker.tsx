@@ -152,7 +152,7 @@ export function Picker<T extends Choice>(props: {
               fallback={
                 // biome-ignore lint/a11y/useFocusableInteractive: the input keeps the focus (aria-activedescendant).
                 <div class="muted small" role="option" aria-selected="false" aria-disabled="true">
-                  {found.error() ? sentence(found.error()) : found() ? "Nothing is called that." : "…"}
+                  {found.error() ? sentence(found.error()) : found() ? "No matches." : "…"}
                 </div>
               }
             >

@@ -9,7 +9,7 @@ export function Raw(props: { value: unknown }): JSX.Element {
   return (
     <>
       <Button onClick={() => setOpen(true)}>JSON</Button>
-      <Dialog open={open()} title="As the API has it" onClose={() => setOpen(false)} wide>
+      <Dialog open={open()} title="API response" onClose={() => setOpen(false)} wide>
         <div class="raw">
           <Code text={JSON.stringify(props.value, null, 2)} label="JSON" />
         </div>

@@ -75,7 +75,7 @@ export function EditableFact(props: {
             <>
               <span class="break">{props.children ?? (props.value || <span class="muted">none</span>)}</span>
               <Show when={props.editable}>
-                <IconButton icon="edit" label={`Change: ${props.label}`} onClick={begin} />
+                <IconButton icon="edit" label={`Edit: ${props.label}`} onClick={begin} />
               </Show>
             </>
           }

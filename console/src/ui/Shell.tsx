@@ -54,10 +54,10 @@ export function Shell(props: {
     else if (!drawer() && side?.open) side.close();
   });
   bindKeys([
-    { keys: "?", label: "Show these keys", run: () => setHelp(true) },
-    { keys: "/", label: "Find a page or a project", run: () => setFinding(true) },
-    { keys: "Ctrl-k", label: "The same, wherever you are", run: () => setFinding(true) },
-    { keys: "g h", label: "Go to the start", run: () => navigate("/console") },
+    { keys: "?", label: "Show keyboard shortcuts", run: () => setHelp(true) },
+    { keys: "/", label: "Search pages and projects", run: () => setFinding(true) },
+    { keys: "Ctrl-k", label: "Search, also from a text field", run: () => setFinding(true) },
+    { keys: "g h", label: "Go to the home page", run: () => navigate("/console") },
     { keys: "g o", label: "Go to the public projects", run: () => navigate("/perf") },
   ]);
   createEffect(() => {
@@ -82,7 +82,7 @@ export function Shell(props: {
           document.getElementById("main")?.focus();
         }}
       >
-        Skip to the content
+        Skip to content
       </a>
       <header class="bar">
         <Show when={props.groups?.length}>
@@ -90,13 +90,13 @@ export function Shell(props: {
             <IconButton icon="menu" label="Menu" onClick={() => setDrawer(true)} />
           </span>
         </Show>
-        <A href={user() ? "/console" : "/"} class="brand" aria-label="Tidemark: the start">
+        <A href={user() ? "/console" : "/"} class="brand" aria-label="Tidemark home">
           <img src="/icon.svg" alt="" width="24" height="24" />
           <span>Tidemark</span>
         </A>
         <ProjectSwitcher project={props.project} />
         <span class="grow" />
-        <IconButton icon="search" label="Find a page or a project" onClick={() => setFinding(true)} />
+        <IconButton icon="search" label="Search pages and projects" onClick={() => setFinding(true)} />
         <ThemeMenu />
         <Show when={user() !== undefined}>
           <Show
@@ -109,7 +109,7 @@ export function Shell(props: {
       </header>
       <Show when={offline()}>
         <div class="offline" role="status">
-          The server does not answer. Trying again…
+          The server is unreachable. Retrying…
         </div>
       </Show>
       <Show when={props.groups?.length}>
@@ -125,7 +125,7 @@ export function Shell(props: {
         >
           <Show when={drawer()}>
             <div class="drawer-body">
-              <IconButton icon="close" label="Close the menu" onClick={() => setDrawer(false)} />
+              <IconButton icon="close" label="Close menu" onClick={() => setDrawer(false)} />
               {sections()}
             </div>
           </Show>
@@ -140,7 +140,7 @@ export function Shell(props: {
           <Palette project={props.project} groups={props.groups ?? []} onClose={() => setFinding(false)} />
         </Suspense>
       </Show>
-      <Dialog open={help()} title="Keys" onClose={() => setHelp(false)}>
+      <Dialog open={help()} title="Keyboard shortcuts" onClose={() => setHelp(false)}>
         <table class="keys">
           <tbody>
             <For each={bindings()}>
@@ -219,7 +219,7 @@ function ProjectSwitcher(props: { project: JsonProject | undefined }): JSX.Eleme
   };
   onMount(() => document.addEventListener("pointerdown", outside));
   onCleanup(() => document.removeEventListener("pointerdown", outside));
-  bindKeys([{ keys: "g s", label: "Switch the project", run: () => setOpen(true) }]);
+  bindKeys([{ keys: "g s", label: "Switch project", run: () => setOpen(true) }]);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: Escape closes the menu from any element inside it.
     <div
@@ -259,7 +259,7 @@ function ProjectSwitcher(props: { project: JsonProject | undefined }): JSX.Eleme
           <ul>
             <For
               each={projects()?.rows}
-              fallback={<li class="muted small">{projects() ? "No project is called that." : "…"}</li>}
+              fallback={<li class="muted small">{projects() ? "No project matches." : "…"}</li>}
             >
               {(project) => (
                 <li>
@@ -283,7 +283,7 @@ function ProjectSwitcher(props: { project: JsonProject | undefined }): JSX.Eleme
 }
 
 const THEMES: readonly { theme: Theme; label: string; icon: IconName }[] = [
-  { theme: "system", label: "As the system", icon: "screen" },
+  { theme: "system", label: "System", icon: "screen" },
   { theme: "light", label: "Light", icon: "sun" },
   { theme: "dark", label: "Dark", icon: "moon" },
 ];
@@ -297,7 +297,7 @@ function ThemeMenu(): JSX.Element {
     }));
   return (
     <Menu
-      label="Light or dark"
+      label="Theme"
       items={items()}
       trigger={<Icon name={THEMES.find((choice) => choice.theme === theme())?.icon ?? "screen"} />}
     />

@@ -86,7 +86,7 @@ export function Thing<T extends Named, C extends Change>(props: {
   const archive = (archived: boolean): Promise<void> =>
     change({ archived } as C).then(
       () =>
-        toast(archived ? `The ${props.noun} was archived.` : `The ${props.noun} is in use again.`, () =>
+        toast(archived ? `The ${props.noun} was archived.` : `The ${props.noun} was unarchived.`, () =>
           archive(!archived),
         ),
       toastFailure,
@@ -122,7 +122,7 @@ export function Thing<T extends Named, C extends Change>(props: {
               {props.actions?.(shown, here)}
               <Raw value={shown()} />
               <Show when={props.place.may("edit")}>
-                <Button onClick={() => archive(!shown().archived)}>{shown().archived ? "Use again" : "Archive"}</Button>
+                <Button onClick={() => archive(!shown().archived)}>{shown().archived ? "Unarchive" : "Archive"}</Button>
               </Show>
               <Show when={props.remove && props.place.may("delete")}>
                 <Button kind="danger" onClick={() => setDeleting(true)}>
@@ -165,13 +165,13 @@ export function Thing<T extends Named, C extends Change>(props: {
           {props.children?.(shown, here)}
           <Confirm
             open={deleting()}
-            title={`Delete the ${props.noun}?`}
+            title={`Delete ${props.noun}?`}
             action="Delete"
             onConfirm={remove}
             onClose={() => setDeleting(false)}
           >
             <p>
-              <strong class="break">{shown().name}</strong> will be gone for good.
+              <strong class="break">{shown().name}</strong> will be deleted permanently.
             </p>
             <p class="muted">{props.deletion}</p>
           </Confirm>

@@ -8,9 +8,9 @@ import { Badge, type Tone } from "./parts";
 
 export const VERDICTS: Readonly<Record<Verdict, { word: string; tone: Tone }>> = {
   regression: { word: "outside the threshold", tone: "alert" },
-  improvement: { word: "better than the limits", tone: "good" },
+  improvement: { word: "improved beyond the limits", tone: "good" },
   pass: { word: "within limits", tone: "neutral" },
-  no_baseline: { word: "too little history", tone: "neutral" },
+  no_baseline: { word: "sample too small", tone: "neutral" },
   no_threshold: { word: "no threshold", tone: "neutral" },
 };
 
@@ -50,7 +50,7 @@ export function Gauge(props: { value: number; boundary: JsonBoundary; units: str
       class="gauge"
       classList={{ bad: props.bad }}
       role="img"
-      aria-label={`${value(props.value, props.units)}, fine is ${limitsText(props.boundary, props.units)}`}
+      aria-label={`${value(props.value, props.units)}, limits ${limitsText(props.boundary, props.units)}`}
       width={WIDTH}
       height="16"
       viewBox={`0 0 ${WIDTH} 16`}

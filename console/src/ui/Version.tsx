@@ -9,7 +9,7 @@ import { useProject } from "../project";
 export function Version(props: { version: JsonVersion | null | undefined }): JSX.Element {
   const project = useProject();
   return (
-    <Show when={props.version} fallback={<span class="muted">none yet</span>}>
+    <Show when={props.version} fallback={<span class="muted">none</span>}>
       {(version) => (
         <span class="nowrap">
           <span class="number">#{version().number}</span>
