@@ -34,7 +34,7 @@ const COUNTS: readonly Step[] = [
 ];
 
 /** How to scale the units of a measure: the steps, and the factor from the unit to the smallest step. */
-interface Ladder {
+interface ScaleSteps {
   readonly steps: readonly Step[];
   readonly base: number;
   readonly suffix: string;
@@ -76,7 +76,7 @@ const NAMES: Readonly<Record<string, readonly [readonly Step[], number]>> = {
   gib: [BYTES, 1073741824],
 };
 
-function ladder(units: string): Ladder {
+function scaleSteps(units: string): ScaleSteps {
   const whole = units.trim();
   // The built-in measures use the form `nanoseconds (ns)`. `bytes/s` is a rate of a known unit.
   const plain = whole.replace(/\s*\([^)]*\)\s*$/, "").toLowerCase();
@@ -110,7 +110,7 @@ export interface Scale {
 
 /** The most readable scale of a value. For an axis, pass the smallest or a typical value. */
 export function scaleOf(value: number, units: string): Scale {
-  const { steps, base, suffix } = ladder(units);
+  const { steps, base, suffix } = scaleSteps(units);
   const size = Math.abs(value) * base;
   // 999.96 would round to 1,000.
   const step = steps.find(({ factor }) => size >= factor * 0.99995) ?? (steps.at(-1) as Step);

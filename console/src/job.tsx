@@ -55,7 +55,7 @@ export function Noise(props: { of: JsonJobNoise }): JSX.Element {
 }
 
 /** The progress of a job, and the reason if it failed. Empty for a successful job. */
-export function Standing(props: { of: JsonJob; children?: JSX.Element }): JSX.Element {
+export function JobProgress(props: { of: JsonJob; children?: JSX.Element }): JSX.Element {
   const words = () => STATUSES[props.of.status];
   const isWaiting = () => props.of.status === "pending";
   const reason = () => props.of.error ?? props.of.output?.error;

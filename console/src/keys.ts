@@ -15,7 +15,7 @@ const [bindings, setBindings] = createSignal<readonly Binding[]>([]);
 export { bindings };
 
 /** Maximum delay of the second key, in milliseconds. */
-const PATIENCE = 1200;
+const SECOND_KEY_DELAY = 1200;
 
 /** Binds shortcuts for the lifetime of the calling component. */
 export function bindKeys(own: readonly Binding[]): void {
@@ -41,7 +41,7 @@ function onKey(event: KeyboardEvent): void {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
   // Shortcuts are disabled while a dialog is open.
   if (document.querySelector("dialog[open]")) return;
-  const chord = first && event.timeStamp - first.at < PATIENCE ? `${first.key} ${event.key}` : event.key;
+  const chord = first && event.timeStamp - first.at < SECOND_KEY_DELAY ? `${first.key} ${event.key}` : event.key;
   const match = (keys: string) => bindings().findLast((binding) => binding.keys === keys);
   const found = match(chord) ?? match(event.key);
   first = undefined;

@@ -37,7 +37,7 @@ interface Measured {
 
 const DAY = 86_400_000;
 /** Minimum and maximum time that a plot shows before and after a point. */
-const AROUND = { least: 30 * DAY, most: 180 * DAY };
+const MARGIN = { least: 30 * DAY, most: 180 * DAY };
 
 /** The plot of a series, centered on a time. */
 export function perfAround(
@@ -46,7 +46,7 @@ export function perfAround(
   time: string,
 ): string {
   const began = Date.parse(time);
-  const around = Math.min(Math.max(Date.now() - began, AROUND.least), AROUND.most);
+  const around = Math.min(Math.max(Date.now() - began, MARGIN.least), MARGIN.most);
   // A plot up to now has no end time.
   const end: Record<string, string> = began + around < Date.now() ? { end_time: String(began + around) } : {};
   return perfPath(

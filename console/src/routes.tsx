@@ -76,7 +76,7 @@ export const routes: RouteDefinition[] = [
       { path: "/login", component: page(auth, "LogIn") },
       { path: "/confirm", component: page(auth, "Confirm") },
       { path: "/logout", component: page(auth, "LogOut") },
-      { path: ["/github", "/google", "/oidc/:provider"], component: page(auth, "Returned") },
+      { path: ["/github", "/google", "/oidc/:provider"], component: page(auth, "OAuthCallback") },
     ],
   },
   {
@@ -85,7 +85,7 @@ export const routes: RouteDefinition[] = [
     children: [
       { path: "/", component: Start },
       { path: "/onboard", component: BareFrame, children: [{ path: "/:step?", component: page(onboard, "Onboard") }] },
-      { path: "/plan", component: BareFrame, children: [{ path: "/", component: page(plan, "Chosen") }] },
+      { path: "/plan", component: BareFrame, children: [{ path: "/", component: page(plan, "SelectedPlan") }] },
       {
         path: "/organizations",
         component: OrganizationsFrame,

@@ -23,7 +23,7 @@ export function Root(): JSX.Element {
   );
   return (
     <Show when={!user()} fallback={<Navigate href="/console" />}>
-      <Show when={setup()} fallback={<Waiting error={setup.error()} retry={setup.refresh} />}>
+      <Show when={setup()} fallback={<Loading error={setup.error()} retry={setup.refresh} />}>
         {(setup) => <Navigate href={setup().accounts === "none" ? "/auth/signup" : "/perf"} />}
       </Show>
     </Show>
@@ -58,13 +58,13 @@ export function Start(): JSX.Element {
     },
   );
   return (
-    <Show when={target()} fallback={<Waiting error={target.error()} retry={target.refresh} />}>
+    <Show when={target()} fallback={<Loading error={target.error()} retry={target.refresh} />}>
       {(target) => <Navigate href={target()} />}
     </Show>
   );
 }
 
-function Waiting(props: { error: unknown; retry: () => unknown }): JSX.Element {
+function Loading(props: { error: unknown; retry: () => unknown }): JSX.Element {
   return (
     <Shell>
       <Show when={props.error} fallback={<Skeleton lines={6} />}>

@@ -5,7 +5,7 @@ import { elapsed } from "./format";
 import { commitUrl, webAddress } from "./links";
 import { describe } from "./model";
 import { worseOf } from "./stats/worse";
-import { judged, reach } from "./verdict";
+import { reach, resultOf } from "./verdict";
 
 function measured(
   slug: string,
@@ -28,7 +28,7 @@ test("how far a value has gone is told in widths of its limits", () => {
 
 test("the direction decides what is a regression", () => {
   const verdict = (slug: string, value: number, crossed?: BoundaryLimit) =>
-    judged(measured(slug, "nanoseconds (ns)", value, { baseline: 100, lower_limit: 90, upper_limit: 110 }), crossed)
+    resultOf(measured(slug, "nanoseconds (ns)", value, { baseline: 100, lower_limit: 90, upper_limit: 110 }), crossed)
       .verdict;
   assert.equal(verdict("latency", 120, "upper"), "regression");
   assert.equal(verdict("latency", 80, "lower"), "improvement");
@@ -36,12 +36,12 @@ test("the direction decides what is a regression", () => {
   assert.equal(verdict("throughput", 120, "upper"), "improvement");
   assert.equal(verdict("latency", 105), "pass");
   assert.equal(
-    judged(measured("latency", "ns", 70, { baseline: 100, upper_limit: 110 }), undefined).verdict,
+    resultOf(measured("latency", "ns", 70, { baseline: 100, upper_limit: 110 }), undefined).verdict,
     "improvement",
   );
-  assert.equal(judged(measured("latency", "ns", 70, {}), undefined).verdict, "no_baseline");
-  assert.equal(judged(measured("latency", "ns", 70, null, false), undefined).verdict, "no_threshold");
-  assert.equal(judged(measured("latency", "ns", 5, { upper_limit: 4 }), "upper").badness, 1);
+  assert.equal(resultOf(measured("latency", "ns", 70, {}), undefined).verdict, "no_baseline");
+  assert.equal(resultOf(measured("latency", "ns", 70, null, false), undefined).verdict, "no_threshold");
+  assert.equal(resultOf(measured("latency", "ns", 5, { upper_limit: 4 }), "upper").badness, 1);
 });
 
 test("units tell what is worse where nobody has said", () => {

@@ -36,7 +36,7 @@ export function reach(
 }
 
 /** Compares one value with its limits. `crossed` is the limit of its alert. */
-export function judged(
+export function resultOf(
   { measure, metric, boundary, threshold }: JsonReportMeasure,
   crossed: BoundaryLimit | undefined,
 ): Judged {

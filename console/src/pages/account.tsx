@@ -27,7 +27,7 @@ function owned(slug: string, noun: string): string {
 }
 
 /** The lifetime of a key in seconds; empty for the maximum of the server. */
-const LIVES = [
+const LIFETIMES = [
   { value: String(30 * 86_400), label: "30 days" },
   { value: String(90 * 86_400), label: "90 days" },
   { value: String(365 * 86_400), label: "1 year" },
@@ -144,7 +144,7 @@ export function AddKey(): JSX.Element {
               autofocus
               hint="Where the key is used, for example: my laptop, nightly script."
             />
-            <SelectField name="ttl" label="Lifetime" required value={LIVES[1]?.value ?? ""} options={LIVES} />
+            <SelectField name="ttl" label="Lifetime" required value={LIFETIMES[1]?.value ?? ""} options={LIFETIMES} />
           </Form>
         }
       >

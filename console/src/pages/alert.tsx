@@ -126,7 +126,7 @@ export function List(): JSX.Element {
                 end: true,
                 cell: (alert) => <Value value={alert.metric.value} units={alert.threshold.measure.units} />,
               },
-              { title: "Change", end: true, cell: (alert) => <Moved alert={alert} /> },
+              { title: "Change", end: true, cell: (alert) => <AlertChange alert={alert} /> },
               {
                 title: "Raised",
                 sort: "created",
@@ -174,7 +174,7 @@ export function List(): JSX.Element {
                 </Button>
               </Show>
             )}
-            empty={<Nothing status={shown} />}
+            empty={<EmptyList status={shown} />}
           />
         )}
       </Show>
@@ -183,7 +183,7 @@ export function List(): JSX.Element {
   );
 }
 
-function Nothing(props: { status: Shown }): JSX.Element {
+function EmptyList(props: { status: Shown }): JSX.Element {
   const project = useProject();
   const ACTIONS = <LinkButton href={project.path("thresholds")}>View thresholds</LinkButton>;
   return (
@@ -338,7 +338,7 @@ async function everyActive(project: string, signal: AbortSignal): Promise<JsonAl
   }
 }
 
-function Moved(props: { alert: JsonAlert }): JSX.Element {
+function AlertChange(props: { alert: JsonAlert }): JSX.Element {
   const direction = () => worseOf(props.alert.threshold.measure) ?? (props.alert.limit === "upper" ? "up" : "down");
   return (
     <Show
@@ -353,7 +353,7 @@ function Moved(props: { alert: JsonAlert }): JSX.Element {
 }
 
 /** Number of points shown before and after the alert. */
-const AROUND = { before: 40, after: 20 };
+const SHOWN_POINTS = { before: 40, after: 20 };
 
 export function View(): JSX.Element {
   const project = useProject();
@@ -378,7 +378,7 @@ export function View(): JSX.Element {
     }
   };
   return (
-    <Show when={alert()} fallback={<Waiting error={alert.error()} retry={alert.refresh} />}>
+    <Show when={alert()} fallback={<Loading error={alert.error()} retry={alert.refresh} />}>
       {(shown) => (
         <Page
           title={nameOf(shown())}
@@ -424,7 +424,7 @@ function Sentence(props: { alert: JsonAlert }): JSX.Element {
       {measure.name} on <strong>{threshold.branch.name}</strong> was{" "}
       <strong class="number">{value(metric.value, measure.units)}</strong>
       <Show when={typeof boundary.baseline === "number"}>
-        , <Moved alert={props.alert} /> against the baseline of{" "}
+        , <AlertChange alert={props.alert} /> against the baseline of{" "}
         <span class="number">{value(boundary.baseline ?? 0, measure.units)}</span>
       </Show>
       <Show when={typeof edge === "number"}>
@@ -500,8 +500,8 @@ function History(props: { alert: JsonAlert }): JSX.Element {
   const time = (at: number) => new Date(perf()?.at(at)?.start_time ?? 0).getTime();
   const around = createMemo((): Range | undefined => {
     const length = perf()?.length ?? 0;
-    if (place() < 0 || length <= AROUND.before + AROUND.after) return undefined;
-    const [from, to] = [Math.max(place() - AROUND.before, 0), Math.min(place() + AROUND.after, length - 1)];
+    if (place() < 0 || length <= SHOWN_POINTS.before + SHOWN_POINTS.after) return undefined;
+    const [from, to] = [Math.max(place() - SHOWN_POINTS.before, 0), Math.min(place() + SHOWN_POINTS.after, length - 1)];
     const room = (time(to) - time(from)) * 0.02;
     return [time(from) - room, time(to) + room];
   });
@@ -541,7 +541,7 @@ function History(props: { alert: JsonAlert }): JSX.Element {
         </Show>
       </div>
       <div class="since">
-        <Since alert={props.alert} metrics={perf()} place={place()} />
+        <CurrentState alert={props.alert} metrics={perf()} place={place()} />
       </div>
     </section>
   );
@@ -570,7 +570,7 @@ function Readout(props: { point: JsonPerfMetric; alert: JsonAlert }): JSX.Elemen
 }
 
 /** The current state: whether the newest values still cross the limit. */
-function Since(props: {
+function CurrentState(props: {
   alert: JsonAlert;
   metrics: readonly JsonPerfMetric[] | undefined;
   place: number;
@@ -663,7 +663,7 @@ function Context(props: { alert: JsonAlert }): JSX.Element {
   );
 }
 
-function Waiting(props: { error: unknown; retry: () => unknown }): JSX.Element {
+function Loading(props: { error: unknown; retry: () => unknown }): JSX.Element {
   return (
     <Page title="Alert" crumbs={useCrumbs()}>
       <Show when={props.error} fallback={<Skeleton lines={12} />}>

@@ -68,7 +68,7 @@ export function SignUp(): JSX.Element {
         <Form
           action={isNew() ? "Create administrator account" : "Sign up"}
           onSubmit={async ({ name = "", email = "" }) => {
-            const recaptcha_token = await proof(setup(), "signup");
+            const recaptcha_token = await captchaResponse(setup(), "signup");
             await call("post", "/v0/auth/signup", {
               body: {
                 name,
@@ -123,7 +123,7 @@ export function LogIn(): JSX.Element {
           <Form
             action="Send sign-in link"
             onSubmit={async ({ email = "" }) => {
-              const recaptcha_token = await proof(setup(), "login");
+              const recaptcha_token = await captchaResponse(setup(), "login");
               await call("post", "/v0/auth/login", {
                 body: { email, invite: invite() ?? null, plan: plan() ?? null, recaptcha_token },
               });
@@ -158,7 +158,7 @@ interface Prover {
 }
 
 /** The CAPTCHA response, if the server requires one. Loads the script only then. */
-async function proof(setup: JsonSetup | undefined, action: "signup" | "login"): Promise<string | null> {
+async function captchaResponse(setup: JsonSetup | undefined, action: "signup" | "login"): Promise<string | null> {
   const site = setup?.captcha;
   if (!site) return null;
   const found = () => (window as { grecaptcha?: Prover }).grecaptcha;
@@ -210,7 +210,7 @@ function Providers(props: { of: readonly JsonProvider[] | undefined; agreed?: bo
 }
 
 /** The page to which identity providers redirect. */
-export function Returned(): JSX.Element {
+export function OAuthCallback(): JSX.Element {
   const [params] = useSearchParams();
   const navigate = useNavigate();
   const [failure, setFailure] = createSignal<unknown>();
@@ -327,7 +327,7 @@ export function Confirm(): JSX.Element {
             </>
           )}
         </Show>
-        <Show when={email()}>{(email) => <Sent email={email()} />}</Show>
+        <Show when={email()}>{(email) => <LinkSent email={email()} />}</Show>
         <Form action="Confirm" onSubmit={({ token = "" }) => openToken(token)}>
           <TextField name="token" label="Or paste the token from the mail" required placeholder="eyJ…" />
         </Form>
@@ -347,7 +347,7 @@ export function Confirm(): JSX.Element {
 const RESENDS = 3;
 const PAUSE_SECONDS = 60;
 
-function Sent(props: { email: string }): JSX.Element {
+function LinkSent(props: { email: string }): JSX.Element {
   const setup = load(
     () => ({}),
     (_, signal) => call("get", "/v0/server/setup", { signal }),
@@ -360,7 +360,7 @@ function Sent(props: { email: string }): JSX.Element {
   const resend = async () => {
     setFailure(undefined);
     try {
-      const recaptcha_token = await proof(setup(), "login");
+      const recaptcha_token = await captchaResponse(setup(), "login");
       await call("post", "/v0/auth/login", { body: { email: props.email, recaptcha_token } });
       setResends((count) => count + 1);
       setLeft(PAUSE_SECONDS);

@@ -165,7 +165,7 @@ export function Backtest(): JSX.Element {
           </Show>
         }
       >
-        {(known) => <Alarms of={known()} />}
+        {(known) => <NotificationTable of={known()} />}
       </Show>
     </section>
   );
@@ -185,7 +185,7 @@ function scope({ series, values, since }: JsonBacktest): string {
   return `${count(series)} series with ${plural(values, "value")}${since ? ` since ${day(since)}` : ""}`;
 }
 
-function Alarms(props: { of: JsonBacktest }): JSX.Element {
+function NotificationTable(props: { of: JsonBacktest }): JSX.Element {
   const project = useProject();
   const alarms = () => props.of.alarms;
   return (
@@ -228,7 +228,7 @@ function Alarms(props: { of: JsonBacktest }): JSX.Element {
               end: true,
               cell: (alarm) => <Levels before={alarm.before} after={alarm.after} units={alarm.measure.units} />,
             },
-            { title: "Change", end: true, cell: (alarm) => <Moved alarm={alarm} /> },
+            { title: "Change", end: true, cell: (alarm) => <AlarmChange alarm={alarm} /> },
             {
               title: "Began",
               wide: true,
@@ -251,7 +251,7 @@ function Alarms(props: { of: JsonBacktest }): JSX.Element {
   );
 }
 
-function Moved(props: { alarm: JsonBacktestAlarm }): JSX.Element {
+function AlarmChange(props: { alarm: JsonBacktestAlarm }): JSX.Element {
   const worse = () => worseOf(props.alarm.measure);
   return (
     <Show when={typeof props.alarm.before === "number"} fallback={<span class="muted">–</span>}>

@@ -138,7 +138,7 @@ export function View(): JSX.Element {
   };
 
   return (
-    <Show when={benchmark()} fallback={<Waiting error={benchmark.error()} retry={benchmark.refresh} />}>
+    <Show when={benchmark()} fallback={<Loading error={benchmark.error()} retry={benchmark.refresh} />}>
       {(shown) => (
         <Page
           title={shown().name}
@@ -217,7 +217,7 @@ export function View(): JSX.Element {
   );
 }
 
-function Waiting(props: { error: unknown; retry: () => unknown }): JSX.Element {
+function Loading(props: { error: unknown; retry: () => unknown }): JSX.Element {
   return (
     <Page title="Benchmark" crumbs={useCrumbs()}>
       <Show when={props.error} fallback={<Skeleton lines={5} />}>

@@ -17,13 +17,13 @@ import { load } from "../load";
 import { useProject } from "../project";
 import { Dialog } from "../ui/Dialog";
 import { CheckField, Form, TextField } from "../ui/Form";
+import { type ItemContext, ItemPage, inProject } from "../ui/ItemPage";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
 import { Picker } from "../ui/Picker";
 import { Badge, Button, Empty, Failure, LinkButton, Notice, Skeleton, Time } from "../ui/parts";
 import { Fact } from "../ui/Record";
 import { Table } from "../ui/Table";
-import { inProject, Thing, type ThingHere } from "../ui/Thing";
 import { toast } from "../ui/Toast";
 import { Version } from "../ui/Version";
 import "./lists.css";
@@ -181,7 +181,7 @@ export function View(): JSX.Element {
   const [starting, setStarting] = createSignal(false);
   const path = (branch: string) => ({ project: project.slug(), branch });
   return (
-    <Thing<JsonBranch, JsonUpdateBranch>
+    <ItemPage<JsonBranch, JsonUpdateBranch>
       noun="branch"
       place={place}
       id={params.branch}
@@ -214,7 +214,7 @@ export function View(): JSX.Element {
               {(point) => <StartPoint point={point()} />}
             </Show>
           </Fact>
-          <Restart open={starting()} onClose={() => setStarting(false)} branch={shown()} here={here} />
+          <StartPointDialog open={starting()} onClose={() => setStarting(false)} branch={shown()} here={here} />
         </>
       )}
     >
@@ -224,16 +224,16 @@ export function View(): JSX.Element {
           <Thresholds branch={shown().slug} />
         </>
       )}
-    </Thing>
+    </ItemPage>
   );
 }
 
 /** Starts a new head of a branch at another start point. */
-function Restart(props: {
+function StartPointDialog(props: {
   open: boolean;
   onClose: () => void;
   branch: JsonBranch;
-  here: ThingHere<JsonBranch, JsonUpdateBranch>;
+  here: ItemContext<JsonBranch, JsonUpdateBranch>;
 }): JSX.Element {
   const [from, setFrom] = createSignal<Named>();
   return (

@@ -128,7 +128,7 @@ export function List(): JSX.Element {
                 end: true,
                 cell: (change) => <Levels before={change.before} after={change.after} units={change.measure.units} />,
               },
-              { title: "Began", wide: true, end: true, cell: (change) => <Began change={change} /> },
+              { title: "Began", wide: true, end: true, cell: (change) => <StartOfChange change={change} /> },
               {
                 title: "Notified",
                 wide: true,
@@ -156,7 +156,7 @@ export function List(): JSX.Element {
                   ),
                 }
               : {})}
-            empty={<Nothing status={shown} />}
+            empty={<EmptyList status={shown} />}
           />
         )}
       </Show>
@@ -169,7 +169,7 @@ export function List(): JSX.Element {
   );
 }
 
-function Nothing(props: { status: Shown }): JSX.Element {
+function EmptyList(props: { status: Shown }): JSX.Element {
   const project = useProject();
   const title = () => TABS.find(({ value }) => value === props.status)?.none ?? "";
   return (
@@ -216,7 +216,7 @@ function Series(props: { change: JsonChange; status: boolean }): JSX.Element {
 }
 
 /** The time and version at which the change began; a version range if the position is uncertain. */
-function Began(props: { change: JsonChange }): JSX.Element {
+function StartOfChange(props: { change: JsonChange }): JSX.Element {
   const isSure = () => props.change.earliest.version.number === props.change.latest.version.number;
   return (
     <>

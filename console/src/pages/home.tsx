@@ -117,7 +117,7 @@ export function Home(): JSX.Element {
               when={looked()}
               fallback={
                 <Show when={!looked.error()}>
-                  <Reading share={progress()} />
+                  <Progress share={progress()} />
                 </Show>
               }
             >
@@ -145,7 +145,7 @@ export function Home(): JSX.Element {
         <section class="stack" aria-labelledby="home-health">
           <h2 id="home-health">Noise by series</h2>
           <Show when={looked()} fallback={<Skeleton lines={12} />}>
-            {(looked) => <Sharpness recent={looked()} />}
+            {(looked) => <NoiseBySeries recent={looked()} />}
           </Show>
         </section>
         <section class="stack tight" aria-labelledby="home-reports">
@@ -253,7 +253,7 @@ function Numbers(props: {
   );
 }
 
-function Reading(props: { share: number }): JSX.Element {
+function Progress(props: { share: number }): JSX.Element {
   return (
     <>
       <p class="small muted" role="status">
@@ -280,7 +280,9 @@ function Changes(props: { recent: Recent }): JSX.Element {
   return (
     <Show
       when={changed().length}
-      fallback={<Quiet title="No recent changes">No series changed its level in the last {LATELY} days.</Quiet>}
+      fallback={
+        <EmptySection title="No recent changes">No series changed its level in the last {LATELY} days.</EmptySection>
+      }
     >
       <ul class="home-list">
         <For each={shown()}>
@@ -324,7 +326,7 @@ function Changes(props: { recent: Recent }): JSX.Element {
   );
 }
 
-function Quiet(props: { title: string; children: JSX.Element }): JSX.Element {
+function EmptySection(props: { title: string; children: JSX.Element }): JSX.Element {
   return (
     <div class="home-quiet">
       <p class="strong">{props.title}</p>
@@ -355,7 +357,7 @@ function Alerts(props: { alerts: readonly JsonAlert[] }): JSX.Element {
     return [...series.values()].sort((left, right) => excess(right.alert) - excess(left.alert)).slice(0, SHOWN);
   });
   return (
-    <Show when={worst().length} fallback={<Quiet title="No active alerts">No alert needs review.</Quiet>}>
+    <Show when={worst().length} fallback={<EmptySection title="No active alerts">No alert needs review.</EmptySection>}>
       <ul class="home-list">
         <For each={worst()}>
           {({ alert, count }) => (
@@ -396,7 +398,7 @@ type Order = "smallest" | "noise" | "name";
 const PAGE = 10;
 
 /** The noise and the smallest detectable change of each series. */
-function Sharpness(props: { recent: Recent }): JSX.Element {
+function NoiseBySeries(props: { recent: Recent }): JSX.Element {
   const project = useProject();
   const [params, setParams] = useSearchParams<{
     testbed?: string;
@@ -576,7 +578,7 @@ function Sharpness(props: { recent: Recent }): JSX.Element {
                     )}
                   </td>
                   <td class="end number nowrap">
-                    <Seen part={series.health.smallest} />
+                    <DetectableChange part={series.health.smallest} />
                   </td>
                 </tr>
               )}
@@ -612,7 +614,7 @@ function Sharpness(props: { recent: Recent }): JSX.Element {
 }
 
 /** A detectable change with a bar, which is full at 50 %. */
-function Seen(props: { part: number | undefined }): JSX.Element {
+function DetectableChange(props: { part: number | undefined }): JSX.Element {
   return (
     <Show
       when={props.part !== undefined}

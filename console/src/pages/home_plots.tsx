@@ -140,7 +140,7 @@ function Pin(props: {
         <span class="small muted nowrap">{windowText(props.plot.window)}</span>
         <Menu label={`Plot: ${title()}`} items={items()} />
       </header>
-      <Drawn plot={props.plot} height={280} />
+      <PlotContent plot={props.plot} height={280} />
       <Dialog open={editing()} title="Title and window" onClose={() => setEditing(false)}>
         <Form
           action="Save"
@@ -200,7 +200,7 @@ function WindowField(props: { window: number }): JSX.Element {
 }
 
 /** The content of a pinned plot; loads when it approaches the viewport. */
-function Drawn(props: { plot: JsonPlot; height: number }): JSX.Element {
+function PlotContent(props: { plot: JsonPlot; height: number }): JSX.Element {
   const project = useProject();
   const [near, setNear] = createSignal(false);
   let place: HTMLDivElement | undefined;
@@ -361,7 +361,7 @@ export function PlotView(): JSX.Element {
           }
         >
           <div class="card pin">
-            <Drawn plot={shown()} height={420} />
+            <PlotContent plot={shown()} height={420} />
           </div>
           <Record>
             <EditableFact

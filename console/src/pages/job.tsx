@@ -4,7 +4,7 @@ import { A, useParams } from "@solidjs/router";
 import { createEffect, createSignal, For, type JSX, onCleanup, Show } from "solid-js";
 import { call, type JobStatus, type JsonIterationOutput, type JsonJob, list } from "../api";
 import { elapsed, moment, value } from "../format";
-import { hasEnded, Noise, STATUSES, Standing, Status } from "../job";
+import { hasEnded, JobProgress, Noise, STATUSES, Status } from "../job";
 import { load, refreshWhile } from "../load";
 import { useProject } from "../project";
 import { user } from "../session";
@@ -52,7 +52,7 @@ export function List(): JSX.Element {
             end: true,
             cell: (job) => (
               <span class="muted">
-                <Took job={job} />
+                <JobDuration job={job} />
               </span>
             ),
           },
@@ -98,7 +98,7 @@ function Image(props: { of: JsonJob }): JSX.Element {
 }
 
 /** The duration of the benchmarks, or the elapsed time of a running job. */
-function Took(props: { job: JsonJob }): JSX.Element {
+function JobDuration(props: { job: JsonJob }): JSX.Element {
   const [now, setNow] = createSignal(Date.now());
   const isRunning = () => props.job.started && !props.job.completed && !hasEnded(props.job);
   createEffect(() => {
@@ -186,7 +186,7 @@ export function View(): JSX.Element {
               </For>
             </ol>
           </Show>
-          <Standing of={shown()} />
+          <JobProgress of={shown()} />
           <Facts>
             <Fact label="Image" {...(shown().image ? { copy: shown().image as string } : {})}>
               <Image of={shown()} />
@@ -210,13 +210,13 @@ export function View(): JSX.Element {
               {(taken) => <Fact label="Wait time">{between(shown().created, taken())}</Fact>}
             </Show>
             <Fact label="Duration">
-              <Took job={shown()} /> <span class="muted">of at most {elapsed(shown().timeout)}</span>
+              <JobDuration job={shown()} /> <span class="muted">of at most {elapsed(shown().timeout)}</span>
             </Fact>
             <Fact label="UUID" copy={shown().uuid}>
               <span class="mono">{shown().uuid}</span>
             </Fact>
           </Facts>
-          <Show when={shown().printed}>{(text) => <Live text={text()} />}</Show>
+          <Show when={shown().printed}>{(text) => <LiveOutput text={text()} />}</Show>
           <Show when={hasEnded(shown()) || shown().output}>
             <Output of={shown()} />
           </Show>
@@ -239,7 +239,7 @@ export function View(): JSX.Element {
 }
 
 /** The end of the output of a running job. Scrolls with the output unless the user scrolled back. */
-function Live(props: { text: string }): JSX.Element {
+function LiveOutput(props: { text: string }): JSX.Element {
   let box!: HTMLPreElement;
   let isAtEnd = true;
   createEffect(() => {
@@ -320,10 +320,12 @@ function Iteration(props: { of: JsonIterationOutput; number: number | undefined 
         <p class="muted">No output.</p>
       </Show>
       <Show when={props.of.stdout}>
-        {(text) => <Printed label="Standard output" of={props.number} text={text()} />}
+        {(text) => <OutputText label="Standard output" of={props.number} text={text()} />}
       </Show>
-      <Show when={props.of.stderr}>{(text) => <Printed label="Standard error" of={props.number} text={text()} />}</Show>
-      <For each={files()}>{({ path, text }) => <Printed label={path} of={props.number} text={text} />}</For>
+      <Show when={props.of.stderr}>
+        {(text) => <OutputText label="Standard error" of={props.number} text={text()} />}
+      </Show>
+      <For each={files()}>{({ path, text }) => <OutputText label={path} of={props.number} text={text} />}</For>
     </div>
   );
 }
@@ -331,7 +333,7 @@ function Iteration(props: { of: JsonIterationOutput; number: number | undefined 
 /** Number of characters shown from the end of the output before "Show all". */
 const DRAWN = 100_000;
 
-function Printed(props: { label: string; of: number | undefined; text: string }): JSX.Element {
+function OutputText(props: { label: string; of: number | undefined; text: string }): JSX.Element {
   const [all, setAll] = createSignal(false);
   const name = () => (props.of === undefined ? props.label : `${props.label} of iteration ${props.of}`);
   const isCut = () => !all() && props.text.length > DRAWN;

@@ -7,11 +7,11 @@ import { value } from "../format";
 import { useProject } from "../project";
 import { worseOf } from "../stats/worse";
 import { Form, TextField } from "../ui/Form";
+import { ItemPage, inProject } from "../ui/ItemPage";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
 import { Empty, LinkButton, Time } from "../ui/parts";
 import { EditableFact, Fact } from "../ui/Record";
-import { inProject, Thing } from "../ui/Thing";
 import { toast } from "../ui/Toast";
 import "./lists.css";
 import { Thresholds } from "./related";
@@ -123,7 +123,7 @@ export function View(): JSX.Element {
   const params = useParams<{ measure: string }>();
   const path = (measure: string) => ({ project: project.slug(), measure });
   return (
-    <Thing<JsonMeasure, JsonUpdateMeasure>
+    <ItemPage<JsonMeasure, JsonUpdateMeasure>
       noun="measure"
       place={place}
       id={params.measure}
@@ -161,6 +161,6 @@ export function View(): JSX.Element {
       )}
     >
       {(shown) => <Thresholds measure={shown().slug} />}
-    </Thing>
+    </ItemPage>
   );
 }

@@ -209,7 +209,7 @@ function Add(props: { owner: Owner }): JSX.Element {
     navigate(`${props.owner.base}/${created.uuid}`);
   };
   return (
-    <Page title={made() ? "The new webhook" : "Add a notice"} crumbs={trail(props.owner)} narrow>
+    <Page title={made() ? "The new webhook" : "Add a notice"} crumbs={noticeCrumbs(props.owner)} narrow>
       <Show
         when={made()}
         fallback={
@@ -320,7 +320,7 @@ function View(props: { owner: Owner }): JSX.Element {
     <Show
       when={notice()}
       fallback={
-        <Page title="Notice" crumbs={trail(props.owner)}>
+        <Page title="Notice" crumbs={noticeCrumbs(props.owner)}>
           <Show when={notice.error()} fallback={<Skeleton lines={6} />}>
             {(error) => <Failure error={error()} retry={notice.refresh} />}
           </Show>
@@ -333,7 +333,7 @@ function View(props: { owner: Owner }): JSX.Element {
           aside={
             <Badge tone={shown().archived ? "neutral" : "good"}>{shown().archived ? "disabled" : "enabled"}</Badge>
           }
-          crumbs={trail(props.owner)}
+          crumbs={noticeCrumbs(props.owner)}
           actions={buttons(shown())}
         >
           <Facts>
@@ -515,6 +515,6 @@ function label<T extends string>(options: readonly { value: T; label: string }[]
   return options.find((option) => option.value === value)?.label ?? value;
 }
 
-function trail(owner: Owner): Crumb[] {
+function noticeCrumbs(owner: Owner): Crumb[] {
   return [...owner.crumbs, { href: owner.base, label: owner.title }];
 }

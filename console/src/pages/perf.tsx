@@ -13,8 +13,8 @@ import { labels, linesOf } from "../plot/lines";
 import { PinDialog } from "../plot/Pin";
 import {
   changes,
+  completion,
   isComplete,
-  lacking,
   MOST_LINES,
   ofPlot,
   type PerfQuery,
@@ -70,7 +70,7 @@ export function Perf(): JSX.Element {
   createEffect(
     on(newest, (report) => {
       if (report && !query().clear && !query().plot && !isComplete(query()))
-        change({ ...lacking(query(), report), tab: query().tab });
+        change({ ...completion(query(), report), tab: query().tab });
     }),
   );
 

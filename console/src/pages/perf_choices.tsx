@@ -9,7 +9,7 @@ import { plural } from "../format";
 import { load } from "../load";
 import { everything } from "../plot/all";
 import type { Found } from "../plot/fetch";
-import { lacking, MOST_LINES, ofPlot, type PerfQuery, parse } from "../plot/query";
+import { completion, MOST_LINES, ofPlot, type PerfQuery, parse } from "../plot/query";
 import { TreePicker } from "../plot/TreePicker";
 import { useProject } from "../project";
 import { Icon } from "../ui/Icon";
@@ -240,7 +240,7 @@ function Reports(props: { change: (part: Partial<PerfQuery>) => void }): JSX.Ele
     const whole = await call("get", "/v0/projects/{project}/reports/{report}", {
       path: { project: project.slug(), report: report.uuid },
     });
-    props.change({ ...lacking(parse({}), whole), plot: undefined, zoom: undefined, hidden: [], clear: false });
+    props.change({ ...completion(parse({}), whole), plot: undefined, zoom: undefined, hidden: [], clear: false });
   };
   const rows = () => {
     const listed = reports()?.rows ?? [];

@@ -203,7 +203,7 @@ export function Billing(): JSX.Element {
 }
 
 /** Redirects a user who selected a plan before signing in to the plan of their organization. */
-export function Chosen(): JSX.Element {
+export function SelectedPlan(): JSX.Element {
   const organizations = load(
     () => ({}),
     (_, signal) => call("get", "/v0/organizations", { query: { per_page: 2 }, signal }),

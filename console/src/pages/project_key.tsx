@@ -15,7 +15,7 @@ import { toast } from "../ui/Toast";
 import "./lists.css";
 
 /** The lifetime of a key in seconds; empty for the maximum of the server. */
-const LIVES = [
+const LIFETIMES = [
   { value: String(90 * 86_400), label: "90 days" },
   { value: String(365 * 86_400), label: "1 year" },
   { value: String(30 * 86_400), label: "30 days" },
@@ -129,7 +129,7 @@ export function Add(): JSX.Element {
               autofocus
               hint="Where the key is used, for example: GitHub Actions."
             />
-            <SelectField name="ttl" label="Lifetime" required value={LIVES[1]?.value ?? ""} options={LIVES} />
+            <SelectField name="ttl" label="Lifetime" required value={LIFETIMES[1]?.value ?? ""} options={LIFETIMES} />
           </Form>
         }
       >

@@ -13,7 +13,7 @@ import {
 } from "../api";
 import { DateRange, FilterPicker } from "../choices";
 import { count, elapsed, moment, plural } from "../format";
-import { hasEnded, Noise, Standing, Status } from "../job";
+import { hasEnded, JobProgress, Noise, Status } from "../job";
 import { perfUpTo } from "../links";
 import { load, refreshWhile } from "../load";
 import { useProject } from "../project";
@@ -28,7 +28,7 @@ import { Table } from "../ui/Table";
 import { toast, toastFailure } from "../ui/Toast";
 import { Gauge, limitsText, VERDICTS } from "../ui/Verdict";
 import { Version } from "../ui/Version";
-import { type Judged, judged, type Verdict } from "../verdict";
+import { type Judged, resultOf, type Verdict } from "../verdict";
 import { ReportVerdict } from "./report_verdict";
 import "./lists.css";
 
@@ -191,7 +191,7 @@ export function View(): JSX.Element {
   };
 
   return (
-    <Show when={report()} fallback={<Waiting error={report.error()} retry={report.refresh} />}>
+    <Show when={report()} fallback={<Loading error={report.error()} retry={report.refresh} />}>
       {(shown) => (
         <Page
           title={`Report of ${moment(shown().start_time)}`}
@@ -222,11 +222,11 @@ export function View(): JSX.Element {
         >
           <Show when={job()}>
             {(job) => (
-              <Standing of={job()}>
+              <JobProgress of={job()}>
                 <p>
                   <A href={project.path("jobs", job().uuid)}>{hasEnded(job()) ? "View job output" : "View job"}</A>
                 </p>
-              </Standing>
+              </JobProgress>
             )}
           </Show>
           <Summary report={shown()} job={job()} />
@@ -551,7 +551,7 @@ function Group(props: { title: string; rows: readonly Row[]; report: JsonReport;
               </Show>
             ),
           },
-          { title: "Verdict", end: true, cell: (row) => <Outcome row={row} /> },
+          { title: "Verdict", end: true, cell: (row) => <ResultVerdict row={row} /> },
         ]}
       />
     </div>
@@ -571,7 +571,7 @@ function Change(props: { row: Row }): JSX.Element {
   );
 }
 
-function Outcome(props: { row: Row }): JSX.Element {
+function ResultVerdict(props: { row: Row }): JSX.Element {
   const project = useProject();
   const word = () => VERDICTS[props.row.verdict];
   return (
@@ -603,7 +603,7 @@ function allRows(report: JsonReport): Row[] {
   const rows = (report.results ?? []).flat().flatMap((result) =>
     result.measures.map((measured): Row => {
       const alert = alerts.get(measured.metric.uuid);
-      return { ...judged(measured, alert?.limit), result, measured, alert, name: label(result) };
+      return { ...resultOf(measured, alert?.limit), result, measured, alert, name: label(result) };
     }),
   );
   const order: readonly Verdict[] = ["regression", "pass", "improvement", "no_baseline", "no_threshold"];
@@ -624,7 +624,7 @@ function prefix(name: string): string {
   return end > 0 ? plain.slice(0, end) : "Others";
 }
 
-function Waiting(props: { error: unknown; retry: () => unknown }): JSX.Element {
+function Loading(props: { error: unknown; retry: () => unknown }): JSX.Element {
   return (
     <Page title="Report" crumbs={useCrumbs()}>
       <Show when={props.error} fallback={<Skeleton lines={12} />}>

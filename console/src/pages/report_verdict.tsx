@@ -80,10 +80,10 @@ export function ReportVerdict(props: { report: JsonReport }): JSX.Element {
               report={props.report}
             />
             <div class="stack tight">
-              <Folded answer="unchanged" verdict={shown()} report={props.report} />
-              <Folded answer="inconclusive" verdict={shown()} report={props.report} />
+              <ComparisonGroup answer="unchanged" verdict={shown()} report={props.report} />
+              <ComparisonGroup answer="inconclusive" verdict={shown()} report={props.report} />
             </div>
-            <Found changes={shown().changes} isLooking={isUnsettled()} />
+            <DetectedChanges changes={shown().changes} isLooking={isUnsettled()} />
           </>
         )}
       </Show>
@@ -130,7 +130,7 @@ function Cause(props: { verdict: JsonVerdict }): JSX.Element {
 }
 
 /** The comparisons with one verdict, rendered when expanded. */
-function Folded(props: { answer: VerdictAnswer; verdict: JsonVerdict; report: JsonReport }): JSX.Element {
+function ComparisonGroup(props: { answer: VerdictAnswer; verdict: JsonVerdict; report: JsonReport }): JSX.Element {
   const [open, setOpen] = createSignal(false);
   const own = () => props.verdict.comparisons.filter(({ answer }) => answer === props.answer);
   return (
@@ -229,7 +229,7 @@ function interval(lower: number | null | undefined, upper: number | null | undef
 }
 
 /** The changes that detection found with the report. They may have begun earlier. */
-function Found(props: { changes: readonly JsonChange[]; isLooking: boolean }): JSX.Element {
+function DetectedChanges(props: { changes: readonly JsonChange[]; isLooking: boolean }): JSX.Element {
   const project = useProject();
   return (
     <>

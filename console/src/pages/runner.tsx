@@ -8,12 +8,12 @@ import { load, refreshWhile } from "../load";
 import { machineText } from "../spec";
 import { Confirm, Dialog } from "../ui/Dialog";
 import { Form, TextField } from "../ui/Form";
+import { ItemPage, type Place } from "../ui/ItemPage";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
 import { Picker } from "../ui/Picker";
 import { Badge, Button, Code, Empty, Failure, LinkButton, Notice, Skeleton, Time, type Tone } from "../ui/parts";
 import { Fact } from "../ui/Record";
-import { type Place, Thing } from "../ui/Thing";
 import { toast, toastFailure } from "../ui/Toast";
 import "./admin.css";
 
@@ -42,7 +42,7 @@ function State(props: { of: JsonRunner }): JSX.Element {
 }
 
 /** The time of its last contact. */
-function Heard(props: { of: JsonRunner }): JSX.Element {
+function LastSeen(props: { of: JsonRunner }): JSX.Element {
   return (
     <Show when={props.of.last_heartbeat} fallback={<span class="muted">never</span>}>
       {(at) => <Time at={at()} />}
@@ -83,7 +83,7 @@ export function List(): JSX.Element {
             end: true,
             cell: (runner) => (
               <span class="muted">
-                <Heard of={runner} />
+                <LastSeen of={runner} />
               </span>
             ),
           },
@@ -191,7 +191,7 @@ export function View(): JSX.Element {
     setKey((await call("post", "/v0/runners/{runner}/key", { path: { runner: params.runner } })).key);
   return (
     <>
-      <Thing<JsonRunner, JsonUpdateRunner>
+      <ItemPage<JsonRunner, JsonUpdateRunner>
         noun="runner"
         place={HERE}
         id={params.runner}
@@ -213,7 +213,7 @@ export function View(): JSX.Element {
                 <State of={shown()} />
               </Fact>
               <Fact label="Last seen">
-                <Heard of={shown()} />
+                <LastSeen of={shown()} />
               </Fact>
               <Show when={shown().job}>
                 {(job) => (
@@ -228,7 +228,7 @@ export function View(): JSX.Element {
         }}
       >
         {(shown, here) => <Specs runner={shown().slug} changed={here.refresh} />}
-      </Thing>
+      </ItemPage>
       <Confirm
         open={asking()}
         title="Create new key?"

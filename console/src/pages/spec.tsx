@@ -5,11 +5,11 @@ import { createSignal, type JSX, Show } from "solid-js";
 import { call, type JsonNewSpec, type JsonSpec, type JsonUpdateSpec, list } from "../api";
 import { machineText } from "../spec";
 import { CheckField, Form, SelectField, TextField } from "../ui/Form";
+import { ItemPage, type Place } from "../ui/ItemPage";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
 import { Badge, Button, Empty, LinkButton, Time } from "../ui/parts";
 import { Fact } from "../ui/Record";
-import { type Place, Thing } from "../ui/Thing";
 import { toast, toastFailure } from "../ui/Toast";
 
 const HERE: Place = {
@@ -162,7 +162,7 @@ export function View(): JSX.Element {
   const params = useParams<{ spec: string }>();
   const [busy, setBusy] = createSignal(false);
   return (
-    <Thing<JsonSpec, JsonUpdateSpec>
+    <ItemPage<JsonSpec, JsonUpdateSpec>
       noun="spec"
       place={HERE}
       id={params.spec}

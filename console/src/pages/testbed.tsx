@@ -6,11 +6,11 @@ import { call, type JsonTestbed, type JsonUpdateTestbed, list } from "../api";
 import { useProject } from "../project";
 import { specText } from "../spec";
 import { Form, TextField } from "../ui/Form";
+import { ItemPage, inProject } from "../ui/ItemPage";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
 import { Empty, LinkButton, Time } from "../ui/parts";
 import { Fact } from "../ui/Record";
-import { inProject, Thing } from "../ui/Thing";
 import { toast } from "../ui/Toast";
 import "./lists.css";
 import { Reports, Thresholds } from "./related";
@@ -112,7 +112,7 @@ export function View(): JSX.Element {
   const params = useParams<{ testbed: string }>();
   const path = (testbed: string) => ({ project: project.slug(), testbed });
   return (
-    <Thing<JsonTestbed, JsonUpdateTestbed>
+    <ItemPage<JsonTestbed, JsonUpdateTestbed>
       noun="testbed"
       place={place}
       id={params.testbed}
@@ -147,6 +147,6 @@ export function View(): JSX.Element {
           <Reports testbed={shown().slug} />
         </>
       )}
-    </Thing>
+    </ItemPage>
   );
 }

@@ -125,7 +125,7 @@ function body(model: Model) {
   return { test, lower_boundary, upper_boundary, min_sample_size, max_sample_size, window };
 }
 
-const WATCHED: readonly { kind: Exclude<Kind, "benchmark">; label: string; hint: string }[] = [
+const DIMENSIONS: readonly { kind: Exclude<Kind, "benchmark">; label: string; hint: string }[] = [
   { kind: "branch", label: "Branch", hint: "Branches that start from it can copy its thresholds." },
   { kind: "testbed", label: "Testbed", hint: "Values of other testbeds are never compared." },
   {
@@ -165,14 +165,14 @@ export function Add(): JSX.Element {
   };
   return (
     <Page title="Add a threshold" crumbs={useCrumbs()}>
-      <Tuning
+      <ModelEditor
         action="Add the threshold"
         save={save}
         onCancel={() => navigate(project.path("thresholds"))}
         model={model()}
         fields={
           <>
-            <For each={WATCHED}>
+            <For each={DIMENSIONS}>
               {({ kind, label, hint }) => (
                 <Picker
                   label={label}
@@ -198,7 +198,7 @@ export function Add(): JSX.Element {
         >
           {(at) => <Preview watched={at()} model={model()} onValues={setValues} />}
         </Show>
-      </Tuning>
+      </ModelEditor>
     </Page>
   );
 }
@@ -225,13 +225,13 @@ export function Edit(): JSX.Element {
     toast("Model saved.", undo);
   };
   return (
-    <Show when={threshold()} fallback={<Waiting error={threshold.error()} retry={threshold.refresh} />}>
+    <Show when={threshold()} fallback={<Loading error={threshold.error()} retry={threshold.refresh} />}>
       {(shown) => (
         <Page
           title="Edit model"
           crumbs={[...useCrumbs(), { href: project.path("thresholds", params.threshold), label: titleOf(shown()) }]}
         >
-          <Tuning
+          <ModelEditor
             action="Save model"
             save={save}
             onCancel={() => navigate(project.path("thresholds", params.threshold))}
@@ -243,7 +243,7 @@ export function Edit(): JSX.Element {
               model={model()}
               onValues={setValues}
             />
-          </Tuning>
+          </ModelEditor>
         </Page>
       )}
     </Show>
@@ -251,7 +251,7 @@ export function Edit(): JSX.Element {
 }
 
 /** The settings and their preview, side by side. */
-function Tuning(props: {
+function ModelEditor(props: {
   action: string;
   save: () => Promise<void>;
   onCancel: () => void;
@@ -348,7 +348,7 @@ export function View(): JSX.Element {
     navigate(project.path("thresholds"));
   };
   return (
-    <Show when={threshold()} fallback={<Waiting error={threshold.error()} retry={threshold.refresh} />}>
+    <Show when={threshold()} fallback={<Loading error={threshold.error()} retry={threshold.refresh} />}>
       {(shown) => {
         const old = () => shown().model?.replaced;
         return (
@@ -496,7 +496,7 @@ function titleOf({ measure, branch, testbed }: JsonThreshold): string {
   return `${measure.name} · ${branch.name} · ${testbed.name}`;
 }
 
-function Waiting(props: { error: unknown; retry: () => unknown }): JSX.Element {
+function Loading(props: { error: unknown; retry: () => unknown }): JSX.Element {
   return (
     <Page title="Threshold" crumbs={useCrumbs()}>
       <Show when={props.error} fallback={<Skeleton lines={12} />}>

@@ -352,14 +352,14 @@ function SeriesPlot(props: { series: Series; model: Model }): JSX.Element {
         height={280}
         shown={{ lower_boundary: has("lower_boundary"), upper_boundary: has("upper_boundary") }}
         readout={(_, at) => (
-          <Show when={judged()[at]}>{(point) => <Said point={point()} units={props.series.units} />}</Show>
+          <Show when={judged()[at]}>{(point) => <PointTooltip point={point()} units={props.series.units} />}</Show>
         )}
       />
     </figure>
   );
 }
 
-function Said(props: { point: Point & { verdict: Verdict }; units: string }): JSX.Element {
+function PointTooltip(props: { point: Point & { verdict: Verdict }; units: string }): JSX.Element {
   const limits = () => props.point.verdict.limits;
   return (
     <>

@@ -2,7 +2,7 @@
 // thousands of points, reduced to one entry per screen column (thin.ts).
 
 import { type Line, lowerBound, type Point, type Range, type Shown } from "./line";
-import { lay, type Pen, pixel, raster, trace } from "./raster";
+import { drawOnto, type Pen, pixel, raster, trace } from "./raster";
 import { pointwise, thinned } from "./thin";
 
 /** Maps numbers to canvas positions, in one dimension. */
@@ -97,7 +97,7 @@ function drawDense(sheet: Sheet, lines: readonly Line[], places: readonly number
     const line = lines[place] as Line;
     draw(line, line.y, { color: pixel(colorOf(sheet, line), faded(sheet, place)), width: 1.5 * density });
   }
-  lay(on, context, x.start, y.start - height);
+  drawOnto(on, context, x.start, y.start - height);
 }
 
 function colorOf(sheet: Sheet, line: Line): string {

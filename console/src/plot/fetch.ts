@@ -19,7 +19,7 @@ export interface Found extends Series {
 const PART = 6;
 const AT_ONCE = 3;
 /** How long the previous lines stay visible while loading, in milliseconds. */
-const PATIENCE = 1000;
+const KEEP_PREVIOUS = 1000;
 
 let worker: Worker | undefined;
 let asked = 0;
@@ -111,7 +111,7 @@ export function fetchSeries(project: Accessor<string>, query: Accessor<PerfQuery
         if (own !== current) return;
         done++;
         // Shows a fast change at once; a slow one step by step.
-        if (isFirst || performance.now() - begun > PATIENCE) show();
+        if (isFirst || performance.now() - begun > KEEP_PREVIOUS) show();
         setProgress(done / all);
       }
     };

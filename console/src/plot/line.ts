@@ -172,12 +172,12 @@ function widenBy(extent: Extent, numbers: Float64Array, first: number, end: numb
 }
 
 /** Maximum ratio of a linear axis by default; the plots of the server use the same. */
-const FAR = 10;
+const MAX_LINEAR_RATIO = 10;
 
 /** Whether an axis is logarithmic: as requested, but only if all values are positive. */
 export function isLog(axis: YAxis, extent: Extent): boolean {
   if (extent.low <= 0 || axis === "linear") return false;
-  return axis === "log" || extent.high / extent.low >= FAR;
+  return axis === "log" || extent.high / extent.low >= MAX_LINEAR_RATIO;
 }
 
 /** The range of an axis, with a margin at both ends. */

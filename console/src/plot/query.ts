@@ -171,7 +171,7 @@ const DAY = 86_400_000;
 const [FIRST_BENCHMARKS, FIRST_DAYS] = [10, 30];
 
 /** Completes a query with the dimensions of a report. */
-export function lacking(query: PerfQuery, report: JsonReport): Partial<PerfQuery> {
+export function completion(query: PerfQuery, report: JsonReport): Partial<PerfQuery> {
   const results = (report.results ?? []).flat();
   const benchmarks = [...new Set(results.map(({ benchmark }) => benchmark.uuid))].slice(0, FIRST_BENCHMARKS);
   const measure = results[0]?.measures[0]?.measure.uuid;

@@ -26,7 +26,7 @@ export function raster(width: number, height: number): Raster {
 }
 
 /** Draws the raster onto the canvas. */
-export function lay({ canvas, image }: Raster, on: CanvasRenderingContext2D, left: number, top: number): void {
+export function drawOnto({ canvas, image }: Raster, on: CanvasRenderingContext2D, left: number, top: number): void {
   canvas.getContext("2d")?.putImageData(image, 0, 0);
   on.drawImage(canvas, left, top);
 }

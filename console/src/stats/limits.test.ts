@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { ModelTest } from "../api.gen";
-import { FACTS, judge, prepare, type Side } from "./limits";
+import { crossedLimit, FACTS, prepare, type Side } from "./limits";
 import { mean } from "./moments";
 import { normal, student } from "./quantile";
 import { replay } from "./replay";
@@ -69,7 +69,8 @@ test("every model gives the worked numbers", () => {
     close(limits.baseline, baseline, 0.51e-8, `${name} baseline`);
     close(limits.lower, lower, 0.51e-8, `${name} lower`);
     close(limits.upper, upper, 0.51e-8, `${name} upper`);
-    for (const [value, verdict] of verdicts) assert.equal(judge(value, limits), verdict, `${name} judges ${value}`);
+    for (const [value, verdict] of verdicts)
+      assert.equal(crossedLimit(value, limits), verdict, `${name} judges ${value}`);
   }
 });
 

@@ -56,7 +56,7 @@ export function isBoundary(test: ModelTest, boundary: number): boolean {
 }
 
 /** Returns the limit that the value crosses, if any. A value equal to the limit does not cross it. */
-export function judge(value: number, { lower, upper }: Limits): Side | undefined {
+export function crossedLimit(value: number, { lower, upper }: Limits): Side | undefined {
   if (lower !== undefined && value < lower) return "lower";
   return upper !== undefined && value > upper ? "upper" : undefined;
 }

@@ -1,6 +1,6 @@
 // Replays a model on a history: compares each value with the earlier values, with the sampling of the server.
 
-import { judge, type Limits, type Model, prepare, type Side } from "./limits";
+import { crossedLimit, type Limits, type Model, prepare, type Side } from "./limits";
 
 /** A value with its time. Points are ordered by version, time and iteration. */
 export interface Point {
@@ -27,6 +27,6 @@ export function replay(points: readonly Point[], model: Model): Verdict[] {
       if (point && point.time <= time && point.time >= from) sample[size++] = point.value;
     }
     const limits = prepared.limits(sample.subarray(0, size));
-    return { limits, side: limits && judge(value, limits) };
+    return { limits, side: limits && crossedLimit(value, limits) };
   });
 }

@@ -32,13 +32,13 @@ const MAD = 1.4826;
 /** The ratio of the variances of median and mean. */
 const MEDIAN = Math.PI / 2;
 /** False positives of 1 % (2.576) and a power of 80 % (0.842). */
-const SEEN = 2.576 + 0.842;
+const DETECTABLE = 2.576 + 0.842;
 /** Minimum size of a change in standard errors: there are many series with many positions. */
-const CERTAIN = 6;
+const MIN_STANDARD_ERRORS = 6;
 /** Minimum number of reports of a level; fewer may be outliers. */
 const LASTING = 3;
 /** Minimum relative change. */
-const WORTH = 0.01;
+const MIN_CHANGE = 0.01;
 
 /** Analyzes the values of a series, oldest first. */
 export function health(values: readonly number[]): Health {
@@ -60,7 +60,7 @@ export function health(values: readonly number[]): Health {
   const known = values.length - start;
   return {
     noise: sigma === undefined ? undefined : back(sigma),
-    smallest: sigma === undefined ? undefined : back(SEEN * sigma * Math.sqrt(1 + MEDIAN / known)),
+    smallest: sigma === undefined ? undefined : back(DETECTABLE * sigma * Math.sqrt(1 + MEDIAN / known)),
     level,
     change,
   };
@@ -84,7 +84,7 @@ function split(
   for (let at = from + LASTING; at <= to - LASTING; at++) {
     const step = Math.abs(median(values.slice(at, to)) - median(values.slice(from, at)));
     const error = sigma * Math.sqrt(MEDIAN * (1 / (at - from) + 1 / (to - at)));
-    if (Math.abs(back(step)) < WORTH || step < CERTAIN * error) continue;
+    if (Math.abs(back(step)) < MIN_CHANGE || step < MIN_STANDARD_ERRORS * error) continue;
     const left = cost(values, from, at, to);
     if (!best || left < best.left) best = { at, left };
   }

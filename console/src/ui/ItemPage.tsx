@@ -45,14 +45,14 @@ export function inProject(segment: string, title: string): Place {
   return { path: (...segments) => project.path(segment, ...segments), crumbs, may: project.may };
 }
 
-export interface ThingHere<T, C> {
+export interface ItemContext<T, C> {
   /** Applies a change immediately and sends it. */
   change: (body: C) => Promise<void>;
   refresh: () => Promise<void>;
   set: (next: T) => void;
 }
 
-export function Thing<T extends Named, C extends Change>(props: {
+export function ItemPage<T extends Named, C extends Change>(props: {
   noun: string;
   place: Place;
   /** The identifier in the URL. */
@@ -65,9 +65,9 @@ export function Thing<T extends Named, C extends Change>(props: {
   /** Why the item may not be deletable. */
   deletion?: string;
   /** Additional fields, and content below the fields. */
-  facts?: (shown: () => T, here: ThingHere<T, C>) => JSX.Element;
-  actions?: (shown: () => T, here: ThingHere<T, C>) => JSX.Element;
-  children?: (shown: () => T, here: ThingHere<T, C>) => JSX.Element;
+  facts?: (shown: () => T, here: ItemContext<T, C>) => JSX.Element;
+  actions?: (shown: () => T, here: ItemContext<T, C>) => JSX.Element;
+  children?: (shown: () => T, here: ItemContext<T, C>) => JSX.Element;
 }): JSX.Element {
   const navigate = useNavigate();
   const [deleting, setDeleting] = createSignal(false);
@@ -96,7 +96,7 @@ export function Thing<T extends Named, C extends Change>(props: {
     toast(`The ${props.noun} was deleted.`);
     navigate(props.place.path());
   };
-  const here: ThingHere<T, C> = { change, refresh: thing.refresh, set: thing.set };
+  const here: ItemContext<T, C> = { change, refresh: thing.refresh, set: thing.set };
   return (
     <Show
       when={thing()}
