@@ -1,10 +1,10 @@
 // CAPTCHA with a mock of the service: its script in the page, and its verification by the server.
 
 import { createServer, type Server } from "node:http";
-import { listen, type Own, own } from "./own";
+import { listen, startServer, type TestServer } from "./server";
 import { expect, test } from "./support";
 
-let server: Own | undefined;
+let server: TestServer | undefined;
 let service: Server | undefined;
 /** Whether the mock accepts the response. */
 let isHuman = false;
@@ -29,7 +29,7 @@ test.beforeAll(async () => {
     });
   });
   const url = `http://127.0.0.1:${await listen(service)}`;
-  server = await own(
+  server = await startServer(
     `[plus.captcha]\nurl = "${url}/siteverify"\nscript = "${url}/api.js"\nsite_key = "site"\nsecret = "s3cret"\n`,
   );
 });

@@ -2,8 +2,8 @@
 
 import { createServer, type Server } from "node:http";
 import type { Page } from "@playwright/test";
-import { listen } from "./own";
 import { lab } from "./seed";
+import { listen } from "./server";
 import { accessible, expect, fits, make, test } from "./support";
 
 /** A receiver that records the events. */

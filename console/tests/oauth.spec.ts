@@ -4,14 +4,14 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Page } from "@playwright/test";
 import Provider from "oidc-provider";
-import { listen, type Own, own } from "./own";
+import { listen, startServer, type TestServer } from "./server";
 import { accessible, expect, fits, test } from "./support";
 
 // One worker: the tests share the servers.
 test.describe.configure({ mode: "default" });
 
 let base = "";
-let server: Own | undefined;
+let server: TestServer | undefined;
 const others: Server[] = [];
 /** The user of the code host, and the e-mail address. */
 const host = { id: 7, email: "grace@example.org", verified: true };
@@ -35,7 +35,7 @@ test.beforeAll(async () => {
   others.push(openHost, code);
   const issuer = `http://127.0.0.1:${await listen(openHost)}`;
   const codeUrl = `http://127.0.0.1:${await listen(code)}`;
-  server = await own(
+  server = await startServer(
     `[plus.github]\nclient_id = "app"\nclient_secret = "s3cret"\nurl = "${codeUrl}"\napi_url = "${codeUrl}"\n` +
       `[plus.oidc.local]\nname = "Example"\nissuer = "${issuer}"\nclient_id = "tidemark"\nclient_secret = "s3cret"\n`,
   );

@@ -2,13 +2,13 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
-import { type Own, own } from "./own";
+import { startServer, type TestServer } from "./server";
 import { accessible, expect, fits, mailedToken, signIn, signInBy, test } from "./support";
 
 // One worker: the tests share the servers.
 test.describe.configure({ mode: "default" });
 
-let server: Own | undefined;
+let server: TestServer | undefined;
 let provider: ChildProcess | undefined;
 
 test.beforeAll(async ({ request }) => {
@@ -27,7 +27,7 @@ test.beforeAll(async ({ request }) => {
     const body = new URLSearchParams({ id, amount: "2000", currency: "eur", interval: "month", "product[name]": id });
     await fetch(`${url}/v1/plans`, { method: "POST", headers: { authorization: "Bearer sk_test_1" }, body });
   }
-  server = await own(
+  server = await startServer(
     `[plus.billing]\nurl = "${url}"\nsecret_key = "sk_test_1"\nwebhook_secret = "whsec_test"\n` +
       `[plus.billing.levels.pro]\nprices = ["price_pro"]\n[plus.billing.levels.team]\nprices = ["price_team"]\n`,
   );

@@ -52,7 +52,7 @@ export function Reports(props: { branch?: string; testbed?: string }): JSX.Eleme
                 <Badge tone={report.counts.alerts.active ? "alert" : "neutral"}>
                   {report.counts.alerts.active
                     ? `${count(report.counts.alerts.active)} active`
-                    : `${count(report.counts.alerts.total)} dismissed`}
+                    : `${count(report.counts.alerts.total)} inactive`}
                 </Badge>
               </Show>
             ),

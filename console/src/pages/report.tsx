@@ -96,7 +96,7 @@ function AlertCount(props: { report: JsonReport }): JSX.Element {
   const alerts = () => props.report.counts.alerts;
   return (
     <Show when={alerts().total} fallback={<span class="muted">–</span>}>
-      <Show when={alerts().active} fallback={<Badge>{count(alerts().total)} settled</Badge>}>
+      <Show when={alerts().active} fallback={<Badge>{count(alerts().total)} inactive</Badge>}>
         <Badge tone="alert">{count(alerts().active)} active</Badge>
       </Show>
     </Show>

@@ -104,7 +104,7 @@ function summary({ counts }: JsonVerdict): string {
     ...(unchanged ? [`${count(unchanged)} unchanged`] : []),
     ...(inconclusive ? [`${count(inconclusive)} inconclusive`] : []),
   ];
-  return parts.length ? parts.join(", ") : "No baseline yet.";
+  return parts.length ? parts.join(", ") : "Nothing to compare.";
 }
 
 /** A warning if the cause is probably not the code. */

@@ -224,7 +224,7 @@ fn a_credential_does_not_follow_to_another_host() {
     let stub = Stub::start(vec![answer("308 Permanent Redirect", "location: http://127.0.0.2:1/\r\n", "")]);
     let (client, _) = client(settings(&stub.host));
     let error = server::version(&client).unwrap_err();
-    assert!(error.to_string().contains("points at http://127.0.0.2:1/"), "{error}");
+    assert!(error.to_string().contains("redirects to http://127.0.0.2:1/"), "{error}");
 }
 
 #[test]

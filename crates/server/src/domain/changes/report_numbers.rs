@@ -5,7 +5,7 @@
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ReportNumbers {
     /// Start of each range without gaps: the index of its first value and the report number of that value.
-    stretches: Vec<(u32, u32)>,
+    ranges: Vec<(u32, u32)>,
     count: u32,
 }
 
@@ -23,10 +23,9 @@ impl ReportNumbers {
     /// Adds a number that is greater than all others.
     pub(super) fn push(&mut self, number: usize) {
         let number = number as u32;
-        let is_next =
-            self.stretches.last().is_some_and(|(place, first)| first + (self.count - place) == number);
+        let is_next = self.ranges.last().is_some_and(|(place, first)| first + (self.count - place) == number);
         if !is_next {
-            self.stretches.push((self.count, number));
+            self.ranges.push((self.count, number));
         }
         self.count += 1;
     }
@@ -34,9 +33,9 @@ impl ReportNumbers {
     /// Returns the report number at an index.
     pub(super) fn number(&self, place: usize) -> usize {
         let place = place as u32;
-        let stretch = self.stretches.partition_point(|(first, _)| *first <= place);
-        stretch.checked_sub(1).map_or(0, |stretch| {
-            let (first, number) = self.stretches[stretch];
+        let range = self.ranges.partition_point(|(first, _)| *first <= place);
+        range.checked_sub(1).map_or(0, |range| {
+            let (first, number) = self.ranges[range];
             (number + (place - first)) as usize
         })
     }
@@ -44,10 +43,10 @@ impl ReportNumbers {
     /// Returns the index of a report number, or of the next greater one.
     pub(super) fn place(&self, number: usize) -> usize {
         let number = number as u32;
-        let stretch = self.stretches.partition_point(|(_, first)| *first <= number);
-        let end = self.stretches.get(stretch).map_or(self.count, |(place, _)| *place);
-        stretch.checked_sub(1).map_or(end, |stretch| {
-            let (place, first) = self.stretches[stretch];
+        let range = self.ranges.partition_point(|(_, first)| *first <= number);
+        let end = self.ranges.get(range).map_or(self.count, |(place, _)| *place);
+        range.checked_sub(1).map_or(end, |range| {
+            let (place, first) = self.ranges[range];
             (place + (number - first)).min(end)
         }) as usize
     }
@@ -63,7 +62,7 @@ impl ReportNumbers {
 
     /// Returns the memory use in bytes.
     pub(super) fn bytes(&self) -> usize {
-        self.stretches.capacity() * size_of::<(u32, u32)>()
+        self.ranges.capacity() * size_of::<(u32, u32)>()
     }
 }
 
@@ -76,7 +75,7 @@ mod tests {
         let numbers = [3, 4, 5, 9, 10, 20];
         let mut places = ReportNumbers::default();
         numbers.iter().for_each(|number| places.push(*number));
-        assert_eq!((places.len(), places.stretches.len()), (6, 3));
+        assert_eq!((places.len(), places.ranges.len()), (6, 3));
         for (place, number) in numbers.iter().enumerate() {
             assert_eq!((places.number(place), places.place(*number)), (*number, place));
         }

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 
 /** A running server. */
-export interface Own {
+export interface TestServer {
   base: string;
   /** Its data folder, which contains its mail. */
   data: string;
@@ -25,7 +25,7 @@ export async function listen(server: Server): Promise<number> {
  * Starts a server with additional settings. `console.url` must name a port before the server binds one, so it names the
  * port of a proxy.
  */
-export async function own(settings: string): Promise<Own> {
+export async function startServer(settings: string): Promise<TestServer> {
   let upstream = 0;
   const proxy = createServer((client) => {
     const server = connect(upstream, "127.0.0.1");
