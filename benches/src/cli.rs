@@ -54,9 +54,9 @@ fn instructions(program: &Path) -> Result<Option<f64>> {
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(program).arg("--version");
     let Ok(output) = command.output() else { return Ok(None) };
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    let count = told.lines().find_map(|line| line.split_once("Collected :"));
-    let (_, count) = count.ok_or_else(|| format!("valgrind counted nothing: {told}"))?;
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let count = text.lines().find_map(|line| line.split_once("Collected :"));
+    let (_, count) = count.ok_or_else(|| format!("valgrind counted nothing: {text}"))?;
     Ok(Some(count.trim().parse()?))
 }
 
@@ -84,8 +84,8 @@ fn run(program: &Path) -> Result<Duration> {
     if !output.status.success() {
         return Err(format!("tidemark run failed: {}", output.status).into());
     }
-    let told = String::from_utf8(output.stdout)?;
-    let children = told.lines().last().ok_or("the shell told no times")?;
+    let text = String::from_utf8(output.stdout)?;
+    let children = text.lines().last().ok_or("the shell text no times")?;
     let seconds =
         children.split_whitespace().map(seconds).sum::<Option<f64>>().ok_or("the times cannot be read")?;
     server.stop()?;

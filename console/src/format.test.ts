@@ -71,7 +71,7 @@ test("a change has a sign and no more digits than it is worth", () => {
   assert.equal(share(0), "0 %");
 });
 
-test("times are told from now on and in the reader's zone", () => {
+test("times are shown relative to now and in the reader's zone", () => {
   const now = Date.parse("2026-01-31T12:00:00Z");
   assert.equal(relative("2026-01-31T11:59:50Z", now), "just now");
   assert.equal(relative("2026-01-31T11:59:10Z", now), "1 minute ago");

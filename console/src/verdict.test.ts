@@ -17,7 +17,7 @@ function measured(
   return { measure: { slug, units }, metric: { value }, boundary, threshold: watched ? {} : null } as JsonReportMeasure;
 }
 
-test("how far a value has gone is told in widths of its limits", () => {
+test("the distance of a value is shown in widths of its limits", () => {
   assert.equal(reach(110, { baseline: 100, upper_limit: 120 }), 0.5);
   assert.equal(reach(80, { baseline: 100, upper_limit: 120 }), -1);
   assert.equal(reach(80, { baseline: 100, lower_limit: 90, upper_limit: 120 }), -2);
@@ -44,7 +44,7 @@ test("the direction decides what is a regression", () => {
   assert.equal(resultOf(measured("latency", "ns", 5, { upper_limit: 4 }), "upper").badness, 1);
 });
 
-test("units tell what is worse where nobody has said", () => {
+test("units imply the worse direction by default", () => {
   assert.equal(worseOf({ slug: "latency", units: "nanoseconds (ns)" }), "up");
   assert.equal(worseOf({ slug: "throughput", units: "operations / second (ops/s)" }), "down");
   assert.equal(worseOf({ slug: "mine", units: "requests per second" }), "down");
@@ -74,7 +74,7 @@ test("commits are found at the forges", () => {
   }
 });
 
-test("models and times are told in words", () => {
+test("models and times are shown in words", () => {
   assert.equal(
     describe({ test: "percentage", upper_boundary: 0.1, max_sample_size: 20, window: 1209600 }),
     "Percentage, upper 10 %, newest 20, within 2 weeks",

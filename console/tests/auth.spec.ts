@@ -10,7 +10,7 @@ test("a link works once, and a used one says what to do", async ({ page }, { pro
   await expect(page.getByRole("heading", { name: "Sign in" })).toBeVisible();
 });
 
-test("whoever is not signed in is asked to, and then brought back", async ({ page }, { project }) => {
+test("a visitor signs in and returns to the page", async ({ page }, { project }) => {
   const email = `back-${project.name}@example.org`;
   const spent = await signIn(page, "Back", email);
   await page.context().clearCookies();
@@ -25,12 +25,12 @@ test("whoever is not signed in is asked to, and then brought back", async ({ pag
   await expect(page).toHaveURL("/console/organizations?search=x");
 });
 
-test("a link signs in, even if the answer that nobody is there comes late", async ({ page }, { project }) => {
+test("a link signs in, even if the session request is answered late", async ({ page }, { project }) => {
   const email = `late-${project.name}@example.org`;
   const spent = await signIn(page, "Late", email);
   await page.context().clearCookies();
   const { request } = page.context();
-  const nobody = (await (await request.get("/v0/auth/session")).json()) as object;
+  const anonymous = (await (await request.get("/v0/auth/session")).json()) as object;
   expect((await request.post("/v0/auth/login", { data: { email } })).status()).toBe(202);
   const token = await mailedToken(email, spent);
   const opened = page.waitForResponse(
@@ -39,7 +39,7 @@ test("a link signs in, even if the answer that nobody is there comes late", asyn
   await page.route("**/v0/auth/session", async (route) => {
     if (route.request().method() !== "GET") return route.continue();
     await opened;
-    await route.fulfill({ json: nobody });
+    await route.fulfill({ json: anonymous });
   });
   const late = page.waitForResponse(
     (answer) => answer.request().method() === "GET" && answer.url().endsWith("/v0/auth/session"),

@@ -39,7 +39,7 @@ test.afterAll(() => {
   service?.close();
 });
 
-test("whoever signs up proves to be human", async ({ page }) => {
+test("sign-up requires a captcha", async ({ page }) => {
   await page.goto(`${server?.base ?? ""}/auth/signup`);
   await page.getByLabel("Name").fill("Ada");
   await page.getByLabel("E-mail address").fill("ada@example.org");

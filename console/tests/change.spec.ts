@@ -65,7 +65,7 @@ test("a step is found without a threshold, and what is said of it stays", async 
   await expect(page.getByRole("button", { name: "Review" })).toHaveCount(0);
 });
 
-test("a change says that the machine seems to be behind it, and when people were told", async ({ page }, {
+test("a change says that the machine seems to be behind it, and when people were notified", async ({ page }, {
   project,
 }) => {
   const { project: slug } = await lab(page, `Machine-${project.name}`);

@@ -42,7 +42,7 @@ test("how a project is watched is seen by everybody, and set by those who may", 
   });
 });
 
-test("the slider asks what another sensitivity would have told", async ({ page }) => {
+test("the slider previews another sensitivity", async ({ page }) => {
   await page.goto("/perf/demo/detection");
   await expect(page.getByText(/^[\d,]+ series with [\d,]+ values since/)).toBeVisible();
   const monthly = figures(page, "Notifications per month");

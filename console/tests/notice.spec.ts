@@ -40,7 +40,7 @@ async function raise(page: Page, project: string): Promise<void> {
   });
 }
 
-test("a chat is told of alerts by a project", async ({ page }, { project }) => {
+test("a project notifies a chat of alerts", async ({ page }, { project }) => {
   const { project: slug } = await lab(page, `Notice-${project.name}`);
   await page.goto(`/console/projects/${slug}/settings`);
   await page.getByRole("link", { name: "Notices" }).click();
@@ -68,7 +68,7 @@ test("a chat is told of alerts by a project", async ({ page }, { project }) => {
   await expect(page.getByRole("heading", { name: "No notices yet" })).toBeVisible();
 });
 
-test("the secret of a webhook is shown once, and what it told can be told again", async ({ page }, { project }) => {
+test("the secret of a webhook is shown once, and a delivery can be repeated", async ({ page }, { project }) => {
   const receiver = await receive();
   const { project: slug } = await lab(page, `Webhook-${project.name}`);
   await page.goto(`/console/projects/${slug}/notices/add`);

@@ -74,7 +74,7 @@ async function signInAt(page: Page, who: string): Promise<void> {
   await page.getByRole("button", { name: /continue/i }).click();
 }
 
-test("somebody new signs in at a provider, and lands where they wanted to go", async ({ page }) => {
+test("a new user signs in at a provider and returns to the page", async ({ page }) => {
   await page.goto(`${base}/console/organizations`);
   await expect(page.getByRole("button", { name: "Continue with Example" })).toBeVisible();
   await accessible(page);
@@ -107,14 +107,14 @@ test("an answer works once, and only in the browser that asked", async ({ page, 
   await other.close();
 });
 
-test("an address that nobody has verified is refused", async ({ page }) => {
+test("an unverified address is refused", async ({ page }) => {
   await signInAt(page, "cid-unproven");
   await expect(page.getByRole("alert")).toContainText("Example has no verified e-mail address of yours");
   await page.getByRole("link", { name: "Sign in" }).last().click();
   await expect(page.getByRole("heading", { name: "Sign in" })).toBeVisible();
 });
 
-test("somebody else with the same address is refused", async ({ page }) => {
+test("another account with the same address is refused", async ({ page }) => {
   await signInAt(page, "dora");
   await expect(page.getByRole("button", { name: "Account of dora" })).toBeVisible();
   await page.context().clearCookies();

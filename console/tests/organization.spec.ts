@@ -42,7 +42,7 @@ test("an organization is made, renamed, looked at and deleted", async ({ page },
   await expect(page.getByRole("row")).toHaveCount(2);
 });
 
-test("somebody is invited, and the invitation is revoked", async ({ page }, info) => {
+test("a user is invited, and the invitation is revoked", async ({ page }, info) => {
   const { organization } = await lab(page, `Invite-${info.project.name}`);
   await page.goto(`/console/organizations/${organization}/members`);
   await expect(page.getByRole("row")).toHaveCount(2);

@@ -75,7 +75,7 @@ test("a plan is paid for, ended and begun again", async ({ page }) => {
   await fits(page);
 });
 
-test("a plan that somebody has in mind is what they find", async ({ page }) => {
+test("sign-in keeps the selected plan", async ({ page }) => {
   if (!server) throw new Error("the server was not started");
   await page.goto(`${server.base}/auth/login?plan=team`);
   await page.getByRole("link", { name: "Sign up" }).click();

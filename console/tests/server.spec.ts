@@ -1,6 +1,6 @@
 import { accessible, asAdmin, expect, fits, signIn, signInBy, test } from "./support";
 
-test("whoever is no administrator is told so", async ({ page }, info) => {
+test("a user without the administrator role gets an error", async ({ page }, info) => {
   await signIn(page, "Nobody", `nobody-${info.project.name}@example.org`);
   await page.goto("/console/server");
   await expect(page.getByRole("alert").first()).toBeVisible();

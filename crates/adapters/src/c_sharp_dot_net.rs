@@ -186,9 +186,9 @@ mod tests {
 
     /// Returns the latencies of a document with one row per pair of type and display info of its `Sort`.
     fn sorts(rows: &[(&str, &str)]) -> String {
-        let rows = rows.iter().map(|(kind, told)| {
+        let rows = rows.iter().map(|(kind, info)| {
             format!(
-                r#"{{"DisplayInfo":"{kind}.'Sort: all': {told}","Namespace":"Demo","Type":"{kind}","Method":"Sort",
+                r#"{{"DisplayInfo":"{kind}.'Sort: all': {info}","Namespace":"Demo","Type":"{kind}","Method":"Sort",
                     "MethodTitle":"'Sort: all'","Parameters":"N=1",
                     "Statistics":{{"Mean":2,"StandardDeviation":1,"Median":2,"InterquartileRange":1}}}}"#
             )

@@ -78,9 +78,9 @@ enum What {
 impl Attempt {
     /// Creates an attempt that failed without a response.
     pub(crate) fn failed(error: &ureq::Error, timeout: Duration) -> Self {
-        let nobody = matches!(error, ureq::Error::HostNotFound | ureq::Error::ConnectionFailed);
+        let not_connected = matches!(error, ureq::Error::HostNotFound | ureq::Error::ConnectionFailed);
         let refused = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
-        let arrived = !nobody && !matches!(error, ureq::Error::Io(error) if refused(error));
+        let arrived = !not_connected && !matches!(error, ureq::Error::Io(error) if refused(error));
         let (reason, passes) = match error {
             ureq::Error::Timeout(Timeout::Global | Timeout::PerCall) => {
                 (format!("no complete answer within {} s", timeout.as_secs()), true)

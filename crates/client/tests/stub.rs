@@ -92,16 +92,16 @@ fn with(host: &str, limits: impl Fn(&mut RetryPolicy)) -> Settings {
 }
 
 /// Retries that a client reported: number and reason of each attempt.
-type Told = Rc<RefCell<Vec<(u32, String)>>>;
+type Retries = Rc<RefCell<Vec<(u32, String)>>>;
 
 /// Creates a client that records its retries.
-fn client(settings: Settings) -> (Client, Told) {
-    let told = Rc::new(RefCell::new(Vec::new()));
-    let log = Rc::clone(&told);
+fn client(settings: Settings) -> (Client, Retries) {
+    let retries = Rc::new(RefCell::new(Vec::new()));
+    let log = Rc::clone(&retries);
     let client = Client::new(settings, move |retry| {
         log.borrow_mut().push((retry.attempt, retry.reason.to_owned()));
     });
-    (client, told)
+    (client, retries)
 }
 
 /// Creates a run with this result.
@@ -131,7 +131,7 @@ fn a_busy_server_is_asked_again_with_the_same_run() {
         answer("429 Too Many Requests", "retry-after: 1\r\n", &refusal("Slowly.")),
         answer("400 Bad Request", "", &refusal("No such branch.")),
     ]);
-    let (client, told) = client(settings(&stub.host));
+    let (client, retries) = client(settings(&stub.host));
     let started = Instant::now();
     let error = run::create(&client, new_run("{}")).unwrap_err();
     assert!(started.elapsed() >= Duration::from_secs(1), "it did not wait as long as it was asked to");
@@ -140,7 +140,7 @@ fn a_busy_server_is_asked_again_with_the_same_run() {
         "the server refused (400): No such branch. (request 00000000-0000-4000-8000-000000000001)"
     );
     assert_eq!(
-        *told.borrow(),
+        *retries.borrow(),
         [(2, "it answers 503: Busy.".to_owned()), (3, "it answers 429: Slowly.".to_owned())]
     );
     let requests = stub.requests();
@@ -156,9 +156,9 @@ fn a_busy_server_is_asked_again_with_the_same_run() {
 #[test]
 fn an_answer_is_read_also_below_a_path() {
     let stub = Stub::start(vec![answer("200 OK", "", VERSION)]);
-    let (client, told) = client(settings(&format!("{}/bench/", stub.host)));
+    let (client, retries) = client(settings(&format!("{}/bench/", stub.host)));
     assert_eq!(server::version(&client).unwrap().version, "0.6.13");
-    assert!(told.borrow().is_empty());
+    assert!(retries.borrow().is_empty());
     assert!(stub.requests()[0].starts_with("GET /bench/v0/server/version "));
 }
 
@@ -166,11 +166,11 @@ fn an_answer_is_read_also_below_a_path() {
 fn who_asks_for_a_long_wait_is_left_alone() {
     for (status, reachable) in [("429 Too Many Requests", true), ("503 Service Unavailable", false)] {
         let stub = Stub::start(vec![answer(status, "retry-after: 3600\r\n", &refusal("Later."))]);
-        let (client, told) = client(settings(&stub.host));
+        let (client, retries) = client(settings(&stub.host));
         let error = server::version(&client).unwrap_err();
         assert_eq!(matches!(error, Error::Refused { status: 429, .. }), reachable, "{error}");
         assert_eq!(matches!(error, Error::Unreachable { attempts: 1, .. }), !reachable, "{error}");
-        assert!(told.borrow().is_empty());
+        assert!(retries.borrow().is_empty());
     }
 }
 
@@ -198,11 +198,11 @@ fn the_time_limit_is_for_the_whole_request() {
 fn nobody_there_is_tried_and_said() {
     // A reserved port: no process listens on it.
     let free = "127.0.0.1:1";
-    let (client, told) = client(settings(&format!("http://{free}")));
+    let (client, retries) = client(settings(&format!("http://{free}")));
     let error = server::version(&client).unwrap_err();
     let expected = format!("the server http://{free} cannot be reached, tried 3 times: connection refused");
     assert_eq!(error.to_string(), expected);
-    assert_eq!(told.borrow().len(), 2);
+    assert_eq!(retries.borrow().len(), 2);
 }
 
 #[test]
@@ -257,11 +257,11 @@ fn a_wait_can_be_a_date() {
         busy("Sat, 31 Jan 2026 11:00:00 GMT"),
         busy("Sat, 31 Jan 2026 13:00:00 GMT"),
     ]);
-    let (client, told) = client(with(&stub.host, |patience| patience.attempts = 9));
+    let (client, retries) = client(with(&stub.host, |patience| patience.attempts = 9));
     let started = Instant::now();
     let error = server::version(&client).unwrap_err();
     assert!(started.elapsed() >= Duration::from_secs(1), "it did not wait as long as it was asked to");
-    assert_eq!(told.borrow().len(), 2);
+    assert_eq!(retries.borrow().len(), 2);
     assert!(error.to_string().contains("It requests a delay of 3600 s."), "{error}");
 }
 
@@ -273,9 +273,9 @@ fn what_must_not_happen_twice_is_sent_again_only_if_it_did_not_arrive() {
         answer("503 Service Unavailable", "retry-after: 0\r\n", &refusal("Busy.")),
         answer("502 Bad Gateway", "", "<html>"),
     ]);
-    let (client, told) = client(settings(&stub.host));
+    let (client, retries) = client(settings(&stub.host));
     assert!(matches!(client.send(&request), Err(Error::Unreachable { attempts: 2, .. })));
-    assert_eq!(told.borrow().len(), 1);
+    assert_eq!(retries.borrow().len(), 1);
     let requests = stub.requests();
     assert!(requests[1].starts_with("POST /v0/organizations HTTP/1.1\r\n"), "{}", requests[1]);
     assert!(requests[1].ends_with(r#"{"name":"Acme"}"#), "{}", requests[1]);

@@ -139,7 +139,7 @@ struct Daemon {
     journal: Journal,
     current: Option<Current>,
     events: mpsc::Receiver<Event>,
-    tell: mpsc::Sender<Event>,
+    event_sender: mpsc::Sender<Event>,
     stopping: watch::Receiver<bool>,
     next_id: u64,
     /// Lease of the request for the next job. It stays the same across connections until the job arrives.
@@ -152,7 +152,7 @@ struct Daemon {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// It was asked to stop.
-    Told,
+    Requested,
     /// The server rejected the runner, with this reason.
     Refused(String),
 }
@@ -167,7 +167,7 @@ pub async fn run(settings: Settings, host: Host, stopping: watch::Receiver<bool>
         tracing::warn!(%job, "an earlier runner was killed in the middle of a job");
         journal.end_without_results(failed(job, KILLED))?;
     }
-    let (tell, events) = mpsc::channel(4);
+    let (event_sender, events) = mpsc::channel(4);
     let daemon = Daemon {
         settings: Arc::new(settings),
         host: Arc::new(host),
@@ -175,7 +175,7 @@ pub async fn run(settings: Settings, host: Host, stopping: watch::Receiver<bool>
         journal,
         current: None,
         events,
-        tell,
+        event_sender,
         stopping,
         next_id: 1,
         lease: new_lease(),
@@ -200,7 +200,7 @@ impl Daemon {
                     let parted = self.talk(&mut socket, &mut leave_by).await?;
                     socket.close().await;
                     match parted {
-                        Parted::Done => return Ok(Ended::Told),
+                        Parted::Done => return Ok(Ended::Requested),
                         Parted::Lost(reason) => {
                             wait = FIRST_WAIT;
                             reason
@@ -221,7 +221,7 @@ impl Daemon {
             tracing::warn!(reason, wait = pause.as_secs_f64(), "the server is not there; will try again");
             wait = (wait * 2).min(LONGEST_WAIT);
             if self.pause(pause, &mut leave_by).await? {
-                return Ok(Ended::Told);
+                return Ok(Ended::Requested);
             }
         }
     }
@@ -301,7 +301,7 @@ impl Daemon {
             let patience = asked.as_ref().map(|(.., end)| *end);
             let mut stopping = self.stopping.clone();
             tokio::select! {
-                heard = socket.hear() => match heard {
+                message = socket.receive() => match message {
                     Ok(Some(answer)) => self.answered(answer, &mut asked)?,
                     Ok(None) => {}
                     Err(reason) => return Ok(Parted::Lost(reason)),
@@ -410,21 +410,22 @@ impl Daemon {
         self.heartbeat = Instant::now() + HEARTBEAT;
         let (settings, host, images) =
             (Arc::clone(&self.settings), Arc::clone(&self.host), Arc::clone(&self.images));
-        let (told, tell, tell_end) = (watch.clone(), self.tell.clone(), self.tell.clone());
+        let (control, prepared_sender, end_sender) =
+            (watch.clone(), self.event_sender.clone(), self.event_sender.clone());
         let (go, begins) = sync_channel(1);
         let worker = thread::spawn(move || {
             let prepared = || {
                 // Sending fails if the runner has ended.
-                drop(tell.blocking_send(Event::Prepared));
-                work::wait(&begins, &told)
+                drop(prepared_sender.blocking_send(Event::Prepared));
+                work::wait(&begins, &control)
             };
-            work::run(&settings, &host, &images, &order, &told, &mut results, prepared)
+            work::run(&settings, &host, &images, &order, &control, &mut results, prepared)
         });
         thread::spawn(move || {
             // A panic ends the job, but not the runner.
             let end = worker.join().unwrap_or_else(|_| End::Failed(BROKEN.to_owned()));
             // Sending fails if the runner has ended.
-            drop(tell_end.blocking_send(Event::Ended(end)));
+            drop(end_sender.blocking_send(Event::Ended(end)));
         });
         self.current =
             Some(Current { job, lease, watch, is_canceled: false, is_prepared: false, go: Some(go) });
@@ -464,8 +465,8 @@ impl Daemon {
     /// Closes the connection. A job that the server hands out at the same moment ends as failed.
     async fn decline(&mut self, socket: &mut Socket) -> Result<()> {
         socket.close().await;
-        while let Ok(Ok(heard)) = timeout(Duration::from_secs(2), socket.hear()).await {
-            if let Some(Envelope { message: ToRunner::Job(order), .. }) = heard {
+        while let Ok(Ok(message)) = timeout(Duration::from_secs(2), socket.receive()).await {
+            if let Some(Envelope { message: ToRunner::Job(order), .. }) = message {
                 self.journal.end(failed(order.uuid, STOPPED))?;
             }
         }

@@ -411,8 +411,8 @@ fn kill(process: &Init) -> Result<()> {
 fn reap(process: &Init) -> Result<i32> {
     let ended = waitpid(Some(process.id), WaitOptions::empty());
     let (_, status) = ended
-        .explain(|| "The end of the job cannot be told")?
-        .ok_or_else(|| Error::new("The end of the job cannot be told."))?;
+        .explain(|| "The exit status of the job cannot be read")?
+        .ok_or_else(|| Error::new("The exit status of the job cannot be read."))?;
     Ok(status.exit_status().or_else(|| Some(128 + status.terminating_signal()?)).unwrap_or(1))
 }
 

@@ -280,16 +280,16 @@ mod tests {
         let wishes = Wishes { left: vec!["irq", "ksm"], ..Wishes::default() };
         let memory = root.path().join("run");
         let (tuning, turned) = Tuning::apply_in(root.path(), &memory, &knobs(&wishes, &cores)).unwrap();
-        let told = |name: &str| {
+        let reported = |name: &str| {
             let one = turned.iter().find(|one| one.name == name).unwrap();
             (one.is_done, one.detail.as_str())
         };
-        assert_eq!(told("aslr"), (true, "2 → 0 (1 of 1)"));
-        assert_eq!(told("swappiness"), (true, "10 already"));
-        assert_eq!(told("governor"), (true, "powersave → performance (2 of 2)"));
-        assert_eq!(told("turbo"), (true, "1 → 0 (1 of 1)"));
-        assert_eq!(told("thp"), (true, "madvise → never (1 of 1)"));
-        assert_eq!(told("numa-balancing"), (false, "this host does not have it"));
+        assert_eq!(reported("aslr"), (true, "2 → 0 (1 of 1)"));
+        assert_eq!(reported("swappiness"), (true, "10 already"));
+        assert_eq!(reported("governor"), (true, "powersave → performance (2 of 2)"));
+        assert_eq!(reported("turbo"), (true, "1 → 0 (1 of 1)"));
+        assert_eq!(reported("thp"), (true, "madvise → never (1 of 1)"));
+        assert_eq!(reported("numa-balancing"), (false, "this host does not have it"));
         assert!(!turned.iter().any(|one| one.name == "ksm"));
         assert_eq!((read(&root, ASLR), read(&root, GOVERNOR)), ("0".into(), "performance".into()));
 

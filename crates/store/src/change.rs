@@ -77,7 +77,7 @@ pub struct ChangeWrite {
     /// Whether the change has just been selected for notification.
     pub is_raised: bool,
     /// Whether the change belongs to an event without an earlier notification.
-    pub is_told: bool,
+    pub starts_event: bool,
 }
 
 /// Returns the changes on heads and a testbed, oldest first.
@@ -157,7 +157,7 @@ pub fn write(
         .iter()
         .map(|change| {
             let uuid = change.uuid.unwrap_or_else(|| ChangeUuid::from(fresh.uuid()));
-            let raised = (newest.filter(|_| change.is_told), change.is_raised.then_some(fresh.now));
+            let raised = (newest.filter(|_| change.starts_event), change.is_raised.then_some(fresh.now));
             (uuid, change.found.size(), raised)
         })
         .collect();

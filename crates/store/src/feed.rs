@@ -15,7 +15,7 @@ pub struct Event {
     /// Report.
     pub report: ReportUuid,
     /// Time when the alerts or changes were raised.
-    pub told: Timestamp,
+    pub raised: Timestamp,
     /// Branch.
     pub branch: BranchName,
     /// Commit, if known.
@@ -121,7 +121,7 @@ pub fn changes(
 fn event(row: &Row<'_>) -> Result<(ReportId, Event)> {
     let event = Event {
         report: row.get(1)?,
-        told: row.get(2)?,
+        raised: row.get(2)?,
         branch: row.get(3)?,
         hash: row.get(4)?,
         testbed: row.get(5)?,

@@ -129,18 +129,18 @@ impl Postgres {
     /// when the connection ends.
     pub(crate) async fn listen(&self, topic: &str, mut heard: impl FnMut(&str)) -> Result<()> {
         let (client, mut connection) = self.config.connect(self.tls.clone()).await?;
-        let (tell, mut told) = mpsc::channel(NOTICES);
+        let (sender, mut receiver) = mpsc::channel(NOTICES);
         tokio::spawn(async move {
             while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
                 if let AsyncMessage::Notification(notice) = message
-                    && tell.send(notice.payload().to_owned()).await.is_err()
+                    && sender.send(notice.payload().to_owned()).await.is_err()
                 {
                     break;
                 }
             }
         });
         client.batch_execute(&format!("listen {topic}")).await?;
-        while let Some(notice) = told.recv().await {
+        while let Some(notice) = receiver.recv().await {
             heard(&notice);
         }
         Ok(())

@@ -125,7 +125,7 @@ fn deliver(
                 match to.send(&measures_of(target).update(&id, &patch)) {
                     // A credential that can send results may lack the permission to update measures.
                     Err(Error::Refused { .. }) => without_units = true,
-                    told => drop(told?),
+                    other => drop(other?),
                 }
             }
             without_dismissals |= !standing::dismiss(to, target, &dismissed, &made)?;

@@ -68,7 +68,7 @@ impl Socket {
     }
 
     /// Waits for the next message. Returns `None` for a message of an unknown type.
-    pub(super) async fn hear(&mut self) -> Result<Option<Envelope<ToRunner>>, String> {
+    pub(super) async fn receive(&mut self) -> Result<Option<Envelope<ToRunner>>, String> {
         match self.0.next().await {
             Some(Ok(Message::Text(text))) => Ok(serde_json::from_str(&text).ok()),
             Some(Ok(Message::Close(Some(frame)))) => {

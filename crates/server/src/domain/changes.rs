@@ -340,15 +340,15 @@ fn select_notifications(
     let budget = Budget::new(f64::from(settings.budget.get()), runs.max(USUAL_RUNS) as f64);
     let p_values: Vec<(usize, f64)> = open.iter().map(|one| (one.number, one.p_value)).collect();
     let worth = budget.worth(&p_values, series);
-    let told = change::raised_since(tx, lane.head, horizon)?;
+    let notified = change::raised_since(tx, lane.head, horizon)?;
     let mut is_event = false;
     for (one, _) in open.into_iter().zip(worth).filter(|(_, is_worth)| *is_worth) {
         one.written.is_raised = true;
         let (first, last) = one.span;
-        one.written.is_told = !told.iter().any(|(earliest, latest, worse)| {
+        one.written.starts_event = !notified.iter().any(|(earliest, latest, worse)| {
             *worse == one.written.found.worse && *earliest <= last && first <= *latest
         });
-        is_event |= one.written.is_told;
+        is_event |= one.written.starts_event;
     }
     Ok(is_event && settings.notifies == Notifies::Changes)
 }

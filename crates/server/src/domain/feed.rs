@@ -141,7 +141,7 @@ pub(crate) struct Feed<'a> {
 impl Feed<'_> {
     /// Returns the time of the newest event.
     pub(crate) fn updated(&self) -> Timestamp {
-        self.events.first().map_or(self.project.created, |newest| newest.about.told)
+        self.events.first().map_or(self.project.created, |newest| newest.about.raised)
     }
 
     /// Returns the XML document.
@@ -179,7 +179,7 @@ impl Event {
         out.push_str("<entry>\n");
         element(out, "id", &format!("urn:uuid:{}", self.about.report));
         element(out, "title", &self.title());
-        element(out, "updated", &self.about.told.to_string());
+        element(out, "updated", &self.about.raised.to_string());
         link(out, "alternate", "text/html", &report);
         let content = markup::write(&self.content(report), Dialect::Html);
         let _ = writeln!(out, "<content type=\"html\">{}</content>", escape(&content));

@@ -156,7 +156,7 @@ pub struct Recorded {
     /// The report.
     pub report: ReportId,
     /// Whether a notification was enqueued.
-    pub is_told: bool,
+    pub is_enqueued: bool,
 }
 
 /// Records a report completely or not at all. Returns the existing report if one with the same idempotency key was recorded
@@ -177,7 +177,7 @@ pub fn record(
     if let Some(key) = new.idempotency_key
         && let Some(first) = report::by_idempotency_key(tx, project, key)?
     {
-        return Ok(Recorded { report: first, is_told: false });
+        return Ok(Recorded { report: first, is_enqueued: false });
     }
     let standing = quota.standing(tx, organization)?;
     standing.check(visibility)?;
@@ -220,12 +220,12 @@ pub fn record(
         quota.store_unclaimed(tx, organization, stored(items.len() + models, new.bytes), fresh.now)?;
     }
     quota.meter(tx, organization, items.len(), uuid, fresh.now)?;
-    let mut is_told = false;
+    let mut is_enqueued = false;
     // The results of a job are compared with the thresholds when they arrive.
     if new.spec.is_none() {
         let start_time = new.start_time;
         let place = Place { project, branch, head, testbed, spec: None, report, before: report, start_time };
-        is_told = judge::write(tx, fresh, &place, items)?;
+        is_enqueued = judge::write(tx, fresh, &place, items)?;
     }
     let made = [
         Scope::Branches(project),
@@ -239,7 +239,7 @@ pub fn record(
     if !claimed {
         quota.check_total(tx)?;
     }
-    Ok(Recorded { report, is_told })
+    Ok(Recorded { report, is_enqueued })
 }
 
 /// The results of a job for its report.

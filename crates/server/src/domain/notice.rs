@@ -105,8 +105,8 @@ impl Notifier {
             _ => ATTEMPTS,
         };
         let is_last = item.attempts >= patience;
-        let told = outcome.clone();
-        let record = move |tx: &mut Tx<'_>| match &told {
+        let recorded = outcome.clone();
+        let record = move |tx: &mut Tx<'_>| match &recorded {
             Ok(()) => delivery::end(tx, &pending, DeliveryStatus::Delivered, None, now).map(drop),
             Err(error) if is_last => {
                 delivery::end(tx, &pending, DeliveryStatus::Failed, Some(error), now).map(drop)

@@ -205,7 +205,7 @@ async fn talk(
                         return Ok(Some((POLICY, "the message is not one of a runner")));
                     };
                     heard = Instant::now();
-                    conversation.hear(message).await?
+                    conversation.handle_message(message).await?
                 }
                 // The library responds to pings. They do not count as messages of the runner.
                 Some(Ok(_)) => Reply::Nothing,

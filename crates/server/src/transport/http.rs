@@ -154,7 +154,7 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(audit::of_organization))
         .routes(routes!(usage::view))
         .routes(routes!(plan::view, plan::create, plan::update, plan::delete))
-        .routes(routes!(plan::hear))
+        .routes(routes!(plan::receive_event))
         .routes(routes!(checkout::create))
         .routes(routes!(member::list, member::invite))
         .routes(routes!(member::view, member::update, member::remove))

@@ -304,8 +304,8 @@ shops! {
         for _ in 0..3 {
             server.post("/v0/projects/secret/reports", &ada.token, metrics(2)).await.expect(201);
         }
-        let told = server.get(usage, &ada.token).await;
-        assert_snapshot!("billing_usage", server.show(&told));
+        let answer = server.get(usage, &ada.token).await;
+        assert_snapshot!("billing_usage", server.show(&answer));
         shop.settle().await;
         assert_eq!(shop.metered().await, json!({ "metrics": { "events": 3, "value": 6 } }));
 

@@ -203,8 +203,8 @@ both! {
         assert_eq!(lost[0].1["output"]["title"], "The runner of the job was lost");
         assert_eq!(kept(&server).await, 1, "there is more to come");
         runner.say(completed(&uuid, json!([{ "exit_code": 0, "stdout": bench(1.0) }]))).await;
-        let told = host.asked(&server, 1).await;
-        assert_eq!(told[0].1["conclusion"], "neutral");
+        let received = host.asked(&server, 1).await;
+        assert_eq!(received[0].1["conclusion"], "neutral");
         until_forgotten(&server).await;
     }
 

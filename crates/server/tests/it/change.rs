@@ -169,7 +169,7 @@ both! {
         lab.changes("", 5).await;
         let list = lab.get("incidents").await.expect(200);
         assert_eq!(list.total(), 2);
-        let told: Vec<String> = list
+        let received: Vec<String> = list
             .body
             .as_array()
             .unwrap()
@@ -182,7 +182,7 @@ both! {
                 format!("{names:?} {candidates:?} {}/{}/{}", one["regressions"], one["improvements"], one["total"])
             })
             .collect();
-        assert_eq!(told, [r#"["d"] [50] 1/0/1"#, r#"["b", "a", "a", "c"] [30] 3/1/4"#]);
+        assert_eq!(received, [r#"["d"] [50] 1/0/1"#, r#"["b", "a", "a", "c"] [30] 3/1/4"#]);
         let second = lab.get("incidents?per_page=1&page=2").await.expect(200);
         assert_eq!(second.body[0], list.body[1]);
         assert_eq!(lab.get("incidents?status=fixed").await.expect(200).total(), 0);
@@ -200,10 +200,10 @@ both! {
         lab.stay(40..50, 120.0).await;
         let change = lab.changes("", 1).await.remove(0);
         assert!(change["raised"].is_string(), "{change:#}");
-        let told = receiver.told(&lab, 1).await.remove(0).body();
-        assert_eq!((&told["type"], &told["reports"][0]["regressions"]), (&json!("changes"), &json!(1)));
-        assert_eq!(told["reports"][0]["changes"][0]["uuid"], change["uuid"]);
-        assert_eq!(told["title"], json!("Lab: 1 regression on main at localhost"));
+        let received = receiver.wait_for(&lab, 1).await.remove(0).body();
+        assert_eq!((&received["type"], &received["reports"][0]["regressions"]), (&json!("changes"), &json!(1)));
+        assert_eq!(received["reports"][0]["changes"][0]["uuid"], change["uuid"]);
+        assert_eq!(received["title"], json!("Lab: 1 regression on main at localhost"));
         let feed = lab.get("feed").await.expect(200).body;
         let feed = feed.as_str().unwrap();
         assert!(feed.contains("<title>Lab: changes</title>"), "{feed}");

@@ -61,7 +61,7 @@ impl Runner {
         self.next += 1;
         message["id"] = json!(self.next);
         self.send(&message).await;
-        let answer = self.hear().await;
+        let answer = self.receive().await;
         assert_eq!(answer["id"], message["id"], "{answer}");
         answer
     }
@@ -70,7 +70,7 @@ impl Runner {
         self.socket.send(Message::text(message.to_string())).await.unwrap();
     }
 
-    pub(crate) async fn hear(&mut self) -> Value {
+    pub(crate) async fn receive(&mut self) -> Value {
         loop {
             match timeout(PATIENCE, self.socket.next()).await.unwrap().unwrap().unwrap() {
                 Message::Text(text) => return serde_json::from_str(&text).unwrap(),
@@ -112,15 +112,15 @@ async fn listeners(server: &TestServer) -> i64 {
 /// Returns the number of statements when all jobs expire at once; the transaction is rolled back.
 async fn cost_of_the_end(server: &TestServer) -> u64 {
     let (app, late) = (server.app.clone(), server.app.clock.now().plus_seconds(1_000_000));
-    let (tell, told) = std::sync::mpsc::sync_channel(1);
+    let (sender, receiver) = std::sync::mpsc::sync_channel(1);
     let end = move |tx: &mut tidemark_store::Tx<'_>| {
         let before = app.db.statements();
         end_overdue(tx, late, late)?;
-        tell.send(app.db.statements() - before).unwrap();
+        sender.send(app.db.statements() - before).unwrap();
         Err(tidemark_store::Error::NotFound("an end"))
     };
     server.app.db.write::<(), tidemark_store::Error, _>(end).await.unwrap_err();
-    told.recv().unwrap()
+    receiver.recv().unwrap()
 }
 
 /// Creates a runner for all jobs and returns its key.
@@ -214,7 +214,7 @@ both! {
         runner.begin().await;
         let path = format!("/v0/projects/lab/jobs/{uuid}");
         server.delete(&path, &ada.token).await.expect(204);
-        assert_eq!(runner.hear().await, json!({ "event": "cancel", "job": uuid }));
+        assert_eq!(runner.receive().await, json!({ "event": "cancel", "job": uuid }));
         assert_eq!(runner.say(json!({ "event": "heartbeat", "job": uuid })).await["event"], "cancel");
         let partial = json!({ "event": "canceled", "job": uuid, "results": [{ "exit_code": 137, "stdout": "half" }] });
         let answer = runner.say(partial).await;
@@ -225,7 +225,7 @@ both! {
         let late = ask(&server, &ada, json!({ "timeout": 10 })).await;
         runner.begin().await;
         server.pass(71);
-        assert_eq!(runner.hear().await, json!({ "event": "cancel", "job": late }));
+        assert_eq!(runner.receive().await, json!({ "event": "cancel", "job": late }));
     }
 
     async fn a_lost_runner_resumes(server: TestServer) {
@@ -395,15 +395,15 @@ both! {
         let mut runner = Runner::connect(address, "box", &key).await.unwrap();
         let uuid = ask(&server, &ada, json!({})).await;
         runner.begin().await;
-        let told = json!({ "event": "completed", "job": uuid, "uploaded": true });
-        assert_eq!(runner.say(told.clone()).await["refused"], "the output was not uploaded");
+        let completed = json!({ "event": "completed", "job": uuid, "uploaded": true });
+        assert_eq!(runner.say(completed.clone()).await["refused"], "the output was not uploaded");
         let path = format!("/v0/runners/box/jobs/{uuid}/output");
         let padding = " ".repeat(6 * 1024 * 1024);
         let output = json!({ "results": [{ "exit_code": 0, "stdout": format!("{}{padding}", bench(1.0)) }] });
         server.put(&path, &ada.token, output.clone()).await.expect(401);
         server.put(&path, &key, json!({ "results": 1 })).await.expect(400);
         server.put(&path, &key, output).await.expect(204);
-        assert_eq!(runner.say(told).await.get("refused"), None);
+        assert_eq!(runner.say(completed).await.get("refused"), None);
         server.until(&format!("/v0/projects/lab/jobs/{uuid}"), &ada.token, "processed").await;
     }
 
@@ -426,8 +426,8 @@ both! {
         assert_eq!(two.begin().await, second);
         // A new key closes the connections of the old key.
         server.post("/v0/runners/box/key", &ada.token, json!(null)).await.expect(201);
-        assert_eq!(one.hear().await, json!({ "close": 1008 }));
-        assert_eq!(two.hear().await, json!({ "close": 1008 }));
+        assert_eq!(one.receive().await, json!({ "close": 1008 }));
+        assert_eq!(two.receive().await, json!({ "close": 1008 }));
         assert_eq!(Runner::connect(address, "box", &key).await.err(), Some(401));
     }
 
@@ -481,19 +481,19 @@ both! {
             .await;
             let asked = Instant::now();
             let uuid = ask(&server, &ada, json!({})).await;
-            assert_eq!(runner.hear().await["uuid"], json!(uuid));
+            assert_eq!(runner.receive().await["uuid"], json!(uuid));
             is_signaled = asked.elapsed() < Duration::from_secs(10);
             assert_eq!(runner.say(json!({ "event": "running" })).await["event"], "ack");
             // Only a signal can end the job: the runner sends nothing.
             server.delete(&format!("/v0/projects/lab/jobs/{uuid}"), &ada.token).await.expect(204);
-            assert_eq!(runner.hear().await, json!({ "event": "cancel", "job": uuid }));
+            assert_eq!(runner.receive().await, json!({ "event": "cancel", "job": uuid }));
             if is_signaled {
                 break;
             }
         }
         assert!(is_signaled, "the second server does not hear of new jobs");
         server.post("/v0/runners/box/key", &ada.token, json!(null)).await.expect(201);
-        assert_eq!(runner.hear().await, json!({ "close": 1008 }));
+        assert_eq!(runner.receive().await, json!({ "close": 1008 }));
         second.close().await;
     }
 

@@ -55,18 +55,18 @@ both! {
 
         let license = sign(KEY, &organization, &json!({}));
         assert_eq!(set(license.clone()).await.expect(200).body["license"], json!(license));
-        let told = server.get(&usage, &ada.token).await.expect(200).body;
-        assert_eq!(told["kind"], "self_hosted_licensed");
-        assert_eq!(told["end_time"], "2027-01-02T00:00:00.000Z");
-        assert_eq!(told["license"], json!({
+        let answer = server.get(&usage, &ada.token).await.expect(200).body;
+        assert_eq!(answer["kind"], "self_hosted_licensed");
+        assert_eq!(answer["end_time"], "2027-01-02T00:00:00.000Z");
+        assert_eq!(answer["license"], json!({
             "key": license, "organization": organization, "level": "team", "entitlements": 1_000_000,
             "issued_at": "2025-12-31T23:58:20.000Z", "expiration": "2027-01-02T00:00:00.000Z",
         }));
         // An expired license is still shown, and nothing is blocked.
         server.pass(366 * 86_400);
         let token = server.login(&ada.email).await;
-        let told = server.get(&usage, &token).await.expect(200).body;
-        assert_eq!((&told["kind"], &told["license"]["level"]), (&json!("self_hosted_free"), &json!("team")));
+        let answer = server.get(&usage, &token).await.expect(200).body;
+        assert_eq!((&answer["kind"], &answer["license"]["level"]), (&json!("self_hosted_free"), &json!("team")));
         server.post("/v0/organizations/ada/projects", &token, json!({ "name": "Lab" })).await.expect(201);
     }
 }

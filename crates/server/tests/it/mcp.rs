@@ -250,16 +250,16 @@ both! {
             }
         }
         let arguments = json!({ "project": "lab", "alert": alert["uuid"] });
-        let told = used(&server, "", "explain_alert", arguments.clone()).await;
-        let first_bad = &told["likely_first_bad"];
+        let answer = used(&server, "", "explain_alert", arguments.clone()).await;
+        let first_bad = &answer["likely_first_bad"];
         assert_eq!((&first_bad["version"], &first_bad["hash"]), (&json!(10), &json!(format!("{:040x}", 10))));
-        assert_eq!(told["last_good"]["version"], 9);
-        assert!(told["verdict"].as_str().unwrap().contains("a real change"), "{told:#}");
-        let levels = told["levels"].as_array().unwrap();
+        assert_eq!(answer["last_good"]["version"], 9);
+        assert!(answer["verdict"].as_str().unwrap().contains("a real change"), "{answer:#}");
+        let levels = answer["levels"].as_array().unwrap();
         assert_eq!(levels.iter().map(|level| level["median"].clone()).collect::<Vec<_>>(), [101.0, 131.0]);
-        let visible = told["history"]["smallest_visible_change_percent"].as_f64().unwrap();
+        let visible = answer["history"]["smallest_visible_change_percent"].as_f64().unwrap();
         assert!((1.0..5.0).contains(&visible), "{visible}");
-        let link = told["links"]["alert"].as_str().unwrap();
+        let link = answer["links"]["alert"].as_str().unwrap();
         assert!(link.ends_with(&format!("/console/projects/lab/alerts/{}", alert["uuid"].as_str().unwrap())));
 
         let dismissed = used(&server, &ann.token, "dismiss_alert", arguments).await;

@@ -27,20 +27,20 @@ pub(crate) struct Receiver {
 
 #[derive(Default)]
 pub(crate) struct Got {
-    pub(crate) requests: Vec<Told>,
+    pub(crate) requests: Vec<ReceivedRequest>,
     /// Statuses of the next responses.
     pub(crate) trouble: Vec<u16>,
 }
 
 /// A request to the receiver.
 #[derive(Clone, Debug)]
-pub(crate) struct Told {
+pub(crate) struct ReceivedRequest {
     pub(crate) path: String,
     headers: HeaderMap,
     text: String,
 }
 
-impl Told {
+impl ReceivedRequest {
     pub(crate) fn body(&self) -> Value {
         serde_json::from_str(&self.text).unwrap()
     }
@@ -69,27 +69,27 @@ impl Receiver {
     }
 
     /// Waits until the receiver has this number of requests, with a frozen clock, and returns them.
-    pub(crate) async fn told(&self, lab: &Lab, count: usize) -> Vec<Told> {
-        let told = self.wait(count, async || lab.server.app.background.poke()).await;
+    pub(crate) async fn wait_for(&self, lab: &Lab, count: usize) -> Vec<ReceivedRequest> {
+        let received = self.wait(count, async || lab.server.app.background.poke()).await;
         lab.server.wait_for_due_work().await;
-        told
+        received
     }
 
-    /// Waits like `told`, and advances the clock from one attempt to the next.
-    pub(crate) async fn told_in_time(&self, lab: &Lab, count: usize) -> Vec<Told> {
-        let told = self.wait(count, async || lab.server.pass_to_work().await).await;
+    /// Waits like `wait_for`, and advances the clock from one attempt to the next.
+    pub(crate) async fn wait_for_with_retries(&self, lab: &Lab, count: usize) -> Vec<ReceivedRequest> {
+        let received = self.wait(count, async || lab.server.pass_to_work().await).await;
         lab.server.wait_for_due_work().await;
-        told
+        received
     }
 
     /// Returns all requests since the last call.
-    pub(crate) async fn all(&self, lab: &Lab) -> Vec<Told> {
+    pub(crate) async fn all(&self, lab: &Lab) -> Vec<ReceivedRequest> {
         lab.server.wait_for_due_work().await;
         std::mem::take(&mut self.state.lock().unwrap().requests)
     }
 
-    async fn wait(&self, count: usize, mut meanwhile: impl AsyncFnMut()) -> Vec<Told> {
-        until(&format!("it is not told {count} things"), async || {
+    async fn wait(&self, count: usize, mut meanwhile: impl AsyncFnMut()) -> Vec<ReceivedRequest> {
+        until(&format!("it is not received {count} things"), async || {
             let is_told = self.state.lock().unwrap().requests.len() >= count;
             if !is_told {
                 meanwhile().await;
@@ -114,7 +114,7 @@ async fn take(State(receiver): State<Receiver>, request: Request) -> StatusCode 
     let body: Bytes = body.collect().await.unwrap().to_bytes();
     let mut got = receiver.state.lock().unwrap();
     let text = String::from_utf8(body.to_vec()).unwrap();
-    got.requests.push(Told { path: head.uri.path().to_owned(), headers: head.headers, text });
+    got.requests.push(ReceivedRequest { path: head.uri.path().to_owned(), headers: head.headers, text });
     match got.trouble.is_empty() {
         true => StatusCode::NO_CONTENT,
         false => StatusCode::from_u16(got.trouble.remove(0)).unwrap(),
@@ -167,11 +167,13 @@ impl Lab {
 }
 
 /// Returns the signature that the specification requires.
-fn signature(secret: &str, told: &Told) -> String {
-    let header = |name: &str| told.headers[name].to_str().unwrap();
+fn signature(secret: &str, received: &ReceivedRequest) -> String {
+    let header = |name: &str| received.headers[name].to_str().unwrap();
     let key = STANDARD.decode(secret.strip_prefix("whsec_").unwrap()).unwrap();
     let mut mac = Hmac::<Sha256>::new_from_slice(&key).unwrap();
-    mac.update(format!("{}.{}.{}", header("webhook-id"), header("webhook-timestamp"), told.text).as_bytes());
+    mac.update(
+        format!("{}.{}.{}", header("webhook-id"), header("webhook-timestamp"), received.text).as_bytes(),
+    );
     format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
 }
 
@@ -184,9 +186,9 @@ both! {
             lab.notice(kind, &format!("{address}/{kind}"), json!({})).await.expect(201);
         }
         lab.alarmed().await;
-        let mut told = receiver.told_in_time(&lab, 4).await;
-        told.sort_by(|left, right| left.path.cmp(&right.path));
-        let lines = told.iter().map(|told| format!("{}\n{:#}\n", told.path, told.body()));
+        let mut received = receiver.wait_for_with_retries(&lab, 4).await;
+        received.sort_by(|left, right| left.path.cmp(&right.path));
+        let lines = received.iter().map(|received| format!("{}\n{:#}\n", received.path, received.body()));
         assert_snapshot!("notice_shapes", lab.server.redact(&lines.collect::<String>()));
         // A report without alerts sends no notification.
         lab.measured([100, 100, 100], json!({ "branch": "other" })).await;
@@ -204,9 +206,9 @@ both! {
             assert!(!shown.expect(200).body.to_string().contains("whsec_"));
         }
         lab.alarmed().await;
-        let told = &receiver.told_in_time(&lab, 1).await[0];
-        assert_eq!(told.headers["webhook-signature"], signature(&secret, told));
-        assert_eq!(told.body()["event"], told.event());
+        let received = &receiver.wait_for_with_retries(&lab, 1).await[0];
+        assert_eq!(received.headers["webhook-signature"], signature(&secret, received));
+        assert_eq!(received.body()["event"], received.event());
         assert!(lab.notice("slack", &address, json!({})).await.expect(201).body.get("secret").is_none());
     }
 
@@ -217,12 +219,12 @@ both! {
         let notice = lab.webhook(&address, json!({})).await;
         receiver.state.lock().unwrap().trouble = vec![503, 302];
         let sent = [lab.alarmed().await, lab.alarmed().await, lab.alarmed().await];
-        let told = receiver.told_in_time(&lab, 5).await;
-        let order: Vec<String> = told.iter().flat_map(Told::reports).collect();
+        let received = receiver.wait_for_with_retries(&lab, 5).await;
+        let order: Vec<String> = received.iter().flat_map(ReceivedRequest::reports).collect();
         let [first, second, third] = &sent;
         assert_eq!(order.iter().collect::<Vec<_>>(), [first, first, first, second, third]);
-        assert_eq!((told[0].event(), told[0].event()), (told[1].event(), told[2].event()));
-        assert_eq!(told[0].text, told[2].text);
+        assert_eq!((received[0].event(), received[0].event()), (received[1].event(), received[2].event()));
+        assert_eq!(received[0].text, received[2].text);
         let log = lab.log(&notice).await;
         let shown: Vec<_> = log.iter().map(|one| (&one["report"], &one["status"], &one["attempts"])).collect();
         let delivered = json!("delivered");
@@ -240,7 +242,7 @@ both! {
         lab.alarmed().await;
         lab.alarmed().await;
         lab.alarmed().await;
-        let told = receiver.told_in_time(&lab, 16 + 3 + 1).await;
+        let received = receiver.wait_for_with_retries(&lab, 16 + 3 + 1).await;
         let log = lab.log(&notice).await;
         let statuses: Vec<_> = log.iter().map(|one| one["status"].as_str().unwrap()).collect();
         assert_eq!(statuses, ["failed", "failed", "delivered"]);
@@ -253,9 +255,9 @@ both! {
         assert_ne!(again.body["uuid"], log[0]["uuid"]);
         assert_eq!(again.body["event"], log[0]["event"]);
         lab.post(&path, json!(null)).await.expect(409);
-        let repeated = receiver.told_in_time(&lab, 2).await;
+        let repeated = receiver.wait_for_with_retries(&lab, 2).await;
         // A receiver can compare the texts: days later, the text is identical.
-        assert_eq!((repeated[1].event(), &repeated[1].text), (told[0].event(), &told[0].text));
+        assert_eq!((repeated[1].event(), &repeated[1].text), (received[0].event(), &received[0].text));
         assert_eq!(lab.log(&notice).await[3]["status"], "delivered");
         lab.get(&path).await.expect(200);
     }
@@ -267,7 +269,7 @@ both! {
         let notice = lab.webhook(&address, json!({})).await;
         receiver.state.lock().unwrap().trouble = vec![500];
         lab.alarmed().await;
-        receiver.told(&lab, 1).await;
+        receiver.wait_for(&lab, 1).await;
         lab.alarmed().await;
         lab.patch(&notice, json!({ "archived": true })).await.expect(200);
         lab.alarmed().await;
@@ -277,7 +279,7 @@ both! {
         lab.post(&format!("{notice}/deliveries/{}", log[0]["uuid"].as_str().unwrap()), json!(null)).await.expect(409);
         lab.patch(&notice, json!({ "archived": false })).await.expect(200);
         let report = lab.alarmed().await;
-        assert_eq!(receiver.told_in_time(&lab, 1).await[0].reports(), [report]);
+        assert_eq!(receiver.wait_for_with_retries(&lab, 1).await[0].reports(), [report]);
         lab.delete(&notice).await.expect(204);
         lab.get(&notice).await.expect(404);
         lab.alarmed().await;
@@ -299,8 +301,8 @@ both! {
         lab.server.pass(57 * 60);
         receiver.is_left_alone(&lab).await;
         lab.server.pass(4 * 60);
-        let told = receiver.told_in_time(&lab, 2).await;
-        assert_eq!(told.iter().flat_map(Told::reports).collect::<Vec<_>>(), sent);
+        let received = receiver.wait_for_with_retries(&lab, 2).await;
+        assert_eq!(received.iter().flat_map(ReceivedRequest::reports).collect::<Vec<_>>(), sent);
         assert_eq!(lab.log(&notice).await[0]["attempts"], 1);
         lab.patch(&notice, json!({ "quiet": { "from": "24:00", "to": "06:00" } })).await.expect(400);
         lab.patch(&notice, json!({ "quiet": null })).await.expect(200);
@@ -315,17 +317,17 @@ both! {
         receiver.is_left_alone(&lab).await;
         lab.server.pass(24 * 3_600);
         let next = lab.alarmed().await;
-        let told = receiver.told(&lab, 1).await;
-        assert_eq!(told[0].reports(), sent);
+        let received = receiver.wait_for(&lab, 1).await;
+        assert_eq!(received[0].reports(), sent);
         lab.server.pass(24 * 3_600);
-        assert_eq!(receiver.told(&lab, 1).await[0].reports(), [next]);
+        assert_eq!(receiver.wait_for(&lab, 1).await[0].reports(), [next]);
         let log = lab.log(&notice).await;
         assert_eq!(log[0]["event"], log[1]["event"]);
         assert_ne!(log[1]["event"], log[2]["event"]);
         // A repeated delivery sends the reports of all deliveries of the event.
         lab.post(&format!("{notice}/deliveries/{}", log[1]["uuid"].as_str().unwrap()), json!(null)).await.expect(201);
-        let again = receiver.told(&lab, 1).await;
-        assert_eq!((again[0].event(), &again[0].text), (told[0].event(), &told[0].text));
+        let again = receiver.wait_for(&lab, 1).await;
+        assert_eq!((again[0].event(), &again[0].text), (received[0].event(), &received[0].text));
     }
 
     async fn only_regressions_can_be_asked_for(server: TestServer = PRIVATE) {
@@ -335,9 +337,9 @@ both! {
         let notice = lab.webhook(&address, json!({ "event": "regressions" })).await;
         lab.measured([100, 100, 50], json!({})).await;
         let bad = lab.alarmed().await;
-        let told = receiver.told_in_time(&lab, 1).await;
-        assert_eq!(told[0].reports(), [bad]);
-        assert_eq!(told[0].body()["reports"][0]["improvements"], 0);
+        let received = receiver.wait_for_with_retries(&lab, 1).await;
+        assert_eq!(received[0].reports(), [bad]);
+        assert_eq!(received[0].body()["reports"][0]["improvements"], 0);
         assert_eq!(lab.log(&notice).await[0]["status"], "dropped");
     }
 

@@ -4,7 +4,7 @@ usage: payments.py SECONDS   the time at which its clock stands; it prints the p
 
 Added to the API: checkout sessions, meter events, idempotency keys and the event for a changed subscription.
 Under /_config/ the test plays the people and the network: it pays, lets payments fail, reads what was metered, and has answers
-get lost or events told again.
+get lost or events sent again.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from localstripe.errors import UserError
 from localstripe.resources import Customer, Event, PaymentMethod, StripeObject, Subscription
 from localstripe.server import app, get_post_data, json_response
 
-told, answered, meters = [], {}, defaultdict(dict)
+sent_events, answered, meters = [], {}, defaultdict(dict)
 trouble = {"clock": int(sys.argv[1]), "deaf": 0, "lose_answers": 0, "lose_events": 0}
 time.time = lambda: trouble["clock"]
 door = socket.create_server(("127.0.0.1", 0))
@@ -79,7 +79,7 @@ async def deliver(body, header):
 
 def tell(event):
     body = json.dumps(event._export()).encode()
-    told.append(body)
+    sent_events.append(body)
     if trouble["lose_events"] > 0:
         trouble["lose_events"] -= 1
     else:
@@ -103,7 +103,7 @@ Subscription._update = update_and_tell
 
 @web.middleware
 async def once(request, handler):
-    """Answers a repeated request as the first time, and does not hear or loses answers when told to."""
+    """Answers a repeated request as the first time, and drops requests or answers on request."""
     key = request.headers.get("Idempotency-Key")
     if request.path.startswith("/v1/") and trouble["deaf"] > 0:
         trouble["deaf"] -= 1
@@ -187,9 +187,9 @@ async def make_trouble(request):
 
 async def repeat(request):
     """Tells every event again, the newest first, and answers when all of it was heard."""
-    for body in reversed(told):
+    for body in reversed(sent_events):
         await deliver(body, int(time.time()))
-    return json_response(len(told))
+    return json_response(len(sent_events))
 
 
 routes = [

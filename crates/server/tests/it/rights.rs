@@ -24,7 +24,7 @@ use crate::{
 /// The caller. The leader leads the organization in the path, and is also the user in the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Caller {
-    Nobody,
+    Anonymous,
     Invalid,
     Locked,
     Stranger,
@@ -43,7 +43,7 @@ enum Caller {
 
 impl Caller {
     const ALL: [Self; 14] = [
-        Self::Nobody,
+        Self::Anonymous,
         Self::Invalid,
         Self::Locked,
         Self::Stranger,
@@ -100,7 +100,7 @@ impl Verdict {
 /// Returns the expected verdict of a right for a caller.
 fn promised(right: &str, visibility: Visibility, caller: Caller) -> Verdict {
     use Caller::{
-        Admin, Invalid, Leader, LeaderKey, Locked, Member, Nobody, OtherKey, ProjectKey, StrangerKey,
+        Admin, Anonymous, Invalid, Leader, LeaderKey, Locked, Member, OtherKey, ProjectKey, StrangerKey,
     };
     if let Some(rest) = right.strip_prefix("project:") {
         let (word, by_user) = match rest.split_once(':') {
@@ -126,7 +126,7 @@ fn promised(right: &str, visibility: Visibility, caller: Caller) -> Verdict {
         }
         // No caller here has a runner's key.
         ("runner", _) => Verdict::NeedsCredential,
-        (_, Nobody | Invalid) => Verdict::NeedsCredential,
+        (_, Anonymous | Invalid) => Verdict::NeedsCredential,
         ("never", _) | (_, Locked) => Verdict::Forbidden,
         ("credential", _) => Verdict::Done,
         ("user", ProjectKey | OtherKey) | ("self:by_session", LeaderKey) => Verdict::Forbidden,
@@ -166,7 +166,7 @@ fn promised_in_project(
         Caller::Member | Caller::Viewer => ProjectRole::Viewer.grants(permission),
         Caller::Developer => ProjectRole::Developer.grants(permission),
         Caller::ProjectKey => matches!(permission, View | Create | Edit),
-        Caller::Nobody
+        Caller::Anonymous
         | Caller::Invalid
         | Caller::Locked
         | Caller::Stranger
@@ -177,7 +177,7 @@ fn promised_in_project(
         _ if !public && !granted(View) => Verdict::Hidden,
         Caller::ProjectKey if by_user => Verdict::Forbidden,
         _ if granted(permission) || (public && permission == View) => Verdict::Done,
-        Caller::Nobody | Caller::Invalid => Verdict::NeedsCredential,
+        Caller::Anonymous | Caller::Invalid => Verdict::NeedsCredential,
         _ => Verdict::Forbidden,
     }
 }

@@ -74,22 +74,22 @@ both! {
         lab.get(&format!("notices/{}", one.text("/uuid"))).await.expect(404);
 
         let [here, there] = [lab.alarmed().await, lab.alarm_elsewhere().await];
-        let told = receiver.told_in_time(&lab, 3).await;
-        let mut told: Vec<_> = told.iter().map(|told| (told.path.clone(), told.reports().remove(0))).collect();
-        told.sort();
+        let received = receiver.wait_for_with_retries(&lab, 3).await;
+        let mut received: Vec<_> = received.iter().map(|received| (received.path.clone(), received.reports().remove(0))).collect();
+        received.sort();
         let mut wanted = [("/all".into(), here.clone()), ("/all".into(), there), ("/one".into(), here)];
         wanted.sort();
-        assert_eq!(told, wanted);
+        assert_eq!(received, wanted);
 
         // A failure in one project does not delay other projects.
         lab.server.patch(&at(&path, &one), &bob.token, json!({ "archived": true })).await.expect(200);
         receiver.state.lock().unwrap().trouble = vec![500];
         let first = lab.alarmed().await;
-        receiver.told(&lab, 1).await;
+        receiver.wait_for(&lab, 1).await;
         let second = lab.alarmed().await;
         let third = lab.alarm_elsewhere().await;
-        let told = receiver.told_in_time(&lab, 3).await;
-        let mut order: Vec<_> = told.iter().map(|told| told.reports().remove(0)).collect();
+        let received = receiver.wait_for_with_retries(&lab, 3).await;
+        let mut order: Vec<_> = received.iter().map(|received| received.reports().remove(0)).collect();
         order.retain(|report| *report != third);
         assert_eq!(order, [first, second]);
     }
@@ -110,7 +110,7 @@ both! {
         let mine = lab.server.post(&path, &bob.token, wanted).await.expect(201);
 
         let report = lab.alarmed().await;
-        assert_eq!(receiver.told_in_time(&lab, 1).await[0].reports(), [report]);
+        assert_eq!(receiver.wait_for_with_retries(&lab, 1).await[0].reports(), [report]);
         lab.server.delete(&format!("/v0/organizations/ada/members/{}", bob.slug), &lab.token).await.expect(204);
         lab.alarmed().await;
         let log = lab.until_settled(&at(&path, &mine), &bob).await;

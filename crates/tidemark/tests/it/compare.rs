@@ -184,9 +184,9 @@ fn the_work_tree_is_measured_in_turn_with_a_commit() {
     let shown = text(&output.stdout);
     assert!(shown.starts_with("HEAD (base) and work tree (new)\n"), "{shown}");
     assert!(shown.contains("2 regressions, 1 without a difference"), "{shown}");
-    let told = text(&output.stderr);
-    assert!(told.contains("Preparing base (HEAD): echo ready\nready\n"), "{told}");
-    assert!(told.contains("Round 6 of 6, base (HEAD)"), "{told}");
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("Preparing base (HEAD): echo ready\nready\n"), "{stderr}");
+    assert!(stderr.contains("Round 6 of 6, base (HEAD)"), "{stderr}");
     assert!(desk.is_tidy());
 }
 

@@ -69,13 +69,13 @@ fn git_says_where_we_are() {
         (&found["ci"], &found["pull_request"], &found["fork"]),
         (&json!(null), &json!(null), &json!(false))
     );
-    let told = |key: &str| found["context"][format!("tidemark.dev/v0/{key}")].clone();
-    assert_eq!(told("repo/name"), "widget");
-    assert_eq!(told("repo/hash"), first.as_str());
-    assert_eq!(told("branch/ref/name"), "trunk");
-    assert_eq!(told("branch/hash"), second.as_str());
-    assert_eq!(told("testbed/fingerprint").as_str().unwrap().len(), 13);
-    let host = told("testbed/host");
+    let value = |key: &str| found["context"][format!("tidemark.dev/v0/{key}")].clone();
+    assert_eq!(value("repo/name"), "widget");
+    assert_eq!(value("repo/hash"), first.as_str());
+    assert_eq!(value("branch/ref/name"), "trunk");
+    assert_eq!(value("branch/hash"), second.as_str());
+    assert_eq!(value("testbed/fingerprint").as_str().unwrap().len(), 13);
+    let host = value("testbed/host");
     assert!(host.is_null() || host.as_str().unwrap().len() == 13, "{host}");
     assert_eq!(host, context(&mut in_folder(&inside))["context"]["tidemark.dev/v0/testbed/host"]);
     assert_eq!(found["testbed"], context(&mut in_folder(&inside))["testbed"]);

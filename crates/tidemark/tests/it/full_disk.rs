@@ -74,11 +74,11 @@ fn fill(settings: &str) {
         (status, answer)
     };
 
-    let told = Mutex::new(BTreeSet::new());
+    let codes = Mutex::new(BTreeSet::new());
     thread::scope(|scope| {
         for _ in 0..CLIENTS {
             let mut client = Client::connect_as(&server, &token);
-            let told = &told;
+            let codes = &codes;
             scope.spawn(move || {
                 let mut refusals = 0;
                 while refusals < REFUSALS {
@@ -91,16 +91,16 @@ fn fill(settings: &str) {
                     assert_eq!(status, 503, "{answer}");
                     assert!(client.retry_after.is_some_and(|seconds| seconds > 0));
                     assert!(answer["request_id"].is_string() && answer["message"].is_string(), "{answer}");
-                    told.lock().unwrap().insert(answer["error_code"].as_str().unwrap().to_owned());
+                    codes.lock().unwrap().insert(answer["error_code"].as_str().unwrap().to_owned());
                 }
             });
         }
     });
     // A report in the same transaction as a report that hit the full disk only gets the error to try again.
-    let told = told.into_inner().unwrap();
+    let codes = codes.into_inner().unwrap();
     assert!(
-        told.contains("disk_full") && told.iter().all(|code| code == "disk_full" || code == "busy"),
-        "{told:?}"
+        codes.contains("disk_full") && codes.iter().all(|code| code == "disk_full" || code == "busy"),
+        "{codes:?}"
     );
 
     let before = sorted(&acknowledged.lock().unwrap());

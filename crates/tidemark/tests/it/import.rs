@@ -196,8 +196,11 @@ fn series_of_files() {
     fs::write(lab.folder.path().join("plain.json"), r#"{"a": {"latency": {"value": 1}}}"#).unwrap();
     let output = lab.import(&["plain.json", "--branch", "old", "--testbed", "attic"]);
     assert!(output.status.success(), "{output:?}");
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(told.contains("plain.json contains no date; the command uses the date of the file"), "{told}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        stderr.contains("plain.json contains no date; the command uses the date of the file"),
+        "{stderr}"
+    );
     let listed = lab.get("/reports?branch=old&testbed=attic");
     assert_eq!(listed.as_array().unwrap().len(), 1);
     for (arguments, code, sentence) in [
@@ -290,7 +293,7 @@ fn another_server() {
     };
     assert_eq!(import(&["--dry-run"]), "7 of 7 reports would be sent.\n");
     assert_eq!(import(&[]), "7 of 7 reports were sent; the project has them all now.\n");
-    assert_eq!(import(&[]), "There is nothing to send: the project has all of 7 reports.\n");
+    assert_eq!(import(&[]), "Nothing to send: the project already has all of 7 reports.\n");
     pretty(&old.reports(), &new.reports());
     for branch in ["main", "fix"] {
         pretty(&perf(&old, branch), &perf(&new, branch));

@@ -44,9 +44,9 @@ fn a_key_is_kept_for_its_server_and_forgotten() {
     let mut desk = Desk::with_project();
     let key = desk.quietly("user key create ada --name laptop", "/key");
     let login = format!("login --host {}", desk.host());
-    let nobody = printed(&desk.command("whoami").output().unwrap());
+    let anonymous = printed(&desk.command("whoami").output().unwrap());
     assert_eq!(
-        nobody,
+        anonymous,
         "Who     anonymous: there is no credential\nServer  none: results stay on this machine\n"
     );
 

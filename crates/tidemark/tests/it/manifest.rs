@@ -27,7 +27,7 @@ fn the_server_of_a_repository_is_for_every_command() {
         let output = machine.command(&arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         assert!(
-            String::from_utf8_lossy(&output.stderr).contains("There is no setting `projekt` here"),
+            String::from_utf8_lossy(&output.stderr).contains("There is no setting `projekt`;"),
             "{output:?}"
         );
     }

@@ -21,19 +21,19 @@ const REPORTS: u32 = 60;
 const KILLS: [u32; 2] = [20, 45];
 
 /// An event and its report.
-type Told = (String, String);
+type Delivery = (String, String);
 
 /// Accepts requests one after the other, slightly slower than reports arrive.
-fn receive(listener: &TcpListener, told: &Mutex<Vec<Told>>) {
+fn receive(listener: &TcpListener, deliveries: &Mutex<Vec<Delivery>>) {
     for stream in listener.incoming() {
         // A killed server leaves a partial request.
         let Some(one) = stream.ok().and_then(|stream| read(&stream)) else { continue };
-        told.lock().unwrap().push(one);
+        deliveries.lock().unwrap().push(one);
         thread::sleep(Duration::from_millis(20));
     }
 }
 
-fn read(mut stream: &TcpStream) -> Option<Told> {
+fn read(mut stream: &TcpStream) -> Option<Delivery> {
     let mut reader = BufReader::new(stream);
     let (mut event, mut length) = (None, 0);
     loop {
@@ -68,8 +68,8 @@ fn no_event_is_lost_or_overtaken_when_the_server_is_killed() {
     };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
-    let told: Arc<Mutex<Vec<Told>>> = Arc::default();
-    let heard = Arc::clone(&told);
+    let deliveries: Arc<Mutex<Vec<Delivery>>> = Arc::default();
+    let heard = Arc::clone(&deliveries);
     thread::spawn(move || receive(&listener, &heard));
 
     let mut server = start();
@@ -100,16 +100,16 @@ fn no_event_is_lost_or_overtaken_when_the_server_is_killed() {
         assert_eq!(status, 201, "{answer}");
         sent.push(answer["uuid"].as_str().unwrap().to_owned());
     }
-    wait_until("the last report is not told", || {
-        told.lock().unwrap().last().is_some_and(|(_, report)| Some(report) == sent.last())
+    wait_until("the last report is not delivered", || {
+        deliveries.lock().unwrap().last().is_some_and(|(_, report)| Some(report) == sent.last())
     });
-    let told = told.lock().unwrap().clone();
+    let deliveries = deliveries.lock().unwrap().clone();
     // A repeated event is always the last event: it was in flight when the server was killed.
-    let mut events = told.clone();
+    let mut events = deliveries.clone();
     events.dedup();
     let reports: Vec<_> = events.iter().map(|(_, report)| report.clone()).collect();
     assert_eq!(reports, sent);
-    eprintln!("{} requests for {REPORTS} events", told.len());
+    eprintln!("{} requests for {REPORTS} events", deliveries.len());
     let path =
         format!("/v0/projects/lab/notices/{}/deliveries?per_page=100", notice["uuid"].as_str().unwrap());
     let mut log = Value::Null;

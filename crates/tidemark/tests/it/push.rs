@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Returns the content of reports without values that the server assigns, the oldest first.
-fn told(client: &mut Client, project: &str) -> Vec<Value> {
+fn contents(client: &mut Client, project: &str) -> Vec<Value> {
     let path = format!("/v0/projects/{project}/reports?per_page=255&direction=asc&expand=true");
     let (status, reports) = client.get(&path).unwrap();
     assert_eq!(status, 200, "{reports}");
@@ -125,11 +125,11 @@ fn a_server_gets_what_was_measured_without_one() {
     assert!(again.starts_with("widget: 0 of 5 reports sent"), "{again}");
 
     let local = machine.serve();
-    let here = told(&mut Client::connect(&local), "widget");
+    let here = contents(&mut Client::connect(&local), "widget");
     assert_eq!(here.len(), 5);
     let mut there = Client::connect_as(&server, &client.token);
     for project in ["team-widget", "widget"] {
-        assert_eq!(told(&mut there, project), here, "{project}");
+        assert_eq!(contents(&mut there, project), here, "{project}");
     }
     let (_, project) = there.get("/v0/projects/team-widget").unwrap();
     assert_eq!(project["name"], "widget");
@@ -165,19 +165,19 @@ fn what_people_made_of_it_is_brought_along() {
     let mut push = machine.command(&["push", "--host", &host, "--project", "widget"]);
     printed(push.env("TIDEMARK_API_TOKEN", &client.token).output().unwrap());
     let (_, there) = client.get("/v0/projects/widget/alerts?direction=asc&sort=created").unwrap();
-    let told = |alerts: &Value| -> Vec<(f64, String)> {
+    let contents = |alerts: &Value| -> Vec<(f64, String)> {
         let alerts = alerts.as_array().unwrap().iter();
         let one = |alert: &Value| {
             (alert["metric"]["value"].as_f64().unwrap(), alert["status"].as_str().unwrap().to_owned())
         };
-        let mut told: Vec<_> = alerts.map(one).collect();
-        told.sort_by(|left, right| left.0.total_cmp(&right.0));
-        told
+        let mut contents: Vec<_> = alerts.map(one).collect();
+        contents.sort_by(|left, right| left.0.total_cmp(&right.0));
+        contents
     };
     let value = alerts[0]["metric"]["value"].as_f64().unwrap();
     let expected =
         [5.0, 50.0].map(|other| (other, if other == value { "dismissed" } else { "active" }.to_owned()));
-    assert_eq!(told(&there), expected);
+    assert_eq!(contents(&there), expected);
     let (_, archived) = client.get("/v0/projects/widget/branches?archived=true").unwrap();
     assert_eq!(archived[0]["name"], "old", "{archived}");
 }

@@ -106,10 +106,10 @@ impl Registry {
         push("amd64", "lab/app:v1", &[]).unwrap();
         push("all", "lab/app:all", &["--all"]).unwrap();
         let inspect = ["inspect", "--tls-verify=false", "--creds", &creds];
-        let told = self.skopeo(&[&inspect[..], &[&self.image("lab/app:v1")]].concat()).unwrap();
-        let told: Value = serde_json::from_str(&told).unwrap();
-        assert_eq!(told["Digest"], layout.digests["amd64"]);
-        assert_eq!(told["RepoTags"], json!(["all", "v1"]));
+        let inspected = self.skopeo(&[&inspect[..], &[&self.image("lab/app:v1")]].concat()).unwrap();
+        let inspected: Value = serde_json::from_str(&inspected).unwrap();
+        assert_eq!(inspected["Digest"], layout.digests["amd64"]);
+        assert_eq!(inspected["RepoTags"], json!(["all", "v1"]));
 
         // An anonymous client can pull a public image by digest, with all architectures.
         let by_digest = self.image(&format!("lab/app@{}", layout.digests["all"]));

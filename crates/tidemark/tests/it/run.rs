@@ -170,7 +170,7 @@ fn what_went_wrong_has_its_number_and_sends_nothing() {
     let lab = Lab::open();
     // No process listens on this port.
     let free = Port::reserve();
-    let nobody = format!("http://{}", free.address);
+    let unreachable = format!("http://{}", free.address);
     let good = latency(1.0);
     for (arguments, code, sentence) in [
         (&["exit 7"] as &[&str], 4, "The benchmark command exited with status 7"),
@@ -183,8 +183,8 @@ fn what_went_wrong_has_its_number_and_sends_nothing() {
         (&["echo '{}'"], 6, "no metric"),
         (&["--allow-failure", "--iter", "2", "false"], 6, "Every run of the benchmark command failed"),
         (&["--project", "00000000-0000-4000-8000-000000000000", &good], 7, "The server refused (404): "),
-        (&["--host", &nobody, "--attempts", "2", &good], 8, "attempt 2 of 2 follows in 1 s"),
-        (&["--host", &nobody, "--attempts", "1", "echo ran > ran"], 8, "connection refused"),
+        (&["--host", &unreachable, "--attempts", "2", &good], 8, "attempt 2 of 2 follows in 1 s"),
+        (&["--host", &unreachable, "--attempts", "1", "echo ran > ran"], 8, "connection refused"),
         (&["--iter", "2"], 2, "--iter requires a command"),
         (&["--ietr", "2", &good], 2, "a similar argument exists: '--iter'"),
         (&[" "], 2, "The benchmark command is empty"),

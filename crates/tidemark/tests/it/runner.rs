@@ -164,10 +164,10 @@ fn a_detached_job_is_told_by_the_server() {
     assert!(output.status.success(), "{output:?}");
     assert!(text(&output.stdout).starts_with("The job "), "{output:?}");
     runner.work(completed(1_000.0));
-    let told = host.wait_for(1);
-    assert_eq!(told[0].0, "POST /hook as Bearer s3cret");
+    let requests = host.wait_for(1);
+    assert_eq!(requests[0].0, "POST /hook as Bearer s3cret");
     assert_eq!(
-        (&told[0].1["job"]["status"], &told[0].1["report"]["project"]["slug"]),
+        (&requests[0].1["job"]["status"], &requests[0].1["report"]["project"]["slug"]),
         (&json!("processed"), &json!("lab"))
     );
 }

@@ -217,9 +217,9 @@ fn a_job_becomes_a_report_and_an_alert() {
 
     // A failure in the sandbox is reported to the creator of the job.
     let output = site.run(&["--", "/bin/sh", "-c", "echo no luck >&2; exit 9"]);
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(4), "{told}");
-    assert!(told.contains("no luck\n") && told.contains("ended with 9"), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(4), "{stderr}");
+    assert!(stderr.contains("no luck\n") && stderr.contains("ended with 9"), "{stderr}");
 
     // More output than fits into a message, and a file instead of standard output.
     let large = r#"i=0; while [ $i -lt 30 ]; do i=$((i+1)); printf '%0100000d\n' 0; done;
@@ -363,15 +363,15 @@ fn a_job_has_the_network_only_if_its_spec_and_its_runner_want_it() {
     };
     let up = || site.up("one", &key, &site.address);
     let careful = Up(up().stderr(Stdio::null()).spawn().unwrap());
-    let (code, told) = run("net");
-    assert!(code == Some(4) && told.contains("--allow-network"), "{code:?} {told}");
+    let (code, stderr) = run("net");
+    assert!(code == Some(4) && stderr.contains("--allow-network"), "{code:?} {stderr}");
     drop(careful);
 
     let _generous = Up(up().arg("--allow-network").stderr(Stdio::null()).spawn().unwrap());
-    let (code, told) = run("net");
-    assert_eq!(code, Some(0), "{told}");
-    let (code, told) = run("metal");
-    assert!(code == Some(4) && told.contains("ended with 1"), "{code:?} {told}");
+    let (code, stderr) = run("net");
+    assert_eq!(code, Some(0), "{stderr}");
+    let (code, stderr) = run("metal");
+    assert!(code == Some(4) && stderr.contains("ended with 1"), "{code:?} {stderr}");
 }
 
 #[test]

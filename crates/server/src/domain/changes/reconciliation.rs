@@ -186,7 +186,7 @@ pub(super) fn reconcile(
                     found: *found,
                     withdrawn: None,
                     is_raised: false,
-                    is_told: false,
+                    starts_event: false,
                 },
                 number: series.places.number(change.at),
                 p_value: *p_value,
@@ -205,7 +205,7 @@ pub(super) fn reconcile(
             found: one.found,
             withdrawn: Some(now),
             is_raised: false,
-            is_told: false,
+            starts_event: false,
         }));
     }
     (known, withdrawn)

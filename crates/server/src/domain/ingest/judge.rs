@@ -67,8 +67,9 @@ pub(super) fn write(tx: &mut Tx<'_>, fresh: &Fresh, place: &Place, items: Vec<It
         .map(|judge| (judge.threshold, judge.judged, judge.alerts))
         .collect();
     threshold::count(tx, &counts)?;
-    let is_told = !alerts.is_empty() && detection::settings(tx, place.project)?.notifies == Notifies::Alerts;
-    Ok(is_told && delivery::enqueue(tx, fresh, place.project, place.report)?)
+    let is_enqueued =
+        !alerts.is_empty() && detection::settings(tx, place.project)?.notifies == Notifies::Alerts;
+    Ok(is_enqueued && delivery::enqueue(tx, fresh, place.project, place.report)?)
 }
 
 /// Finds the series of each metric and sorts the metrics by series and iteration.

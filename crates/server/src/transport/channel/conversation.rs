@@ -98,7 +98,7 @@ impl Conversation {
     }
 
     /// Handles a message and returns the reply.
-    pub(super) async fn hear(&mut self, message: Envelope<FromRunner>) -> Result<Reply> {
+    pub(super) async fn handle_message(&mut self, message: Envelope<FromRunner>) -> Result<Reply> {
         if !self.is_known().await? {
             return Ok(Reply::Refused);
         }
@@ -335,9 +335,9 @@ impl Conversation {
         if uploaded && found.output.is_none() {
             return Ok(Some("the output was not uploaded"));
         }
-        let is_told = !uploaded
+        let has_output = !uploaded
             && (!output.results.is_empty() || output.error.is_some() || event == JobEvent::Complete);
-        let object = if is_told { Some(output::write(&self.app, &output).await?) } else { None };
+        let object = if has_output { Some(output::write(&self.app, &output).await?) } else { None };
         let now = self.app.clock.now();
         let write = move |tx: &mut Tx<'_>| {
             let change =

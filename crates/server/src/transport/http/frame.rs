@@ -213,7 +213,7 @@ impl Form {
     }
 
     /// Whether the response already has an error body in this format.
-    fn is_told(self, response: &Response) -> bool {
+    fn has_error_body(self, response: &Response) -> bool {
         let kind = response.headers().get(header::CONTENT_TYPE);
         self == Self::Tools && kind.is_some_and(|kind| kind == "application/json")
     }
@@ -236,7 +236,7 @@ impl Form {
 fn finish(app: &App, id: Uuid, method: &Method, form: Form, mut response: Response) -> Response {
     let status = response.status();
     let failed = status.is_client_error() || status.is_server_error();
-    if failed && !form.is_told(&response) {
+    if failed && !form.has_error_body(&response) {
         let problem = response.extensions_mut().remove::<Problem>().unwrap_or_else(|| problem_of(status));
         let body = serde_json::to_vec_pretty(&form.document(id, &problem)).expect("an error serializes");
         *response.body_mut() = if *method == Method::HEAD { Body::empty() } else { body.into() };

@@ -124,7 +124,7 @@ struct EventObject {
     request_body(content = String, description = "An event of the payment provider, signed in the header \
     Stripe-Signature.", content_type = "application/json"), responses((status = 202)),
     extensions(("x-right" = json!("provider"))))]
-pub(super) async fn hear(
+pub(super) async fn receive_event(
     State(app): State<App>,
     headers: HeaderMap,
     body: Bytes,

@@ -139,11 +139,11 @@ pub(super) async fn create(
     };
     let address = project.origin.address;
     let write = move |tx: &mut Tx<'_>| {
-        let Recorded { report, is_told } = ingest::record(tx, &fresh, quota, home, &submission)?;
-        Ok::<_, Error>((report::summary(tx, &project.project, report)?, is_told))
+        let Recorded { report, is_enqueued } = ingest::record(tx, &fresh, quota, home, &submission)?;
+        Ok::<_, Error>((report::summary(tx, &project.project, report)?, is_enqueued))
     };
-    let (found, is_told) = app.db.write(write).await?;
-    if is_told {
+    let (found, is_enqueued) = app.db.write(write).await?;
+    if is_enqueued {
         app.background.poke();
     }
     Ok((StatusCode::CREATED, recorded(&app, address, found).await?).into_response())

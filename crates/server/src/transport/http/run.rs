@@ -116,8 +116,8 @@ pub(super) async fn create(
             })?;
         let home = Home::of(&found);
         let Some(order) = order else {
-            let Recorded { report, is_told } = ingest::record(tx, &fresh, quota, home, &submission)?;
-            return Ok::<_, Error>((report::summary(tx, &found.project, report)?, is_told, claim_token));
+            let Recorded { report, is_enqueued } = ingest::record(tx, &fresh, quota, home, &submission)?;
+            return Ok::<_, Error>((report::summary(tx, &found.project, report)?, is_enqueued, claim_token));
         };
         let ready = match order.check(tx, &found, &mut submission, quota, fresh.now)? {
             Outcome::Before(report) => {
@@ -125,13 +125,13 @@ pub(super) async fn create(
             }
             Outcome::Ready(ready) => ready,
         };
-        let Recorded { report, is_told } = ingest::record(tx, &fresh, quota, home, &submission)?;
+        let Recorded { report, is_enqueued } = ingest::record(tx, &fresh, quota, home, &submission)?;
         ready.place(tx, &fresh, &found, report)?;
         Signal::Queued.announce(tx)?;
-        Ok((report::summary(tx, &found.project, report)?, is_told, claim_token))
+        Ok((report::summary(tx, &found.project, report)?, is_enqueued, claim_token))
     };
-    let (found, is_told, claim_token) = app.db.write(write).await?;
-    if is_told {
+    let (found, is_enqueued, claim_token) = app.db.write(write).await?;
+    if is_enqueued {
         app.background.poke();
     }
     if is_job {

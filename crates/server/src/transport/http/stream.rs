@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_that_leaves_is_told_from_a_slow_one() {
+    async fn a_client_that_leaves_differs_from_a_slow_one() {
         let (sender, pieces) = mpsc::channel(1);
         drop(pieces);
         let (sink, error) = write(Sink::new(sender), 1).await;

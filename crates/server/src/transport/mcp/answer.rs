@@ -117,7 +117,7 @@ pub(super) fn read_json<'a, T: Deserialize<'a>>(
 }
 
 /// Returns the result of the tool.
-pub(super) fn tell(outcome: Result<Content, Failed>, whole: Option<&str>) -> CallToolResult {
+pub(super) fn into_result(outcome: Result<Content, Failed>, whole: Option<&str>) -> CallToolResult {
     match outcome {
         Ok(Content::Picture(bytes, kind)) => {
             CallToolResult::success(vec![ContentBlock::image(BASE64_STANDARD.encode(bytes), kind)])

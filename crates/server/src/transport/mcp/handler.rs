@@ -70,7 +70,7 @@ impl Handler {
         let run = async {
             if tool.answer == Answer::Comparison {
                 let compared = compare::answer(line, arguments).await;
-                return line.compute(move || answer::tell(compared, None)).await;
+                return line.compute(move || answer::into_result(compared, None)).await;
             }
             if tool.is_large {
                 line.reserve().await?;
@@ -79,11 +79,11 @@ impl Handler {
             let reply = line.call(tool, arguments).await?;
             if tool.answer == Answer::Explanation {
                 let explained = self.explain(line, &project, tool, reply).await;
-                return line.compute(move || answer::tell(explained, None)).await;
+                return line.compute(move || answer::into_result(explained, None)).await;
             }
             line.compute(move || present(tool, &reply)).await
         };
-        run.await.unwrap_or_else(|failed| answer::tell(Err(failed), None))
+        run.await.unwrap_or_else(|failed| answer::into_result(Err(failed), None))
     }
 
     /// Explains an alert by its history.
@@ -122,13 +122,13 @@ impl Handler {
 fn present(tool: &Tool, reply: &Reply) -> CallToolResult {
     let is_long = reply.body.len() > answer::LONGEST;
     match tool.answer {
-        Answer::Summary => answer::tell(summarize(tool, reply, None), None),
+        Answer::Summary => answer::into_result(summarize(tool, reply, None), None),
         Answer::Series if is_long && reply.status.is_success() => {
             let note = "There are too many values to show: these are the statistics of the series. Ask for fewer series, or \
                         for a part of the time with `start_time` and `end_time`, to see every value.";
-            answer::tell(summarize(tool, reply, Some(note)), None)
+            answer::into_result(summarize(tool, reply, Some(note)), None)
         }
-        _ => answer::tell(answer::read(tool, reply), Some(&reply.path)),
+        _ => answer::into_result(answer::read(tool, reply), Some(&reply.path)),
     }
 }
 
@@ -228,7 +228,7 @@ impl ServerHandler for Handler {
         match method.as_str() {
             "tools/call" if params.is_some_and(|params| params["name"].is_string()) => {
                 let failed = Failed::invalid("The arguments of a tool are a JSON object.");
-                Ok(CustomResult::new(json!(answer::tell(Err(failed), None))))
+                Ok(CustomResult::new(json!(answer::into_result(Err(failed), None))))
             }
             "tools/call" => Err(ErrorData::invalid_params("The parameters have no `name` of a tool.", None)),
             _ => {

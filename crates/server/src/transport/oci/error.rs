@@ -137,7 +137,7 @@ impl Error {
             Self::BlobInUse => {
                 headers.insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
             }
-            Self::OutOfOrder(progress) => progress.tell(headers),
+            Self::OutOfOrder(progress) => progress.set_headers(headers),
             Self::TooSlow => {
                 headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
             }

@@ -46,7 +46,7 @@ pub(super) struct Progress {
 
 impl Progress {
     /// Sets the headers with the location and the range of the received bytes.
-    pub(super) fn tell(&self, headers: &mut HeaderMap) {
+    pub(super) fn set_headers(&self, headers: &mut HeaderMap) {
         let Self { name, upload, size } = self;
         insert(headers, header::LOCATION, &format!("/v2/{name}/blobs/uploads/{upload}"));
         // The end is the position of the last received byte; clients expect `0-0` for an empty upload too.
@@ -56,7 +56,7 @@ impl Progress {
 
     fn answer(&self, status: StatusCode) -> Response {
         let mut response = status.into_response();
-        self.tell(response.headers_mut());
+        self.set_headers(response.headers_mut());
         response
     }
 }

@@ -152,7 +152,7 @@ pub(crate) fn image(config: &[u8], layer: &[u8]) -> Value {
 
 /// Returns a response of the registry as a text for a snapshot, with everything that clients use.
 pub(crate) fn show(server: &TestServer, answer: &Answer) -> String {
-    const TOLD: [&str; 17] = [
+    const SHOWN_HEADERS: [&str; 17] = [
         "accept-ranges",
         "allow",
         "content-length",
@@ -172,7 +172,7 @@ pub(crate) fn show(server: &TestServer, answer: &Answer) -> String {
         "www-authenticate",
     ];
     let mut text = format!("{}\n", answer.status.as_u16());
-    for name in TOLD {
+    for name in SHOWN_HEADERS {
         if let Some(value) = answer.headers.get(name) {
             text.push_str(&format!("{name}: {}\n", value.to_str().unwrap()));
         }

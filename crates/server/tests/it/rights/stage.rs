@@ -74,7 +74,7 @@ impl Cast {
             Caller::Viewer => &self.viewer,
             Caller::Developer => &self.developer,
             Caller::Maintainer => &self.maintainer,
-            Caller::Nobody
+            Caller::Anonymous
             | Caller::Invalid
             | Caller::Stranger
             | Caller::StrangerKey
@@ -151,7 +151,7 @@ impl Stage {
             member::add(tx, claimed.id, leader, OrganizationRole::Leader, fresh.now)?;
             member::add(tx, claimed.id, member, OrganizationRole::Member, fresh.now)?;
             member::add(tx, claimed.id, bystander, OrganizationRole::Member, fresh.now)?;
-            let unclaimed = organization::create(tx, &fresh, None, &"Nobody's".parse().unwrap(), None)?;
+            let unclaimed = organization::create(tx, &fresh, None, &"Anonymous's".parse().unwrap(), None)?;
 
             let invite = |tx: &mut Tx<'_>, into: &organization::OrganizationRow, email: &Email| {
                 let role = OrganizationRole::Member;
@@ -328,7 +328,7 @@ impl Stage {
 
     pub(super) fn credential(&self, cast: &Cast, caller: Caller) -> String {
         match caller {
-            Caller::Nobody => String::new(),
+            Caller::Anonymous => String::new(),
             Caller::Invalid => format!("{}x", cast.leader.token),
             Caller::LeaderKey => self.leader_key.clone(),
             Caller::StrangerKey => self.stranger_key.clone(),
@@ -461,7 +461,7 @@ fn change(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: ReportId) 
         cause: tidemark_api::ChangeCause::Code,
     };
     let new =
-        ChangeWrite { uuid: None, series_key, found, withdrawn: None, is_raised: false, is_told: false };
+        ChangeWrite { uuid: None, series_key, found, withdrawn: None, is_raised: false, starts_event: false };
     tidemark_store::change::write(tx, fresh, &lane, Some(report), &[new]).unwrap();
     tidemark_store::change::of_heads(tx, &[head], testbed).unwrap()[0].uuid.uuid()
 }

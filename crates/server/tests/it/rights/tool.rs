@@ -17,7 +17,7 @@ use crate::{
 };
 
 const CALLERS: [Caller; 9] = [
-    Caller::Nobody,
+    Caller::Anonymous,
     Caller::Locked,
     Caller::Stranger,
     Caller::StrangerKey,

@@ -185,9 +185,9 @@ impl RunImage {
         };
         let image = Images::open(folder.join("images"))?.get(&source, &reference)?;
         let watch = Watch::default();
-        let told = watch.clone();
+        let control = watch.clone();
         let _guard = on_interrupt(move || {
-            told.stop();
+            control.stop();
             // Meanwhile, the sandbox is removed.
             std::thread::sleep(Duration::from_secs(1));
         })?;

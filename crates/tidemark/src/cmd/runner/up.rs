@@ -204,7 +204,7 @@ impl Up {
                 std::future::pending::<()>().await;
             });
             match channel::run(settings, found, stopping).await? {
-                Ended::Told => Ok(()),
+                Ended::Requested => Ok(()),
                 Ended::Refused(reason) => Err(Failure::with(Exit::Refused, reason)),
             }
         })
