@@ -1,5 +1,7 @@
 //! Vectors: the values of a report without their other fields. Detection reads only the vectors of earlier reports.
 
+use std::collections::HashSet;
+
 use tidemark_api::{ReportUuid, Timestamp};
 
 use crate::{
@@ -225,7 +227,7 @@ fn factors(bytes: &[u8]) -> Factors {
     numbers.as_chunks::<2>().0.iter().map(pair).collect()
 }
 
-/// Stores the common factors of reports.
+/// Stores the common factors of reports that still exist.
 pub fn insert_factors(tx: &mut Tx<'_>, reports: &[(ReportId, Factors)]) -> Result<()> {
     let bytes = |factors: &Factors| -> Vec<u8> {
         let pair = |(measure, factor): &(MeasureId, f64)| {
@@ -233,8 +235,12 @@ pub fn insert_factors(tx: &mut Tx<'_>, reports: &[(ReportId, Factors)]) -> Resul
         };
         factors.iter().flat_map(pair).collect()
     };
+    let ids: Vec<i64> = reports.iter().map(|(report, _)| report.get()).collect();
+    let sql = format!("select id from report where id in {{ints $1}} {}", tx.share("report"));
+    let existing: HashSet<ReportId> = tx.all(&sql, &[&ids], |row| row.get(0))?.into_iter().collect();
+    let reports = reports.iter().filter(|(report, _)| existing.contains(report));
     let bytes: Vec<(ReportId, Vec<u8>)> =
-        reports.iter().map(|(report, factors)| (*report, bytes(factors))).collect();
+        reports.map(|(report, factors)| (*report, bytes(factors))).collect();
     let rows: Vec<_> = bytes.iter().map(|(report, bytes)| vec![report.value(), Value::Blob(bytes)]).collect();
     let columns = [("report_id", Kind::Int), ("factors", Kind::Blob)];
     tx.insert_many("report_factor", &columns, &rows, "on conflict do nothing")

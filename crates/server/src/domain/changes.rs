@@ -168,7 +168,6 @@ async fn analyze(app: &App, lane: Lane) -> Result<()> {
     let Some(mut monitors) = watched else { return Ok(()) };
     let fresh = app.fresh();
     let write = move |tx: &mut Tx<'_>| {
-        vector::insert_factors(tx, &monitors.take_unstored_factors())?;
         let measures = measure::by_ids(tx, &monitors.measures())?;
         let worse =
             |measure: MeasureId| measures.get(&measure).map_or(Worse::Unknown, |measure| measure.worse());
@@ -193,7 +192,9 @@ async fn analyze(app: &App, lane: Lane) -> Result<()> {
                 is_enqueued = delivery::enqueue(tx, &fresh, lane.project, newest)?;
             }
         }
+        // Locks the lane before the reports, as the deletion of a report does.
         lane::settle(tx, &lane)?;
+        vector::insert_factors(tx, &monitors.take_unstored_factors())?;
         Ok::<_, Error>((monitors, is_enqueued))
     };
     let (monitors, is_enqueued) = app.db.write(write).await?;
