@@ -121,23 +121,38 @@ fn mapped(page: &str) -> BTreeMap<String, BTreeSet<String>> {
     map
 }
 
+/// Returns all folders below one that contain modules.
+fn module_folders(folder: &Path) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> =
+        rust_files(folder).into_iter().filter_map(|file| Some(file.parent()?.to_owned())).collect();
+    folders.sort();
+    folders.dedup();
+    folders
+}
+
 #[test]
 fn the_map_names_every_module() {
-    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
-    let map = mapped(&page);
+    let root = root().canonicalize().unwrap();
+    let page = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
     let columns = NOUNS.map(|(column, _)| column).join(" | ");
     assert!(page.contains(&format!("| noun | {columns} |")), "the table of nouns has other columns");
-    for folder in ["crates/stats/src", "crates/server/src/domain", "crates/tidemark/src", "crates/runner/src"]
-    {
-        assert!(map.contains_key(folder), "the map lacks {folder}");
-    }
-    for (folder, named) in map {
-        let files = fs::read_dir(root().join(&folder)).unwrap().map(|entry| entry.unwrap().path());
+    let crates = fs::read_dir(root.join("crates")).unwrap().map(|entry| entry.unwrap().path().join("src"));
+    let sources = crates.chain([root.join("xtask/src"), root.join("benches/src")]);
+    let mut tree: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for folder in sources.flat_map(|source| module_folders(&source)) {
+        let files = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
         let modules: BTreeSet<String> = files
             .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
             .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
-            .filter(|stem| stem != "lib" && stem != "main")
+            .filter(|stem| !["lib", "main", "tests"].contains(&stem.as_str()))
             .collect();
-        assert_eq!(named, modules, "ARCHITECTURE.md and {folder}");
+        if !modules.is_empty() {
+            tree.insert(folder.strip_prefix(&root).unwrap().to_str().unwrap().to_owned(), modules);
+        }
     }
+    let map = mapped(&page);
+    for (folder, modules) in &tree {
+        assert_eq!(map.get(folder), Some(modules), "ARCHITECTURE.md and {folder}");
+    }
+    assert_eq!(map.len(), tree.len(), "ARCHITECTURE.md names a folder without modules");
 }
