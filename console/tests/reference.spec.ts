@@ -6,9 +6,9 @@ test("an operation is searched, read and tried", async ({ page }, info) => {
   await expect(page.getByRole("heading", { name: "API reference" })).toBeVisible();
   await accessible(page);
   await fits(page);
-  await page.getByRole("searchbox", { name: "Search the API" }).fill("organizations you belong");
+  await page.getByRole("searchbox", { name: "Search the API" }).fill("your organizations");
   await page.getByRole("navigation", { name: "Operations" }).getByRole("link").first().click();
-  await expect(page.getByRole("heading", { level: 1 })).toContainText("List the organizations");
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("List your organizations");
   await page.getByRole("button", { name: "Send" }).click();
   await expect(page.getByText("200", { exact: true }).last()).toBeVisible();
   await expect(page.getByLabel("Response", { exact: true })).toContainText('"name": "Reader"');
