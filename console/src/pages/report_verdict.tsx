@@ -149,6 +149,11 @@ function ComparisonGroup(props: { answer: VerdictAnswer; verdict: JsonVerdict; r
   );
 }
 
+/** The smallest detectable change. Above 100 % only the fact that there is too much noise counts. */
+function smallestDetectable(part: number): string {
+  return part > 1 ? `over ${share(1)}` : `from ${share(part)}`;
+}
+
 /** A table of comparisons; with the smallest detectable change if the verdict is not a change. */
 function Comparisons(props: {
   label: string;
@@ -205,7 +210,7 @@ function Comparisons(props: {
                   end: true,
                   cell: (one: JsonVerdictComparison) => (
                     <span class="muted number nowrap">
-                      {typeof one.detectable === "number" ? `from ${share(one.detectable)}` : "–"}
+                      {typeof one.detectable === "number" ? smallestDetectable(one.detectable) : "–"}
                     </span>
                   ),
                 },

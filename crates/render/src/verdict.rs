@@ -140,9 +140,13 @@ impl VerdictRow<'_> {
         reach.map_or_else(String::new, |reach| format!("±{}", format::share(reach)))
     }
 
-    /// Returns the smallest detectable change.
+    /// Returns the smallest detectable change. Above 100 % only the fact that there is too much noise counts.
     pub fn detectable(&self) -> String {
-        self.comparison.and_then(|one| one.detectable).map_or_else(String::new, format::share)
+        match self.comparison.and_then(|one| one.detectable) {
+            None => String::new(),
+            Some(share) if share > WHOLE => format!(">{}", format::share(WHOLE)),
+            Some(share) => format::share(share),
+        }
     }
 
     /// Returns the limits of the threshold, and whether the value is outside.

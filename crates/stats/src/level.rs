@@ -1,9 +1,9 @@
 //! Descriptive statistics of a history: its noise from run to run, and its levels. The models compute limits for new values.
 
 /// Standard deviation of normal values divided by their median absolute deviation.
-pub(crate) const NORMAL: f64 = 1.482_602_218_505_602;
+pub const MAD_TO_SIGMA: f64 = 1.482_602_218_505_602;
 /// Standard deviation of normal values divided by their mean absolute deviation.
-pub(crate) const NORMAL_MEAN: f64 = 1.253_314_137_315_500_3;
+pub(crate) const MEAN_DEVIATION_TO_SIGMA: f64 = 1.253_314_137_315_500_3;
 /// Variance of the median of normal values, relative to that of their mean.
 const MEDIAN_VARIANCE: f64 = std::f64::consts::FRAC_PI_2;
 /// Minimum length of a level, so that the median of the shortest level ignores one outlier.
@@ -58,10 +58,13 @@ pub fn noise(values: &[f64]) -> Option<f64> {
         return None;
     }
     let steps: Vec<f64> = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
-    let usual = median(&steps)? * NORMAL;
+    let usual = median(&steps)? * MAD_TO_SIGMA;
     // If most differences are zero, the median is zero and the mean is used instead.
-    let deviation =
-        if usual > 0.0 { usual } else { steps.iter().sum::<f64>() / steps.len() as f64 * NORMAL_MEAN };
+    let deviation = if usual > 0.0 {
+        usual
+    } else {
+        steps.iter().sum::<f64>() / steps.len() as f64 * MEAN_DEVIATION_TO_SIGMA
+    };
     Some(deviation / std::f64::consts::SQRT_2)
 }
 

@@ -37,7 +37,7 @@ pub use compare::{
     Baseline, BaselineRange, Comparison, Criteria, ESTABLISHED, LevelChange, LevelChangeStatus, PeerNoise,
     Samples, Sampling, Verdict, compare, select_baseline, verdicts,
 };
-pub use level::{Level, is_exact, levels, median, median_deviation, median_in_place, noise};
+pub use level::{Level, MAD_TO_SIGMA, is_exact, levels, median, median_deviation, median_in_place, noise};
 pub use limits::{Limits, MAX_SAMPLE, Prepared, Side, judge};
 pub use model::{Invalid, Model, Worse};
 

@@ -91,6 +91,20 @@ both! {
         assert_eq!(verdicts[4].0["comparisons"][0]["benchmark"]["name"], json!("steady"));
     }
 
+    async fn few_runs_that_rise_do_not_hide_a_large_change(server: TestServer) {
+        let lab = Lab::open(server).await;
+        let mut last = String::new();
+        for (number, value) in [101.0, 102.0, 103.0, 104.0, 430.0].into_iter().enumerate() {
+            let results = json!([json!({ "parse": { "latency": { "value": value } } }).to_string()]);
+            let time = format!("2026-01-01T00:{number:02}:00Z");
+            let body = json!({ "hash": format!("{number:040x}"), "start_time": time, "end_time": time });
+            last = lab.post("reports", report_body(results, body)).await.expect(201).text("/uuid");
+        }
+        let (verdict, short) = lab.verdict(&last).await;
+        assert_eq!(short, "changed by code: 1/0/0/0/0");
+        assert!(verdict["comparisons"][0]["detectable"].as_f64().unwrap() < 1.0, "{verdict:#}");
+    }
+
     async fn a_regression_stays_one_until_it_is_accepted_or_established(server: TestServer) {
         let lab = Lab::open(server).await;
         for number in 0..40 {

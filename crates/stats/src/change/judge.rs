@@ -10,7 +10,7 @@ use super::{
     rank,
     sample::{first, last, median},
 };
-use crate::level::NORMAL_MEAN;
+use crate::level::MEAN_DEVIATION_TO_SIGMA;
 
 /// Minimum score of a change; calibrated on series that engineers have annotated, see `docs/statistics.md`.
 const THRESHOLD: f64 = 3.9;
@@ -168,7 +168,7 @@ pub(super) fn apart(before: &[f64], after: &[f64], buffer: &mut Vec<f64>) -> (f6
     let (old, new) = (median(before, buffer), median(after, buffer));
     let around = |level: &[f64], center: f64| level.iter().map(|value| (value - center).abs()).sum::<f64>();
     let total = around(before, old) + around(after, new);
-    let scatter = NORMAL_MEAN * total / (before.len() + after.len()) as f64;
+    let scatter = MEAN_DEVIATION_TO_SIGMA * total / (before.len() + after.len()) as f64;
     ((new - old).abs(), scatter.max(1e-6))
 }
 

@@ -1,6 +1,6 @@
 //! Scale of the values: units of their own noise, on a log scale if all values are positive.
 
-use crate::level::{NORMAL, NORMAL_MEAN};
+use crate::level::{MAD_TO_SIGMA, MEAN_DEVIATION_TO_SIGMA};
 
 /// Minimum noise relative to the level: less is rounding.
 const ROUNDING: f64 = 1e-7;
@@ -52,9 +52,9 @@ impl Scale {
         } else {
             let mean = buffer.iter().sum::<f64>() / buffer.len() as f64;
             let middle = buffer.len() / 2;
-            let usual = NORMAL * *buffer.select_nth_unstable_by(middle, f64::total_cmp).1;
+            let usual = MAD_TO_SIGMA * *buffer.select_nth_unstable_by(middle, f64::total_cmp).1;
             // If most differences are zero, the median is zero and the mean is used instead.
-            (if usual > 0.0 { usual } else { mean * NORMAL_MEAN }) / std::f64::consts::SQRT_2
+            (if usual > 0.0 { usual } else { mean * MEAN_DEVIATION_TO_SIGMA }) / std::f64::consts::SQRT_2
         };
         // If all values are zero, any positive scale is valid.
         let least = Some(level * ROUNDING).filter(|least| *least > 0.0).unwrap_or(f64::MIN_POSITIVE.sqrt());

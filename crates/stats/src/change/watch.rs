@@ -9,7 +9,7 @@
 //! discounts dependent values more.
 
 use super::sample::{last, median};
-use crate::level::NORMAL_MEAN;
+use crate::level::MEAN_DEVIATION_TO_SIGMA;
 
 /// A rule for the newest values.
 struct Rule {
@@ -115,7 +115,7 @@ impl Rule {
         }
         let scatter = before.iter().map(|value| (value - level).abs()).sum::<f64>() / before.len() as f64;
         // A few values may have little scatter by chance, but not less than the noise of the series.
-        let sigma = step.abs() / (NORMAL_MEAN * scatter).max(1.0);
+        let sigma = step.abs() / (MEAN_DEVIATION_TO_SIGMA * scatter).max(1.0);
         if sigma < self.smallest {
             return None;
         }

@@ -117,7 +117,7 @@ impl Baseline {
         let (base, new) = (base?, new.iter().map(scale).collect());
         let level = scale(&base);
         let distances: Vec<f64> = residuals.iter().map(|value| value.abs()).collect();
-        let noise = median(&distances).unwrap_or_default() * crate::level::NORMAL;
+        let noise = median(&distances).unwrap_or_default() * crate::level::MAD_TO_SIGMA;
         Some(Self {
             is_positive,
             base,

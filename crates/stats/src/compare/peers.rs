@@ -120,11 +120,11 @@ impl PeerNoise {
 }
 
 /// Returns the variance inflation of a mean from the lag-1 autocorrelation of `series` series with `runs` runs in total. In a
-/// series of n runs, the estimate is biased downward by (1 + 3r) / n; the function corrects the bias and subtracts one
-/// standard error.
+/// series of n runs, the estimate is biased downward by (1 + 3r) / n; the function subtracts one standard error and corrects
+/// the bias.
 fn inflation(neighbors: f64, series: f64, runs: f64) -> f64 {
     let length = runs / series;
-    let corrected = (neighbors + 1.0 / length) / (1.0 - 3.0 / length).max(0.5) - 1.0 / runs.sqrt();
+    let corrected = (neighbors + 1.0 / length - 1.0 / runs.sqrt()) / (1.0 - 3.0 / length).max(0.5);
     let r = if corrected.is_finite() { corrected.clamp(0.0, CLOSEST) } else { 0.0 };
     (1.0 + r) / (1.0 - r)
 }
@@ -132,7 +132,20 @@ fn inflation(neighbors: f64, series: f64, runs: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Criteria, Verdict, Worse, synthetic::normal, verdicts};
+    use crate::{
+        Criteria, Verdict, Worse,
+        synthetic::{Noise, normal},
+        verdicts,
+    };
+
+    #[test]
+    fn the_autocorrelation_of_few_runs_is_below_its_standard_error() {
+        let rising = Baseline::new(&[101.0, 102.0, 103.0, 104.0], &[], &[430.0]).unwrap();
+        assert_eq!(PeerNoise::of([&rising], 1).inflation, 1.0);
+        let autocorrelated = Noise::Autoregressive(0.7).series(1, 200);
+        let autocorrelated = Baseline::new(&autocorrelated, &[], &[100.0]).unwrap();
+        assert!(PeerNoise::of([&autocorrelated], 1).inflation > 2.0);
+    }
 
     #[test]
     fn a_series_that_strays_does_not_hide_the_change_of_another() {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use tidemark_stats::{CommonFactor, Scratch, median_in_place};
+use tidemark_stats::{CommonFactor, MAD_TO_SIGMA, Scratch, median_in_place};
 use tidemark_store::{BenchmarkId, MeasureId, series::SeriesKey, vector::Factors};
 
 use super::series::Series;
@@ -15,8 +15,6 @@ const MAX_VALUES: usize = 16;
 const REPORTS: usize = 64;
 /// Minimum number of benchmarks to estimate a common factor.
 const MIN_BENCHMARKS: usize = 5;
-/// Ratio of the standard deviation to the median absolute deviation of normal noise.
-const MAD_TO_SIGMA: f64 = 1.482_602;
 
 /// Estimates the common factors of a lane's reports, by measure.
 #[derive(Default)]
