@@ -42,7 +42,7 @@ pub(crate) mod project_creation;
 mod project_key;
 mod project_member;
 mod report;
-pub(crate) mod run;
+mod run;
 mod runner;
 mod series_filter;
 mod server;

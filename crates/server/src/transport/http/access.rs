@@ -5,8 +5,10 @@
 mod organization;
 mod project;
 
+use std::net::IpAddr;
+
 use axum::{extract::FromRequestParts, http::request::Parts};
-use tidemark_api::{OrganizationPermission, ProjectPermission, ResourceId};
+use tidemark_api::{OrganizationPermission, ProjectPermission, ProjectUuid, ResourceId};
 use tidemark_store::{Tx, project_key, user};
 
 pub use self::{
@@ -26,7 +28,7 @@ use crate::{
         app::App,
         auth::caller::{Caller, Credential, SignedIn, record_token},
     },
-    infra::limits::Rule,
+    infra::limits::{Rule, address_key},
 };
 
 /// Authenticates the caller, loads the resource of the request on the same snapshot, and counts the request for the rate
@@ -81,6 +83,32 @@ pub(crate) async fn count(parts: &Parts, app: &App, caller: &Caller) -> Result<(
         _ => (Rule::PublicRequests, Origin::of(parts, caller.actor()).key()),
     };
     Ok(app.limits.check(rule, &key, app.clock.now()).await?)
+}
+
+/// Counts a run for the rate limits of its caller and, if known, of its project.
+pub(crate) async fn count_run(
+    app: &App,
+    caller: &Caller,
+    address: Option<IpAddr>,
+    project: Option<ProjectUuid>,
+) -> Result<()> {
+    let now = app.clock.now();
+    match caller {
+        Caller::User(by) => app.limits.check(Rule::UserRuns, &by.found.user.uuid.to_string(), now).await?,
+        Caller::Project(_) => {}
+        Caller::Anonymous | Caller::Owner | Caller::Unknown | Caller::Locked => {
+            let key = address.map_or_else(|| "unknown".into(), address_key);
+            app.limits.check(Rule::PublicRuns, &key, now).await?;
+        }
+    }
+    let project = match caller {
+        Caller::Project(key) => Some(key.project_uuid),
+        _ => project.map(ProjectUuid::uuid),
+    };
+    if let Some(project) = project {
+        app.limits.check(Rule::ProjectRuns, &project.to_string(), now).await?;
+    }
+    Ok(())
 }
 
 /// Returns the signed-in user, or the reason why the caller is not a signed-in user.

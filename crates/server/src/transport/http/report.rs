@@ -19,12 +19,12 @@ use tokio::time::timeout;
 use utoipa::IntoParams;
 
 use super::{
-    access::{Create, Delete, Project, ProjectByUser, View},
+    access::{self, Create, Delete, Project, ProjectByUser, View},
     answer::{Deleted, Paged, Total},
     body::{Body, Path, Query},
     error::{Error, Result},
     project::ProjectPath,
-    run, stream,
+    stream,
 };
 use crate::domain::{
     app::App,
@@ -128,7 +128,7 @@ pub(super) async fn create(
     project: Project<Create>,
     Body(new): Body<NewReport>,
 ) -> Result<Response> {
-    run::limit(&app, &project.caller, project.origin.address, Some(project.project.uuid)).await?;
+    access::count_run(&app, &project.caller, project.origin.address, Some(project.project.uuid)).await?;
     let submission = Submission::read_aside(new, project.caller.user(), false).await?;
     let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
     let home = Home {

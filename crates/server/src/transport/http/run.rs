@@ -1,15 +1,11 @@
 //! `/v0/run`: records a report, and finds or creates its project.
 
-use std::net::IpAddr;
-
 use axum::{
     extract::State,
     http::{HeaderName, HeaderValue, StatusCode},
     response::{IntoResponse, Response},
 };
-use tidemark_api::{
-    GitHash, NameId, NewReport, NewRun, ProjectUuid, Report, ResourceId, ResourceName, RunContext, Slug,
-};
+use tidemark_api::{GitHash, NameId, NewReport, NewRun, Report, ResourceId, ResourceName, RunContext, Slug};
 use tidemark_store::{Tx, report};
 
 use super::{
@@ -20,18 +16,15 @@ use super::{
     project_creation::{self, Founded, Sender},
     report::recorded,
 };
-use crate::{
-    domain::{
-        app::App,
-        auth::caller::Caller,
-        ingest::{self, Home, Recorded, Submission},
-        jobs::{
-            Signal,
-            order::{Order, Outcome},
-        },
-        quota::Quota,
+use crate::domain::{
+    app::App,
+    auth::caller::Caller,
+    ingest::{self, Home, Recorded, Submission},
+    jobs::{
+        Signal,
+        order::{Order, Outcome},
     },
-    infra::limits::{Rule, address_key},
+    quota::Quota,
 };
 
 /// Contains the token that claims the organization that an anonymous run has just created.
@@ -81,7 +74,7 @@ pub(super) async fn create(
     if known.is_none() {
         project_creation::may_make(&caller, &id)?;
     }
-    limit(&app, &caller, origin.address, known.map(|found| found.project.uuid)).await?;
+    access::count_run(&app, &caller, origin.address, known.map(|found| found.project.uuid)).await?;
 
     let known = context.clone().unwrap_or_default();
     let report = NewReport {
@@ -142,32 +135,6 @@ pub(super) async fn create(
         response.headers_mut().insert(X_CLAIM_TOKEN, token);
     }
     Ok(response)
-}
-
-/// Counts a run for the rate limits of its caller and, if known, of its project.
-pub(crate) async fn limit(
-    app: &App,
-    caller: &Caller,
-    address: Option<IpAddr>,
-    project: Option<ProjectUuid>,
-) -> Result<()> {
-    let now = app.clock.now();
-    match caller {
-        Caller::User(by) => app.limits.check(Rule::UserRuns, &by.found.user.uuid.to_string(), now).await?,
-        Caller::Project(_) => {}
-        Caller::Anonymous | Caller::Owner | Caller::Unknown | Caller::Locked => {
-            let key = address.map_or_else(|| "unknown".into(), address_key);
-            app.limits.check(Rule::PublicRuns, &key, now).await?;
-        }
-    }
-    let project = match caller {
-        Caller::Project(key) => Some(key.project_uuid),
-        _ => project.map(ProjectUuid::uuid),
-    };
-    if let Some(project) = project {
-        app.limits.check(Rule::ProjectRuns, &project.to_string(), now).await?;
-    }
-    Ok(())
 }
 
 /// Returns the project of a run.

@@ -25,7 +25,6 @@ use crate::{
         access,
         origin::Origin,
         project_creation::{self, Sender},
-        run,
     },
 };
 
@@ -236,7 +235,7 @@ impl Push {
             found => {
                 let origin = Origin::of(parts, visitor.caller.actor());
                 if found.is_none() {
-                    run::limit(app, &visitor.caller, origin.address, None).await?;
+                    access::count_run(app, &visitor.caller, origin.address, None).await?;
                 }
                 let (fresh, quota, by) = (app.fresh(), Quota::new(&app.config), visitor.clone());
                 let claims = app.config.access.claims;
