@@ -23,7 +23,7 @@ use crate::{
     },
     infra::{
         blobs::Blobs,
-        clock::{Clock, SystemEntropy},
+        clock::{Clock, FreshSource, SystemEntropy},
         config::{Config, Unclaimed},
         limits::{ConcurrencyLimit, Limits},
         mail::{Mailer, Tokens, Transport},
@@ -119,7 +119,7 @@ impl App {
         embedded: bool,
     ) -> Result<Self> {
         let db = Db::open(&config.location()).await?;
-        let source: Arc<dyn Fn() -> Fresh + Send + Sync> = {
+        let source: FreshSource = {
             let (clock, entropy) = (clock.clone(), Arc::clone(&entropy));
             Arc::new(move || Fresh::new(clock.now(), Arc::clone(&entropy)))
         };

@@ -7,7 +7,7 @@
 //! Mail, deliveries to other hosts and billing have a queue each, so that a slow webhook delays no mail. Each queue processes
 //! only a few items of an organization at a time, so that its slow receivers do not delay other organizations.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use tidemark_api::{Actor, ActorKind, Timestamp};
 use tidemark_store::{
@@ -28,7 +28,10 @@ use crate::{
         notice::Notifier,
         retention::Retention,
     },
-    infra::mail::{self, Mailer, Undelivered},
+    infra::{
+        clock::FreshSource,
+        mail::{self, Mailer, Undelivered},
+    },
 };
 
 /// Work that is claimed together and does not delay other work.
@@ -73,9 +76,6 @@ const DAY: i64 = 24 * 3600;
 const EXPIRED: u32 = 64;
 /// Seconds between two deletions of expired rows.
 const CLEARING: i64 = 3600;
-
-/// Source of the time and of randomness.
-pub type FreshSource = Arc<dyn Fn() -> Fresh + Send + Sync>;
 
 /// Handle of the running worker. Dropping it stops the worker without waiting for its end.
 pub struct Background {
@@ -448,6 +448,8 @@ fn delay(attempts: i64, fresh: &Fresh) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::infra::clock::SeededEntropy;
 

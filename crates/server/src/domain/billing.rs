@@ -24,12 +24,12 @@ use self::reading::licensed;
 pub(crate) use self::signature::is_genuine;
 use crate::{
     domain::{
-        background::FreshSource,
         error::{Error, Result},
         jobs::order,
         license,
     },
     infra::{
+        clock::FreshSource,
         config::{self, Config},
         mail::Undelivered,
     },

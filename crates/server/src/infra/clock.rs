@@ -10,7 +10,7 @@ use std::{
 
 use rand::{Rng as _, SeedableRng as _, TryRng as _, rngs::StdRng, rngs::SysRng};
 use tidemark_api::Timestamp;
-use tidemark_store::Entropy;
+use tidemark_store::{Entropy, Fresh};
 
 /// Source of the current time.
 #[derive(Clone, Debug)]
@@ -34,6 +34,9 @@ impl Clock {
         Timestamp::from_micros(micros)
     }
 }
+
+/// Returns the time and randomness for one operation, outside of requests.
+pub type FreshSource = Arc<dyn Fn() -> Fresh + Send + Sync>;
 
 /// Randomness of the operating system.
 #[derive(Debug)]
