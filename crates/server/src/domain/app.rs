@@ -175,7 +175,9 @@ impl App {
         let metrics = Metrics::default();
         let streams = ConcurrencyLimit::for_streams(db.load().connections);
         let cores = available_parallelism().map_or(1, NonZero::get);
-        let uploads = config.plus.registry.upload_limit();
+        let registry = &config.plus.registry;
+        let uploads =
+            ConcurrencyLimit::for_uploads(registry.max_uploads.get(), registry.max_uploads_per_address.get());
         let bodies = ConcurrencyLimit::for_bodies(config.server.request_body_max_bytes);
         let changes = Changes::new(config.detection.memory_bytes);
         let app = Self(Arc::new(Parts {

@@ -32,7 +32,7 @@ pub use access::{Access, Claims, Unclaimed};
 pub use billing::{Billing, Prices};
 pub use detection::Detection;
 pub use identity::{Captcha, GitHub, Google, Licenses, OpenId};
-pub use limits::{OciBandwidth, ProjectLimits, PublicLimits, RateLimiting, RunnerLimits, UserLimits};
+pub use limits::{OciBandwidth, ProjectLimits, PublicLimits, Rate, RateLimiting, RunnerLimits, UserLimits};
 pub use load::{ConfigError, Flags};
 pub use notices::Notices;
 pub use registry::{AccessPoint, DataStore, Registry, Service};

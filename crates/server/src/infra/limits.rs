@@ -20,8 +20,8 @@ use tidemark_store::{self as store, Db, rate_window};
 pub use self::concurrency::{AllPermits, Busy, ConcurrencyLimit};
 pub(crate) use self::concurrency::{Exceeded, Permit};
 use self::window::State;
-pub use self::window::{Rate, Refusal, WindowName};
-use crate::infra::config::RateLimiting;
+pub use self::window::{Refusal, WindowName};
+use crate::infra::config::{Rate, RateLimiting};
 
 /// A rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::infra::limits::Rate;
-
 /// Rate limits and limits on created resources.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -64,6 +62,23 @@ impl RateLimiting {
             ..Self::default()
         }
     }
+}
+
+/// Maximum number of requests per window. A request must fit into all windows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rate {
+    /// Maximum per minute.
+    pub minute: Option<u32>,
+    /// Maximum per hour.
+    pub hour: Option<u32>,
+    /// Maximum per day.
+    pub day: Option<u32>,
+}
+
+impl Rate {
+    /// No limit.
+    pub const NONE: Self = Self { minute: None, hour: None, day: None };
 }
 
 /// Defines a group of limits with their defaults.

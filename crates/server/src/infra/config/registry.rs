@@ -5,8 +5,6 @@ use std::{num::NonZeroU32, str::FromStr};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use tidemark_api::{Secret, Url};
 
-use crate::infra::limits::ConcurrencyLimit;
-
 /// Default part size: the minimum of S3.
 const CHUNK_DEFAULT: usize = 5 * 1024 * 1024;
 /// Maximum part size of S3.
@@ -50,12 +48,6 @@ impl Registry {
     /// Returns the number of seconds after which idle uploads and unused blobs are deleted.
     pub fn timeout_seconds(&self) -> i64 {
         self.upload_timeout.get().into()
-    }
-
-    /// Returns the concurrency limit of uploads.
-    pub(crate) fn upload_limit(&self) -> ConcurrencyLimit {
-        let count = |limit: NonZeroU32| usize::try_from(limit.get()).unwrap_or(usize::MAX);
-        ConcurrencyLimit::for_uploads(count(self.max_uploads), count(self.max_uploads_per_address))
     }
 }
 

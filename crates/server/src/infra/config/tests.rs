@@ -5,7 +5,6 @@ use std::{fs, path::Path};
 use serde_json::Value;
 
 use super::{load::uncommented, *};
-use crate::infra::limits::Rate;
 
 fn variables(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()

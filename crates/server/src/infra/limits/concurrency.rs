@@ -118,8 +118,9 @@ impl ConcurrencyLimit {
     }
 
     /// Limits uploads to the registry.
-    pub(crate) fn for_uploads(total: usize, per_address: usize) -> Self {
-        Self::new(total, per_address, Duration::ZERO, "too many uploads are in progress")
+    pub(crate) fn for_uploads(total: u32, per_address: u32) -> Self {
+        let count = |limit| usize::try_from(limit).unwrap_or(usize::MAX);
+        Self::new(count(total), count(per_address), Duration::ZERO, "too many uploads are in progress")
     }
 
     /// Acquires all permits, or returns `None` if one is in use, so that a test can check which operations need a permit.

@@ -9,17 +9,7 @@ use std::{collections::VecDeque, fmt};
 use serde::{Deserialize, Serialize};
 use tidemark_api::Timestamp;
 
-/// Maximum number of requests per window. A request must fit into all windows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Rate {
-    /// Maximum per minute.
-    pub minute: Option<u32>,
-    /// Maximum per hour.
-    pub hour: Option<u32>,
-    /// Maximum per day.
-    pub day: Option<u32>,
-}
+use crate::infra::config::Rate;
 
 /// Length of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,9 +65,6 @@ const SLOTS: i64 = 60;
 const SECOND: i64 = 1_000_000;
 
 impl Rate {
-    /// No limit.
-    pub const NONE: Self = Self { minute: None, hour: None, day: None };
-
     /// Returns the time after which a state that was last used now no longer limits anything.
     pub(super) fn expires(self, now: Timestamp) -> Timestamp {
         let windows = self.windows().into_iter().filter(|(_, limit)| limit.is_some());
