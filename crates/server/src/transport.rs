@@ -1,8 +1,12 @@
-//! Protocols: HTTP API, container registry (OCI), MCP, the channel of runners, the console, connections.
+//! Protocols: HTTP API, container registry (OCI), MCP, the channel of runners, the console, connections; and the router and the
+//! middleware of all of them.
 
 pub(crate) mod channel;
 pub mod connection;
 pub(crate) mod console;
 pub mod http;
 pub mod mcp;
+mod middleware;
 pub(crate) mod oci;
+pub mod openapi;
+pub mod router;

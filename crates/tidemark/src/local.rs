@@ -14,7 +14,7 @@ use tidemark_server::{
     App,
     domain::error::Error,
     infra::config::{Config, Flags, LogFormat, LogLevel, Logging},
-    transport::http,
+    transport::router::router,
 };
 use tidemark_store::restore::{self, Visit};
 use tokio::runtime::{self, Runtime};
@@ -100,7 +100,7 @@ impl Local {
             .build()
             .map_err(|error| Failure::new(format!("The store cannot start its threads ({error}).")))?;
         let app = runtime.block_on(App::embed(config)).map_err(|error| cannot_open(&place, &error))?;
-        let router = http::router(app.clone());
+        let router = router(app.clone());
         Ok(Self { runtime, app, router, _visit: visit })
     }
 

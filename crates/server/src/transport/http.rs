@@ -1,4 +1,4 @@
-//! The HTTP API: routes and middleware. One file per resource.
+//! The HTTP API: one file per resource.
 
 pub mod access;
 mod alert;
@@ -9,18 +9,16 @@ mod backtest;
 mod badge;
 mod benchmark;
 pub(crate) mod body;
-pub(crate) mod branch;
+mod branch;
 mod change;
 mod checkout;
 mod conditional;
 mod delivery;
 mod detection;
-mod drain;
 pub mod error;
 mod export;
 mod feed;
-mod frame;
-mod health;
+pub(crate) mod health;
 mod image;
 mod incident;
 mod invitation;
@@ -31,7 +29,6 @@ mod member;
 mod metric;
 mod notice;
 mod oauth;
-mod openapi;
 mod organization;
 pub mod origin;
 mod perf;
@@ -50,7 +47,7 @@ mod session;
 mod sign_in_completion;
 mod spec;
 mod sso;
-pub(crate) mod stream;
+mod stream;
 mod testbed;
 mod threshold;
 mod token;
@@ -59,75 +56,15 @@ mod user;
 mod user_notice;
 mod verdict;
 
-use axum::{
-    Router,
-    extract::DefaultBodyLimit,
-    http::{Extensions, HeaderMap, StatusCode, Version},
-    middleware::from_fn_with_state,
-};
-use tower_http::{
-    CompressionLevel,
-    compression::{
-        CompressionLayer,
-        predicate::{DefaultPredicate, NotForContentType, Predicate},
-    },
-};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::{
-    domain::{app::App, export::PARQUET},
-    transport::{channel, console, mcp, oci},
-};
+use crate::domain::app::App;
 
-/// Returns the router of the whole API.
-pub fn router(app: App) -> Router {
-    let (routes, _) = table().split_for_parts();
-    let routes = if app.config.server.metrics_address.is_none() {
-        routes.merge(health::metrics_route())
-    } else {
-        routes
-    };
-    let tools = mcp::routes(&app, framed(app.clone(), routes.clone()));
-    let routes = routes.merge(health::routes()).merge(oci::routes()).merge(tools);
-    framed(app, routes.fallback(console::serve))
-}
-
-/// Wraps routes in the middleware of every request.
-fn framed(app: App, routes: Router<App>) -> Router {
-    let routes = routes
-        .method_not_allowed_fallback(|| async { error::Error::Method })
-        .layer(from_fn_with_state(app.clone(), frame::route))
-        .layer(DefaultBodyLimit::max(app.config.server.request_body_max_bytes))
-        .with_state(app.clone());
-    // Clients check responses of the registry by digest and length, so the server must not compress them.
-    let compressible = DefaultPredicate::new().and(NotForContentType::const_new(PARQUET)).and(
-        |_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions| {
-            !headers.contains_key(oci::API_VERSION)
-        },
-    );
-    // All routes are the fallback of an outer router, so that its middleware runs before the path is matched.
-    Router::new()
-        .fallback_service(routes)
-        .layer(from_fn_with_state(app, frame::frame))
-        .layer(CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(compressible))
-}
-
-/// Returns a router with the metrics only, for a separate listen address.
-pub fn metrics_router(app: App) -> Router {
-    health::metrics_route().with_state(app)
-}
-
-/// Returns the OpenAPI document of the whole API.
-pub fn openapi() -> utoipa::openapi::OpenApi {
-    openapi::describe(table().into_openapi())
-}
-
-/// Returns the routes of all operations: of the contract and of Tidemark.
-fn table() -> OpenApiRouter<App> {
+/// Returns the operations of the resources.
+pub(crate) fn operations() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(server::root, server::receive_at_root))
         .routes(routes!(server::version))
-        .routes(routes!(server::spec))
         .routes(routes!(server::config))
         .routes(routes!(server::console))
         .routes(routes!(server::setup))
@@ -143,7 +80,6 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(oauth::start_github, oauth::end_github))
         .routes(routes!(oauth::start_google, oauth::end_google))
         .routes(routes!(oauth::start_openid, oauth::end_openid))
-        .routes(routes!(oci::token::get, oci::token::post))
         .routes(routes!(session::view, session::open, session::end))
         .routes(routes!(session::list))
         .routes(routes!(session::end_one))
@@ -224,6 +160,4 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(runner::renew_key))
         .routes(routes!(runner::specs, runner::add_spec))
         .routes(routes!(runner::remove_spec))
-        .routes(routes!(channel::open))
-        .routes(routes!(channel::upload))
 }

@@ -12,7 +12,7 @@ use std::{
 use axum::{body::Body, extract::Request, http::header};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use tidemark_server::transport::http;
+use tidemark_server::transport::router::router;
 use tidemark_store::outbox;
 
 use crate::{
@@ -63,7 +63,7 @@ impl Shop {
         let server = TestServer::start_with(engine, &settings).await;
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let heard = listener.local_addr().unwrap();
-        let router = http::router(server.app.clone());
+        let router = router(server.app.clone());
         tokio::spawn(async move {
             axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>()).await.unwrap();
         });

@@ -12,7 +12,7 @@ use tidemark_api::LeaseUuid;
 use tidemark_server::{
     App,
     domain::{auth::key::hash, jobs::end_overdue},
-    transport::http,
+    transport::router::router,
 };
 use tidemark_store::{job, runner};
 use tokio::{net::TcpStream, time::timeout};
@@ -33,7 +33,7 @@ use crate::{
 pub(crate) async fn listen(app: &App) -> SocketAddr {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let service = http::router(app.clone()).into_make_service_with_connect_info::<SocketAddr>();
+    let service = router(app.clone()).into_make_service_with_connect_info::<SocketAddr>();
     tokio::spawn(async move { axum::serve(listener, service).await.unwrap() });
     address
 }

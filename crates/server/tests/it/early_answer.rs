@@ -7,7 +7,7 @@ use std::{
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use tidemark_server::transport::http;
+use tidemark_server::transport::router::router;
 
 use crate::{PATIENCE, TestServer, both, registry::client::Client};
 
@@ -18,7 +18,7 @@ const BODY: usize = 16 * 1024 * 1024;
 async fn listen(server: &TestServer) -> SocketAddr {
     let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
-    let router = http::router(server.app.clone()).into_make_service_with_connect_info::<SocketAddr>();
+    let router = router(server.app.clone()).into_make_service_with_connect_info::<SocketAddr>();
     tokio::spawn(axum::serve(listener, router).into_future());
     address
 }

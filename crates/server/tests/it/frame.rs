@@ -332,7 +332,7 @@ both! {
 
     async fn the_numbers_can_have_an_address_of_their_own(server: TestServer = METRICS_APART) {
         server.get("/metrics", "").await.expect(404);
-        let apart = tidemark_server::transport::http::metrics_router(server.app.clone());
+        let apart = tidemark_server::transport::router::metrics_router(server.app.clone());
         let answer = tower::ServiceExt::oneshot(apart, request("GET", "/metrics", &[], "")).await.unwrap();
         assert_eq!(answer.status(), 200);
     }

@@ -26,7 +26,7 @@ use tidemark_server::{
         clock::{Clock, SeededEntropy},
         config::{Config, Flags},
     },
-    transport::http,
+    transport::router::router,
 };
 use tidemark_store::{Tx, organization, outbox};
 use tower::ServiceExt;
@@ -98,7 +98,7 @@ impl TestServer {
             .await
             .unwrap();
         Self {
-            router: http::router(app.clone()),
+            router: router(app.clone()),
             app,
             engine,
             clock,
@@ -119,7 +119,7 @@ impl TestServer {
     pub(crate) async fn restart(self) -> Self {
         self.app.close().await;
         let app = self.open_again().await;
-        Self { router: http::router(app.clone()), app, ..self }
+        Self { router: router(app.clone()), app, ..self }
     }
 
     async fn open_again(&self) -> App {

@@ -46,7 +46,7 @@ both! {
     async fn the_description_is_the_one_in_the_repository(server: TestServer) {
         let answer = server.get("/v0/server/spec", "").await.expect(200);
         assert!(answer.body["openapi"].as_str().unwrap().starts_with("3.1."));
-        let described: Value = serde_json::to_value(tidemark_server::transport::http::openapi()).unwrap();
+        let described: Value = serde_json::to_value(tidemark_server::transport::openapi::document()).unwrap();
         assert!(answer.body == described);
     }
 

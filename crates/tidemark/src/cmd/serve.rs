@@ -20,7 +20,7 @@ use tidemark_server::{
     infra::config::{Config, ConfigError, Flags, Tls},
     transport::{
         connection::{Connections, Listener, Peer, Tracking},
-        http,
+        router::{metrics_router, router},
     },
 };
 use tokio::{net::TcpListener, runtime, task::JoinHandle};
@@ -105,9 +105,9 @@ async fn serve(config: Config) -> Result {
     let app = App::open(config).await.map_err(|error| cannot_open(&database, &error))?;
     greet(&app.config, address);
     let handle = Handle::new();
-    let mut servers = vec![start(listener, &connections, tls, http::router(app.clone()), &handle)?];
+    let mut servers = vec![start(listener, &connections, tls, router(app.clone()), &handle)?];
     if let Some(listener) = metrics_listener {
-        servers.push(start(listener, &connections, None, http::metrics_router(app.clone()), &handle)?);
+        servers.push(start(listener, &connections, None, metrics_router(app.clone()), &handle)?);
     }
 
     let signal = signals.next().await;

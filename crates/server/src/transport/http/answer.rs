@@ -73,6 +73,6 @@ impl IntoResponse for Deleted {
 }
 
 /// Returns the value of `x-total-count`; 1 for a response without a total.
-pub(super) fn total(response: &Response) -> HeaderValue {
+pub(crate) fn total(response: &Response) -> HeaderValue {
     HeaderValue::from(response.extensions().get::<Total>().map_or(1, |total| total.0))
 }

@@ -12,11 +12,11 @@ use tidemark_store::{outbox, server};
 use super::error::Result;
 use crate::domain::app::App;
 
-pub(super) fn routes() -> Router<App> {
+pub(crate) fn routes() -> Router<App> {
     Router::new().route("/healthz", get(alive)).route("/readyz", get(ready))
 }
 
-pub(super) fn metrics_route() -> Router<App> {
+pub(crate) fn metrics_route() -> Router<App> {
     Router::new().route("/metrics", get(metrics))
 }
 

@@ -1,12 +1,9 @@
 //! `/` and `/v0/server`: the server.
 
-use std::sync::LazyLock;
-
 use axum::{
     Json,
-    body::Bytes,
     extract::State,
-    http::{HeaderMap, HeaderValue, Method, Uri, header},
+    http::{HeaderMap, Method, Uri},
     response::{IntoResponse, Response},
 };
 use serde::Deserialize;
@@ -90,18 +87,6 @@ pub(super) async fn receive(
     responses((status = 200, body = ApiVersion)), extensions(("x-right" = json!("public"))))]
 pub(super) async fn version() -> Json<ApiVersion> {
     Json(ApiVersion { version: CONTRACT_VERSION.into() })
-}
-
-/// View the OpenAPI document of the server.
-#[utoipa::path(get, path = "/v0/server/spec", operation_id = "server_spec_get", tag = "server",
-    responses((status = 200, body = ref("#/components/schemas/JsonOpenApiSpec"))), extensions(("x-right" = json!("public"))))]
-pub(super) async fn spec() -> Result<Response> {
-    /// The document does not change while the server runs.
-    static DOCUMENT: LazyLock<serde_json::Result<Bytes>> =
-        LazyLock::new(|| serde_json::to_vec(&super::openapi()).map(Bytes::from));
-    let document = DOCUMENT.as_ref().map_err(|error| Error::Internal(error.into()))?;
-    let kind = HeaderValue::from_static("application/json");
-    Ok(([(header::CONTENT_TYPE, kind)], document.clone()).into_response())
 }
 
 /// View the effective configuration, with masked secrets.

@@ -14,7 +14,7 @@ use super::{
     compare,
     tools::{Answer, TOOLS, Tool},
 };
-use crate::transport::http;
+use crate::transport::openapi;
 
 /// The operation of a tool.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(super) struct Operation {
 
 /// The operations by tool name, parsed once.
 static OPERATIONS: LazyLock<HashMap<&'static str, Operation>> = LazyLock::new(|| {
-    let document = serde_json::to_value(http::openapi()).expect("the description serializes");
+    let document = serde_json::to_value(openapi::document()).expect("the description serializes");
     let read =
         |tool: &Tool| Operation::read(&document, tool).expect("a test reads the operation of every tool");
     TOOLS.iter().map(|tool| (tool.name, read(tool))).collect()
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn every_tool_has_an_operation_whose_arguments_do_not_collide() {
-        let document = serde_json::to_value(http::openapi()).unwrap();
+        let document = serde_json::to_value(openapi::document()).unwrap();
         let mut names = HashSet::new();
         for tool in TOOLS {
             assert!(names.insert(tool.name), "{} is there twice", tool.name);

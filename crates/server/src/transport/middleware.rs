@@ -1,6 +1,8 @@
 //! Middleware of every request: request ID, address of the client, one log line, one metrics sample, the headers of every
 //! response, and the body of every error.
 
+mod drain;
+
 use std::{
     net::{IpAddr, SocketAddr},
     panic::AssertUnwindSafe,
@@ -8,38 +10,65 @@ use std::{
 };
 
 use axum::{
-    Json,
+    Json, Router,
     body::Body,
-    extract::{ConnectInfo, MatchedPath, Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version, header},
-    middleware::Next,
+    extract::{ConnectInfo, DefaultBodyLimit, MatchedPath, Request, State},
+    http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version, header},
+    middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt;
 use ipnet::IpNet;
 use serde_json::json;
 use tidemark_api as api;
+use tower_http::{
+    CompressionLevel,
+    compression::{
+        CompressionLayer,
+        predicate::{DefaultPredicate, NotForContentType, Predicate},
+    },
+};
 use tracing::Instrument;
 use uuid::Uuid;
 
+use self::drain::drained;
 use super::{
-    access::AcceptedCredentials,
-    answer,
-    drain::drained,
-    error::{Error, Problem},
-    origin::ClientAddress,
+    http::{
+        access::AcceptedCredentials,
+        answer,
+        error::{Error, Problem},
+        origin::ClientAddress,
+    },
+    mcp, oci,
 };
-use crate::{
-    domain::app::App,
-    transport::{mcp, oci},
-};
+use crate::domain::{app::App, export::PARQUET};
 
 const ALL_METHODS: &str = "GET, POST, PUT, PATCH, DELETE, OPTIONS";
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const X_TOTAL_COUNT: HeaderName = HeaderName::from_static("x-total-count");
 
+/// Wraps routes in the middleware.
+pub(super) fn wrap(app: App, routes: Router<App>) -> Router {
+    let routes = routes
+        .method_not_allowed_fallback(|| async { Error::Method })
+        .layer(from_fn_with_state(app.clone(), route))
+        .layer(DefaultBodyLimit::max(app.config.server.request_body_max_bytes))
+        .with_state(app.clone());
+    // Clients check responses of the registry by digest and length, so the server must not compress them.
+    let compressible = DefaultPredicate::new().and(NotForContentType::const_new(PARQUET)).and(
+        |_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions| {
+            !headers.contains_key(oci::API_VERSION)
+        },
+    );
+    // All routes are the fallback of an outer router, so that its middleware runs before the path is matched.
+    Router::new()
+        .fallback_service(routes)
+        .layer(from_fn_with_state(app, frame))
+        .layer(CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(compressible))
+}
+
 /// The outermost middleware.
-pub(super) async fn frame(State(app): State<App>, mut request: Request, next: Next) -> Response {
+async fn frame(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let id = request_id(&app);
     let method = request.method().clone();
@@ -110,7 +139,7 @@ const UNHURRIED: [&str; 4] = [
 
 /// Middleware inside the router, where the route is known: records the route for [`frame`], applies the request timeout, and
 /// adds the accepted credentials to a 404 inside a project.
-pub(super) async fn route(
+async fn route(
     State(app): State<App>,
     path: Option<MatchedPath>,
     mut request: Request,

@@ -1,9 +1,14 @@
-//! Parts of the OpenAPI document that the operations do not define: general information, authentication, errors, the schemas
-//! that only the contract names (`openapi/contract.json`) and the registry (`openapi/registry.json`), whose routes have no
-//! separate handlers.
+//! The operations of the API and their OpenAPI document. This file adds what the operations do not define: general information,
+//! authentication, errors, the schemas that only the contract names (`openapi/contract.json`) and the registry
+//! (`openapi/registry.json`), whose routes have no separate handlers.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::LazyLock};
 
+use axum::{
+    body::Bytes,
+    http::{HeaderValue, header},
+    response::{IntoResponse, Response as HttpResponse},
+};
 use serde_json::json;
 use tidemark_api as api;
 use utoipa::{
@@ -17,6 +22,17 @@ use utoipa::{
         security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme},
     },
 };
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{
+    channel,
+    http::{
+        self,
+        error::{Error, Result},
+    },
+    oci,
+};
+use crate::domain::app::App;
 
 /// Headers of every response.
 const CORS: [&str; 4] = [
@@ -36,8 +52,34 @@ macro_rules! name_schemas {
     )+};
 }
 
+/// Returns all operations of the API: of the contract and of Tidemark.
+pub(super) fn operations() -> OpenApiRouter<App> {
+    http::operations()
+        .routes(routes!(spec))
+        .routes(routes!(oci::token::get, oci::token::post))
+        .routes(routes!(channel::open))
+        .routes(routes!(channel::upload))
+}
+
+/// Returns the OpenAPI document of the whole API.
+pub fn document() -> OpenApi {
+    complete(operations().into_openapi())
+}
+
+/// View the OpenAPI document of the server.
+#[utoipa::path(get, path = "/v0/server/spec", operation_id = "server_spec_get", tag = "server",
+    responses((status = 200, body = ref("#/components/schemas/JsonOpenApiSpec"))), extensions(("x-right" = json!("public"))))]
+async fn spec() -> Result<HttpResponse> {
+    /// The document does not change while the server runs.
+    static DOCUMENT: LazyLock<serde_json::Result<Bytes>> =
+        LazyLock::new(|| serde_json::to_vec(&document()).map(Bytes::from));
+    let document = DOCUMENT.as_ref().map_err(|error| Error::Internal(error.into()))?;
+    let kind = HeaderValue::from_static("application/json");
+    Ok(([(header::CONTENT_TYPE, kind)], document.clone()).into_response())
+}
+
 /// Completes the document that is generated from the operations.
-pub(super) fn describe(mut document: OpenApi) -> OpenApi {
+fn complete(mut document: OpenApi) -> OpenApi {
     document.info = InfoBuilder::new()
         .title("Tidemark")
         .version(api::CONTRACT_VERSION)
@@ -78,7 +120,7 @@ pub(super) fn describe(mut document: OpenApi) -> OpenApi {
             .into_iter()
             .flatten()
         {
-            complete(operation);
+            complete_operation(operation);
             name_lists(operation, &named);
             if path.starts_with(TOKENS) {
                 operation.deprecated = Some(Deprecated::True);
@@ -136,7 +178,7 @@ fn name_lists(operation: &mut Operation, named: &BTreeMap<String, RefOr<Schema>>
     }
 }
 
-fn complete(operation: &mut Operation) {
+fn complete_operation(operation: &mut Operation) {
     for response in operation.responses.responses.values_mut() {
         if let RefOr::T(response) = response {
             declare_headers(response, ["x-total-count", api::SERVER_VERSION_HEADER].into_iter().chain(CORS));
@@ -211,7 +253,7 @@ mod tests {
 
     #[test]
     fn every_reference_leads_somewhere() {
-        let document = serde_json::to_value(crate::transport::http::openapi()).unwrap();
+        let document = serde_json::to_value(super::document()).unwrap();
         let mut found = Vec::new();
         references(&document, &mut found);
         assert!(found.contains(&"#/components/schemas/ResourceId"));
@@ -222,7 +264,7 @@ mod tests {
 
     #[test]
     fn the_names_of_the_contract_exist() {
-        let document = serde_json::to_value(crate::transport::http::openapi()).unwrap();
+        let document = serde_json::to_value(super::document()).unwrap();
         let schemas = document["components"]["schemas"].as_object().unwrap();
         for name in [
             "BenchmarkSlug",
@@ -274,7 +316,7 @@ mod tests {
 
     #[test]
     fn every_answer_declares_its_headers_and_deprecated_operations_say_so() {
-        let document = serde_json::to_value(crate::transport::http::openapi()).unwrap();
+        let document = serde_json::to_value(super::document()).unwrap();
         let mut deprecated = 0;
         for (path, item) in document["paths"].as_object().unwrap() {
             for operation in item.as_object().unwrap().values() {
@@ -294,7 +336,7 @@ mod tests {
 
     #[test]
     fn the_registry_is_described() {
-        let document = serde_json::to_value(crate::transport::http::openapi()).unwrap();
+        let document = serde_json::to_value(super::document()).unwrap();
         let paths = document["paths"].as_object().unwrap().iter().filter(|(path, _)| path.starts_with("/v2"));
         let operations: Vec<_> = paths.flat_map(|(_, item)| item.as_object().unwrap().values()).collect();
         assert_eq!(operations.len(), 16);
@@ -305,7 +347,7 @@ mod tests {
 
     #[test]
     fn what_is_created_is_linked_to_what_can_be_done_with_it() {
-        let document = serde_json::to_value(crate::transport::http::openapi()).unwrap();
+        let document = serde_json::to_value(super::document()).unwrap();
         let links = &document["paths"]["/v0/users/{user}/keys"]["post"]["responses"]["201"]["links"];
         let parameters = &links["user_key_delete"]["parameters"];
         assert_eq!(parameters["user"], "$request.path.user");

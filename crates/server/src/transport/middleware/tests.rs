@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use axum::{Router, routing::get};
+use axum::routing::get;
 use http_body_util::BodyExt;
 use tempfile::TempDir;
 use tower::ServiceExt;
@@ -14,7 +14,6 @@ use super::*;
 use crate::{
     domain::error::Result,
     infra::config::{Config, Flags},
-    transport::http::framed,
 };
 
 /// Returns the middleware around routes that fail in every way that a handler can fail.
@@ -35,7 +34,7 @@ async fn failing(folder: &TempDir) -> Router {
         .route("/panic/write", get(|State(app): State<App>| async move { app.db.write(panics).await }))
         .route("/stuck", get(pending::<()>))
         .route("/v0/server/backup", get(|| tokio::time::sleep(Duration::from_secs(3600))));
-    framed(app, routes)
+    wrap(app, routes)
 }
 
 fn panics(_: &mut tidemark_store::Tx<'_>) -> Result<()> {
