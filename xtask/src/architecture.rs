@@ -1,4 +1,4 @@
-//! Tests of the structure of the code: layers, and the map in ARCHITECTURE.md.
+//! Tests of the structure of the code: layers, cycles of modules, and the map in ARCHITECTURE.md.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,48 +28,78 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Returns the first segments of all paths that start with `crate::`, also of groups in braces.
-fn imported(text: &str) -> BTreeSet<&str> {
+/// Returns all paths in a text that start with `crate`, `super` or `self`, with groups in braces expanded.
+fn paths(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    for (start, prefix) in text.match_indices("crate::") {
-        let is_word = |before: char| before.is_alphanumeric() || before == '_';
-        if text[..start].chars().next_back().is_some_and(is_word) {
-            continue;
-        }
-        let rest = &text[start + prefix.len()..];
-        let Some(group) = rest.strip_prefix('{') else {
-            found.extend(first_segment(rest));
-            continue;
-        };
-        let (mut depth, mut item) = (0, 0);
-        for (place, character) in group.char_indices() {
-            match character {
-                '{' => depth += 1,
-                ',' | '}' if depth == 0 => {
-                    found.extend(first_segment(group[item..place].trim_start()));
-                    item = place + 1;
-                    if character == '}' {
-                        break;
-                    }
-                }
-                '}' => depth -= 1,
-                _ => {}
+    for prefix in ["crate", "super", "self"] {
+        for (start, _) in text.match_indices(&format!("{prefix}::")) {
+            // The rest of a longer word or path was found with the start of that path.
+            if !text[..start].ends_with(|before: char| before.is_alphanumeric() || "_:".contains(before)) {
+                expand("", &text[start..], &mut found);
             }
         }
     }
     found
 }
 
-fn first_segment(path: &str) -> Option<&str> {
-    let end = path.find(|character: char| !character.is_alphanumeric() && character != '_');
-    Some(&path[..end.unwrap_or(path.len())]).filter(|segment| !segment.is_empty())
+/// Adds the paths of the import tree at the start of a text, and returns the text after the tree.
+fn expand<'a>(prefix: &str, text: &'a str, found: &mut BTreeSet<String>) -> &'a str {
+    let end = text.find(|character: char| !character.is_alphanumeric() && !"_:".contains(character));
+    let (path, mut rest) = text.split_at(end.unwrap_or(text.len()));
+    let path = format!("{prefix}{path}");
+    if !path.ends_with("::") || !rest.starts_with('{') {
+        found.insert(path);
+        return rest;
+    }
+    while let Some(item) = rest.strip_prefix(['{', ',']).map(str::trim_start) {
+        rest = if item.starts_with('}') { item } else { expand(&path, item, found).trim_start() };
+        // Skip the new name of an import (`a as b`).
+        rest = rest.trim_start_matches(|character| !",}".contains(character));
+    }
+    rest.strip_prefix('}').unwrap_or(rest)
 }
 
 #[test]
-fn imports_are_found_in_groups_and_paths() {
-    let text = "use crate::{App, domain::{a, infra::x}, http};\nuse crate::clock::Clock; fn f(x: crate::domain::T) {} \
-                mycrate::transport::x()";
-    assert_eq!(imported(text), BTreeSet::from(["App", "clock", "domain", "http"]));
+fn paths_are_found_in_groups_and_code() {
+    let text = "use crate::{App, domain::{a, infra::x as y,\n}, http};\nuse super::clock::Clock; \
+                fn f(x: crate::domain::T) { self::g() } mycrate::transport::x()";
+    let expected = [
+        "crate::App",
+        "crate::domain::T",
+        "crate::domain::a",
+        "crate::domain::infra::x",
+        "crate::http",
+        "self::g",
+        "super::clock::Clock",
+    ];
+    assert_eq!(paths(text), expected.map(str::to_owned).into());
+}
+
+/// Returns the names of a module and its parents, from the file of the module.
+fn module(source: &Path, file: &Path) -> Vec<String> {
+    let path = file.strip_prefix(source).unwrap().with_extension("");
+    path.iter().map(|segment| segment.to_str().unwrap().to_owned()).collect()
+}
+
+/// Returns the absolute path of a path in a module.
+fn resolve<'a>(module: &'a [String], path: &'a str) -> Vec<&'a str> {
+    let mut target: Vec<&str> = module.iter().map(String::as_str).collect();
+    for segment in path.split("::") {
+        match segment {
+            "crate" => target.clear(),
+            "super" => drop(target.pop()),
+            "self" => {}
+            segment => target.push(segment),
+        }
+    }
+    target
+}
+
+/// Returns the code of a file without comments and without its tests.
+fn code(file: &Path) -> String {
+    let text = fs::read_to_string(file).unwrap();
+    let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -80,12 +110,79 @@ fn no_layer_of_the_server_imports_a_higher_one() {
         let files = rust_files(&source.join(layer));
         assert!(!files.is_empty(), "{layer} has no files");
         for file in files {
-            let text = fs::read_to_string(&file).unwrap();
-            let higher = imported(&text).into_iter().filter(|module| LAYERS[height + 1..].contains(module));
-            upward.extend(higher.map(|module| format!("{} imports {module}", file.display())));
+            let (module, text) = (module(&source, &file), fs::read_to_string(&file).unwrap());
+            let higher = |path: &String| {
+                resolve(&module, path).first().is_some_and(|layer| LAYERS[height + 1..].contains(layer))
+            };
+            let paths = paths(&text).into_iter().filter(higher);
+            upward.extend(paths.map(|path| format!("{} imports {path}", file.display())));
         }
     }
     assert_eq!(upward, Vec::<String>::new());
+}
+
+/// Folders of the server whose modules must not import each other in a cycle.
+const ACYCLIC: [&str; 4] = ["infra", "domain", "transport", "transport/http"];
+/// `domain/app.rs` contains the state of all modules, and the modules use the state.
+const STATE: &str = "app";
+
+/// Returns which modules of a folder each of its modules imports.
+fn imports(source: &Path, folder: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let folder: Vec<&str> = folder.split('/').collect();
+    let mut imports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for file in rust_files(&source.join(folder.join("/"))) {
+        let module = module(source, &file);
+        let importing = module[folder.len()].as_str();
+        if importing == STATE || file.ends_with("tests.rs") {
+            continue;
+        }
+        for path in paths(&code(&file)) {
+            let target = resolve(&module, &path);
+            if let Some(imported) = target.strip_prefix(folder.as_slice()).and_then(<[_]>::first)
+                && ![importing, STATE].contains(imported)
+            {
+                imports.entry(importing.to_owned()).or_default().insert((*imported).to_owned());
+            }
+        }
+    }
+    imports
+}
+
+/// Returns the modules that are part of a cycle or import one: the rest after repeated removal of modules whose imports are
+/// all removed.
+fn cyclic(mut imports: BTreeMap<String, BTreeSet<String>>) -> BTreeMap<String, BTreeSet<String>> {
+    loop {
+        let modules: BTreeSet<String> = imports.keys().cloned().collect();
+        imports.values_mut().for_each(|imported| imported.retain(|module| modules.contains(module)));
+        imports.retain(|_, imported| !imported.is_empty());
+        if imports.len() == modules.len() {
+            return imports;
+        }
+    }
+}
+
+#[test]
+fn cycles_of_any_length_are_found() {
+    let graph = |imports: &[(&str, &str)]| {
+        let mut graph: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (importing, imported) in imports {
+            graph.entry((*importing).to_owned()).or_default().insert((*imported).to_owned());
+        }
+        graph
+    };
+    assert_eq!(cyclic(graph(&[("a", "b"), ("b", "c"), ("a", "c")])), BTreeMap::new());
+    let cycle = [("a", "b"), ("b", "c"), ("c", "a")];
+    assert_eq!(cyclic(graph(&[cycle.as_slice(), &[("b", "d")]].concat())), graph(&cycle));
+}
+
+#[test]
+fn modules_of_a_layer_do_not_import_each_other_in_a_cycle() {
+    let source = root().join("crates/server/src");
+    for folder in ACYCLIC {
+        let imports = imports(&source, folder);
+        assert!(!imports.is_empty(), "{folder} has no imports");
+        assert_eq!(cyclic(imports), BTreeMap::new(), "cycle in {folder}");
+    }
 }
 
 /// The columns of the table of nouns in ARCHITECTURE.md, and their folders.
