@@ -2,6 +2,7 @@
 //! response, and the body of every error.
 
 mod drain;
+mod protocol;
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -19,7 +20,6 @@ use axum::{
 };
 use futures_util::FutureExt;
 use ipnet::IpNet;
-use serde_json::json;
 use tidemark_api as api;
 use tower_http::{
     CompressionLevel,
@@ -31,7 +31,7 @@ use tower_http::{
 use tracing::Instrument;
 use uuid::Uuid;
 
-use self::drain::drained;
+use self::{drain::drain_on_drop, protocol::Protocol};
 use super::{
     http::{
         access::AcceptedCredentials,
@@ -39,7 +39,7 @@ use super::{
         error::{Error, Problem},
         origin::ClientAddress,
     },
-    mcp, oci,
+    oci,
 };
 use crate::domain::{app::App, export::PARQUET};
 
@@ -51,7 +51,7 @@ const X_TOTAL_COUNT: HeaderName = HeaderName::from_static("x-total-count");
 pub(super) fn wrap(app: App, routes: Router<App>) -> Router {
     let routes = routes
         .method_not_allowed_fallback(|| async { Error::Method })
-        .layer(from_fn_with_state(app.clone(), route))
+        .layer(from_fn_with_state(app.clone(), handle_route))
         .layer(DefaultBodyLimit::max(app.config.server.request_body_max_bytes))
         .with_state(app.clone());
     // Clients check responses of the registry by digest and length, so the server must not compress them.
@@ -63,28 +63,28 @@ pub(super) fn wrap(app: App, routes: Router<App>) -> Router {
     // All routes are the fallback of an outer router, so that its middleware runs before the path is matched.
     Router::new()
         .fallback_service(routes)
-        .layer(from_fn_with_state(app, frame))
+        .layer(from_fn_with_state(app, handle_request))
         .layer(CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(compressible))
 }
 
-/// The outermost middleware.
-async fn frame(State(app): State<App>, mut request: Request, next: Next) -> Response {
+/// Middleware before the path is matched.
+async fn handle_request(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
-    let id = request_id(&app);
+    let id = new_request_id(&app);
     let method = request.method().clone();
-    let form = Form::of(request.uri().path());
+    let protocol = Protocol::of(request.uri().path());
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
     let address = client_address(peer, request.headers(), &app.config.server.trusted_proxies);
     request.extensions_mut().insert(ClientAddress(address));
     // Existing clients send doubled and trailing slashes.
-    if let Some(uri) = tidy(request.uri()) {
+    if let Some(uri) = normalize_path(request.uri()) {
         *request.uri_mut() = uri;
     }
 
-    let request = drained(request);
+    let request = drain_on_drop(request);
     let span = tracing::info_span!("request", %id);
     let answered = AssertUnwindSafe(async {
-        if !is_readable(request.uri().path()) {
+        if !is_valid_path(request.uri().path()) {
             Error::Invalid("The path must be percent-encoded UTF-8 without the segments `.` and `..`.".into())
                 .into_response()
         } else if peer.is_some() && !has_host(&request) {
@@ -99,11 +99,12 @@ async fn frame(State(app): State<App>, mut request: Request, next: Next) -> Resp
         Err(_) => span.in_scope(|| Error::Internal("a handler panicked".into()).into_response()),
     };
     if method == Method::OPTIONS && response.status() == StatusCode::METHOD_NOT_ALLOWED {
-        response = preflight(&response);
+        response = preflight_response(&response);
     }
-    response = finish(&app, id, &method, form, response);
+    write_error(id, &method, protocol, &mut response);
+    set_headers(&app, id, &method, protocol, &mut response);
 
-    let route = response.extensions().get::<Route>().map_or("none", |route| route.0.as_str());
+    let route = response.extensions().get::<RouteTemplate>().map_or("none", |route| route.0.as_str());
     let (status, elapsed) = (response.status().as_u16(), started.elapsed());
     app.metrics.observe(&method, route, status, elapsed);
     // Log the route template, not the path: a path or query can contain a token.
@@ -127,19 +128,18 @@ fn has_host(request: &Request) -> bool {
 
 /// The template of the matched route.
 #[derive(Clone)]
-struct Route(String);
+struct RouteTemplate(String);
 
 /// Routes without a timeout: their duration grows with the database or with an image.
-const UNHURRIED: [&str; 4] = [
+const ROUTES_WITHOUT_TIMEOUT: [&str; 4] = [
     "/v0/server/backup",
     "/v0/projects/{project}/export",
     "/v0/runners/{runner}/jobs/{job}/output",
     oci::PATH,
 ];
 
-/// Middleware inside the router, where the route is known: records the route for [`frame`], applies the request timeout, and
-/// adds the accepted credentials to a 404 inside a project.
-async fn route(
+/// Middleware after the path is matched: records the route for [`handle_request`], applies the request timeout, and adds the accepted credentials to a 404 inside a project.
+async fn handle_route(
     State(app): State<App>,
     path: Option<MatchedPath>,
     mut request: Request,
@@ -151,7 +151,7 @@ async fn route(
         request.extensions_mut().insert(accepted.clone());
     }
     let answer = next.run(request);
-    let mut response = if path.as_ref().is_some_and(|path| UNHURRIED.contains(&path.as_str())) {
+    let mut response = if path.as_ref().is_some_and(|path| ROUTES_WITHOUT_TIMEOUT.contains(&path.as_str())) {
         answer.await
     } else {
         tokio::time::timeout(app.config.server.request_timeout(), answer)
@@ -165,14 +165,14 @@ async fn route(
         problem.message = format!("{} {hint}", problem.message);
     }
     if let Some(path) = path {
-        response.extensions_mut().insert(Route(path.as_str().to_owned()));
+        response.extensions_mut().insert(RouteTemplate(path.as_str().to_owned()));
     }
     response
 }
 
 /// Returns the response to a CORS preflight request.
-fn preflight(refusal: &Response) -> Response {
-    let mut methods: Vec<_> = refusal
+fn preflight_response(not_allowed: &Response) -> Response {
+    let mut methods: Vec<_> = not_allowed
         .headers()
         .get_all(header::ALLOW)
         .iter()
@@ -191,100 +191,41 @@ fn preflight(refusal: &Response) -> Response {
     response
 }
 
-/// Format of error bodies.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
-    /// The format of Tidemark's API.
-    Own,
-    /// The format of the OCI distribution specification.
-    Registry,
-    /// Both formats, and the format of OAuth 2: clients of the token endpoint use any of them.
-    Token,
-    /// The format of Tidemark's API, unless the response already contains a JSON-RPC error.
-    Tools,
-}
-
-impl Form {
-    fn of(path: &str) -> Self {
-        match path {
-            oci::TOKEN_PATH => Self::Token,
-            mcp::PATH => Self::Tools,
-            path if oci::is_registry(path) => Self::Registry,
-            _ => Self::Own,
-        }
-    }
-
-    /// Returns the error body.
-    fn document(self, id: Uuid, problem: &Problem) -> serde_json::Value {
-        let specified = oci::document(problem);
-        if self == Self::Registry {
-            return specified;
-        }
-        let mut document = json!(api::Error {
-            request_id: id,
-            message: problem.message.clone(),
-            error_code: Some(problem.code.to_ascii_lowercase()),
-        });
-        if self == Self::Token {
-            document["errors"] = specified["errors"].clone();
-            document["error"] = json!(oci::oauth_code(problem.code));
-            document["error_description"] = json!(problem.message);
-        }
-        document
-    }
-
-    /// Returns the request headers that CORS allows.
-    fn allowed(self) -> &'static str {
-        match self {
-            Self::Own | Self::Token | Self::Registry => "Content-Type, Authorization",
-            Self::Tools => "Content-Type, Authorization, Mcp-Protocol-Version, Mcp-Method, Mcp-Name",
-        }
-    }
-
-    /// Whether the response already has an error body in this format.
-    fn has_error_body(self, response: &Response) -> bool {
-        let kind = response.headers().get(header::CONTENT_TYPE);
-        self == Self::Tools && kind.is_some_and(|kind| kind == "application/json")
-    }
-
-    /// Returns the response headers that CORS exposes.
-    fn exposed(self) -> &'static str {
-        match self {
-            Self::Own | Self::Token | Self::Tools => {
-                "X-Total-Count, X-Perf-Truncated, X-Request-Id, X-Server-Version, ETag, Retry-After"
-            }
-            Self::Registry => {
-                "Content-Range, Docker-Content-Digest, Docker-Upload-UUID, ETag, Link, Location, OCI-Chunk-Min-Length, \
-                 OCI-Filters-Applied, OCI-Subject, Range, Retry-After, Warning, WWW-Authenticate, X-Request-Id"
-            }
-        }
-    }
-}
-
-/// Writes the error body and the headers of every response.
-fn finish(app: &App, id: Uuid, method: &Method, form: Form, mut response: Response) -> Response {
+/// Writes the body of an error response.
+fn write_error(id: Uuid, method: &Method, protocol: Protocol, response: &mut Response) {
     let status = response.status();
-    let failed = status.is_client_error() || status.is_server_error();
-    if failed && !form.has_error_body(&response) {
-        let problem = response.extensions_mut().remove::<Problem>().unwrap_or_else(|| problem_of(status));
-        let body = serde_json::to_vec_pretty(&form.document(id, &problem)).expect("an error serializes");
-        *response.body_mut() = if *method == Method::HEAD { Body::empty() } else { body.into() };
-        response.headers_mut().remove(header::CONTENT_LENGTH);
-        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if !is_error(status) || protocol.has_error_body(response) {
+        return;
     }
-    let total = (!failed && form != Form::Registry).then(|| answer::total(&response));
+    let problem = response.extensions_mut().remove::<Problem>().unwrap_or_else(|| default_problem(status));
+    let body = serde_json::to_vec_pretty(&protocol.error_body(id, &problem)).expect("an error serializes");
+    *response.body_mut() = if *method == Method::HEAD { Body::empty() } else { body.into() };
+    response.headers_mut().remove(header::CONTENT_LENGTH);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+}
+
+fn is_error(status: StatusCode) -> bool {
+    status.is_client_error() || status.is_server_error()
+}
+
+/// Sets the headers of every response.
+fn set_headers(app: &App, id: Uuid, method: &Method, protocol: Protocol, response: &mut Response) {
+    let is_error = is_error(response.status());
+    let total = (!is_error && protocol != Protocol::Registry).then(|| answer::total(response));
     let headers = response.headers_mut();
     if let Some(total) = total {
         headers.insert(X_TOTAL_COUNT, total);
     }
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(form.allowed()));
-    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(form.exposed()));
-    if form == Form::Registry {
+    headers
+        .insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(protocol.allowed_headers()));
+    headers
+        .insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(protocol.exposed_headers()));
+    if protocol == Protocol::Registry {
         headers.insert(oci::API_VERSION, HeaderValue::from_static("registry/2.0"));
     }
     if !headers.contains_key(header::ACCESS_CONTROL_ALLOW_METHODS) {
-        let methods = if failed {
+        let methods = if is_error {
             HeaderValue::from_static(ALL_METHODS)
         } else {
             HeaderValue::from_str(method.as_str()).unwrap_or(HeaderValue::from_static(ALL_METHODS))
@@ -307,11 +248,10 @@ fn finish(app: &App, id: Uuid, method: &Method, form: Form, mut response: Respon
     if app.config.server.tls.is_some() {
         default(header::STRICT_TRANSPORT_SECURITY, "max-age=31536000");
     }
-    response
 }
 
 /// Returns the error for a response that no handler created.
-fn problem_of(status: StatusCode) -> Problem {
+fn default_problem(status: StatusCode) -> Problem {
     let error = match status {
         StatusCode::NOT_FOUND => {
             Error::NotFound("There is nothing at this path; GET /v0/server/spec lists what there is.".into())
@@ -325,7 +265,7 @@ fn problem_of(status: StatusCode) -> Problem {
     error.into_response().extensions_mut().remove().expect("every error carries its problem")
 }
 
-fn request_id(app: &App) -> Uuid {
+fn new_request_id(app: &App) -> Uuid {
     let mut bytes = [0; 16];
     app.entropy.fill(&mut bytes);
     uuid::Builder::from_random_bytes(bytes).into_uuid()
@@ -358,7 +298,7 @@ fn client_address(peer: Option<IpAddr>, headers: &HeaderMap, trusted: &[IpNet]) 
 }
 
 /// Whether the path is percent-encoded UTF-8 without the segments `.` and `..`.
-fn is_readable(path: &str) -> bool {
+fn is_valid_path(path: &str) -> bool {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
     while let Some((first, after)) = rest.split_first() {
@@ -377,24 +317,24 @@ fn is_readable(path: &str) -> bool {
 }
 
 /// Returns the path without empty segments, or `None` if it has no empty segments.
-fn tidy(uri: &Uri) -> Option<Uri> {
+fn normalize_path(uri: &Uri) -> Option<Uri> {
     let path = uri.path();
     if path == "/" || !(path.contains("//") || path.ends_with('/')) {
         return None;
     }
-    let mut tidied = String::with_capacity(path.len());
+    let mut normalized = String::with_capacity(path.len());
     for segment in path.split('/').filter(|segment| !segment.is_empty()) {
-        tidied.push('/');
-        tidied.push_str(segment);
+        normalized.push('/');
+        normalized.push_str(segment);
     }
-    if tidied.is_empty() {
-        tidied.push('/');
+    if normalized.is_empty() {
+        normalized.push('/');
     }
     if let Some(query) = uri.query() {
-        tidied.push('?');
-        tidied.push_str(query);
+        normalized.push('?');
+        normalized.push_str(query);
     }
-    tidied.parse().ok()
+    normalized.parse().ok()
 }
 
 #[cfg(test)]

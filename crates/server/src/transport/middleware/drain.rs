@@ -20,29 +20,29 @@ use http_body_util::BodyExt;
 use tokio::{runtime::Handle, time::timeout};
 
 /// Maximum number of bytes to read after a response.
-const MOST_BYTES: u64 = 64 * 1024 * 1024;
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
 /// Maximum time to read after a response.
-const LONGEST: Duration = Duration::from_secs(20);
+const MAX_TIME: Duration = Duration::from_secs(20);
 
 /// Wraps the body of a request so that it is drained when the handler drops it.
-pub(super) fn drained(request: Request) -> Request {
+pub(super) fn drain_on_drop(request: Request) -> Request {
     // HTTP/2 can end the body of one request without closing the connection.
     if request.version() > Version::HTTP_11 || request.body().is_end_stream() {
         return request;
     }
-    let is_coming = !request.headers().contains_key(header::EXPECT);
-    request.map(|body| Body::new(Drained { body, is_coming, is_ended: false }))
+    let is_expected = !request.headers().contains_key(header::EXPECT);
+    request.map(|body| Body::new(DrainOnDrop { body, is_expected, is_ended: false }))
 }
 
 /// A request body whose rest is read when it is dropped.
-struct Drained {
+struct DrainOnDrop {
     body: Body,
     /// Whether the client sends the body. A client with `Expect: 100-continue` sends it after the server starts to read.
-    is_coming: bool,
+    is_expected: bool,
     is_ended: bool,
 }
 
-impl HttpBody for Drained {
+impl HttpBody for DrainOnDrop {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -50,7 +50,7 @@ impl HttpBody for Drained {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        self.is_coming = true;
+        self.is_expected = true;
         let polled = Pin::new(&mut self.body).poll_frame(context);
         self.is_ended |= matches!(polled, Poll::Ready(None | Some(Err(_))));
         polled
@@ -65,14 +65,14 @@ impl HttpBody for Drained {
     }
 }
 
-impl Drop for Drained {
+impl Drop for DrainOnDrop {
     fn drop(&mut self) {
-        if self.is_ended || !self.is_coming || self.body.is_end_stream() {
+        if self.is_ended || !self.is_expected || self.body.is_end_stream() {
             return;
         }
         let Ok(runtime) = Handle::try_current() else { return };
         let body = std::mem::take(&mut self.body);
-        runtime.spawn(timeout(LONGEST, drain(body)));
+        runtime.spawn(timeout(MAX_TIME, drain(body)));
     }
 }
 
@@ -80,7 +80,7 @@ async fn drain(mut body: Body) {
     let mut bytes = 0;
     while let Some(Ok(frame)) = body.frame().await {
         bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
-        if bytes > MOST_BYTES {
+        if bytes > MAX_BYTES {
             return;
         }
     }

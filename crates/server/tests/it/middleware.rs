@@ -1,4 +1,4 @@
-//! The frame around every response: request ids, headers, accepted requests, and the common form of errors.
+//! The middleware of every request: request IDs, headers, rejected requests, and the common format of errors.
 
 use std::{collections::BTreeSet, io::Read};
 
@@ -40,7 +40,7 @@ fn head(answer: &Answer) -> String {
 }
 
 both! {
-    async fn every_answer_carries_the_headers_of_the_frame(server: TestServer = SMALL) {
+    async fn every_answer_carries_the_headers_of_the_middleware(server: TestServer = SMALL) {
         let admin = server.person("Ada").await;
         let bearer = format!("Bearer {}", admin.token);
         let json = ("content-type", "application/json");
@@ -67,7 +67,7 @@ both! {
             let answer = server.send(request(method, path, headers, body.to_owned())).await;
             text.push_str(&format!("{method} {path} -> {}", head(&answer)));
         }
-        assert_snapshot!("frame_headers", text);
+        assert_snapshot!("middleware_headers", text);
     }
 
     async fn every_answer_carries_an_id(server: TestServer) {
@@ -176,7 +176,7 @@ both! {
             let shown = String::from_utf8_lossy(body);
             text.push_str(&format!("{shown}\n  {} {}\n", answer.status.as_u16(), answer.text("/message")));
         }
-        assert_snapshot!("frame_bodies", text);
+        assert_snapshot!("middleware_bodies", text);
         for body in [r#"["Listed",null]"#, r#" "Listed""#] {
             server.post("/v0/organizations", &ada.token, serde_json::from_str(body).unwrap()).await.expect(400);
         }
@@ -202,7 +202,7 @@ both! {
         }
         let padded = |length: usize| format!("{:length$}", r#"{"name":"Engine"}"#);
         post(None, padded(1024).into()).await.expect(201);
-        assert_snapshot!("frame_too_large", server.show(&post(None, padded(1025).into()).await));
+        assert_snapshot!("middleware_too_large", server.show(&post(None, padded(1025).into()).await));
         // Without a length, the server has to count.
         let pieces = padded(1025).into_bytes().chunks(100).map(Bytes::copy_from_slice).map(Ok::<_, std::io::Error>).collect::<Vec<_>>();
         post(None, Body::from_stream(futures_util::stream::iter(pieces))).await.expect(413);
@@ -231,7 +231,7 @@ both! {
             let answer = server.get(path, &ada.token).await;
             text.push_str(&format!("{path}\n  {} {}\n", answer.status.as_u16(), answer.text("/message")));
         }
-        assert_snapshot!("frame_queries", text);
+        assert_snapshot!("middleware_queries", text);
         server.get("/v0/organizations?color=blue&page=0&per_page=255", &ada.token).await.expect(200);
     }
 
@@ -259,9 +259,9 @@ both! {
 
     async fn unknown_paths_and_methods_have_the_shared_form(server: TestServer) {
         let answer = server.get("/v1/organizations", "").await;
-        assert_snapshot!("frame_not_found", server.show(&answer));
+        assert_snapshot!("middleware_not_found", server.show(&answer));
         let answer = server.call(Method::DELETE, "/v0/organizations", "", None).await;
-        assert_snapshot!("frame_method_not_allowed", server.show(&answer));
+        assert_snapshot!("middleware_method_not_allowed", server.show(&answer));
         let brew = Method::from_bytes(b"BREW").unwrap();
         server.call(brew, "/v0/organizations", "", None).await.expect(405);
     }
@@ -296,7 +296,7 @@ both! {
         server.app.close().await;
         assert_eq!(server.get("/healthz", "").await.expect(200).body, "ok\n");
         let answer = server.get("/readyz", "").await;
-        assert_snapshot!("frame_not_ready", server.show(&answer));
+        assert_snapshot!("middleware_not_ready", server.show(&answer));
     }
 
     async fn an_operator_sees_the_numbers(server: TestServer) {
