@@ -5,8 +5,8 @@ mod drain;
 mod protocol;
 
 use std::{
+    any::Any,
     net::{IpAddr, SocketAddr},
-    panic::AssertUnwindSafe,
     time::Instant,
 };
 
@@ -18,11 +18,11 @@ use axum::{
     middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
 };
-use futures_util::FutureExt;
 use ipnet::IpNet;
 use tidemark_api as api;
 use tower_http::{
     CompressionLevel,
+    catch_panic::CatchPanicLayer,
     compression::{
         CompressionLayer,
         predicate::{DefaultPredicate, NotForContentType, Predicate},
@@ -63,6 +63,7 @@ pub(super) fn wrap(app: App, routes: Router<App>) -> Router {
     // All routes are the fallback of an outer router, so that its middleware runs before the path is matched.
     Router::new()
         .fallback_service(routes)
+        .layer(CatchPanicLayer::custom(panic_response))
         .layer(from_fn_with_state(app, handle_request))
         .layer(CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(compressible))
 }
@@ -83,7 +84,7 @@ async fn handle_request(State(app): State<App>, mut request: Request, next: Next
 
     let request = drain_on_drop(request);
     let span = tracing::info_span!("request", %id);
-    let answered = AssertUnwindSafe(async {
+    let response = async {
         if !is_valid_path(request.uri().path()) {
             Error::Invalid("The path must be percent-encoded UTF-8 without the segments `.` and `..`.".into())
                 .into_response()
@@ -92,12 +93,8 @@ async fn handle_request(State(app): State<App>, mut request: Request, next: Next
         } else {
             next.run(request).await
         }
-    })
-    .catch_unwind();
-    let mut response = match answered.instrument(span.clone()).await {
-        Ok(response) => response,
-        Err(_) => span.in_scope(|| Error::Internal("a handler panicked".into()).into_response()),
     };
+    let mut response = response.instrument(span.clone()).await;
     if method == Method::OPTIONS && response.status() == StatusCode::METHOD_NOT_ALLOWED {
         response = preflight_response(&response);
     }
@@ -120,6 +117,11 @@ async fn handle_request(State(app): State<App>, mut request: Request, next: Next
     response
 }
 
+/// Returns the response of a handler that panicked. The panic hook logs the message of the panic.
+fn panic_response(_: Box<dyn Any + Send>) -> Response {
+    Error::Internal("a handler panicked".into()).into_response()
+}
+
 /// Whether a request has exactly one `Host` header (RFC 9112, section 3.2). With two headers, a proxy might use the other one.
 fn has_host(request: &Request) -> bool {
     let count = request.headers().get_all(header::HOST).iter().count();
@@ -138,7 +140,8 @@ const ROUTES_WITHOUT_TIMEOUT: [&str; 4] = [
     oci::PATH,
 ];
 
-/// Middleware after the path is matched: records the route for [`handle_request`], applies the request timeout, and adds the accepted credentials to a 404 inside a project.
+/// Middleware after the path is matched: records the route for [`handle_request`], applies the request timeout, and adds the
+/// accepted credentials to a 404 inside a project.
 async fn handle_route(
     State(app): State<App>,
     path: Option<MatchedPath>,
@@ -154,6 +157,7 @@ async fn handle_route(
     let mut response = if path.as_ref().is_some_and(|path| ROUTES_WITHOUT_TIMEOUT.contains(&path.as_str())) {
         answer.await
     } else {
+        // `TimeoutLayer` of tower-http cannot exclude routes, and its response is a bare status without `Retry-After`.
         tokio::time::timeout(app.config.server.request_timeout(), answer)
             .await
             .unwrap_or_else(|_| Error::Busy(Some("the request timed out".into())).into_response())
@@ -171,6 +175,9 @@ async fn handle_route(
 }
 
 /// Returns the response to a CORS preflight request.
+///
+/// `CorsLayer` of tower-http responds to every `OPTIONS` request with an empty body and with the same methods on all paths. The
+/// contract requires the body `null`, the header `Allow`, and the methods of the path.
 fn preflight_response(not_allowed: &Response) -> Response {
     let mut methods: Vec<_> = not_allowed
         .headers()
@@ -265,6 +272,10 @@ fn default_problem(status: StatusCode) -> Problem {
     error.into_response().extensions_mut().remove().expect("every error carries its problem")
 }
 
+/// Returns a new request ID.
+///
+/// `SetRequestId` of tower-http keeps the ID that a client sends. The ID in the log and in the body of an error must be a UUID of
+/// this server.
 fn new_request_id(app: &App) -> Uuid {
     let mut bytes = [0; 16];
     app.entropy.fill(&mut bytes);
@@ -317,6 +328,8 @@ fn is_valid_path(path: &str) -> bool {
 }
 
 /// Returns the path without empty segments, or `None` if it has no empty segments.
+///
+/// `NormalizePath` of tower-http keeps empty segments inside the path (`/v0//server`).
 fn normalize_path(uri: &Uri) -> Option<Uri> {
     let path = uri.path();
     if path == "/" || !(path.contains("//") || path.ends_with('/')) {
