@@ -41,11 +41,11 @@ use crate::{
 };
 
 /// Maximum interval between two checks of the queue for a waiting runner. Signals trigger earlier checks.
-const LOOK: Duration = Duration::from_secs(15);
+const QUEUE_POLL_INTERVAL: Duration = Duration::from_secs(15);
 /// Codes of close frames: normal closure, server shutdown, policy violation.
-const NORMAL: u16 = 1000;
-const AWAY: u16 = 1001;
-const POLICY: u16 = 1008;
+const CLOSE_NORMAL: u16 = 1000;
+const CLOSE_GOING_AWAY: u16 = 1001;
+const CLOSE_POLICY_VIOLATION: u16 = 1008;
 
 /// A runner, authenticated by its key.
 #[derive(Clone, Debug)]
@@ -165,7 +165,7 @@ async fn serve(app: App, runner: Runner, mut socket: WebSocket) {
     let uuid = runner.uuid;
     tracing::info!(runner = %uuid, "runner connected");
     let mut stopped = app.jobs.stopped();
-    let end = talk(&app, runner, &mut socket, &mut stopped).await;
+    let end = exchange_messages(&app, runner, &mut socket, &mut stopped).await;
     let close = match end {
         Ok(close) => close,
         Err(error) => {
@@ -184,7 +184,7 @@ async fn serve(app: App, runner: Runner, mut socket: WebSocket) {
 /// Why the server closes a connection: code and reason of the close frame.
 type Close = Option<(u16, &'static str)>;
 
-async fn talk(
+async fn exchange_messages(
     app: &App,
     runner: Runner,
     socket: &mut WebSocket,
@@ -195,41 +195,45 @@ async fn talk(
     let mut conversation = Conversation::new(app.clone(), runner);
     let mut heard = Instant::now();
     loop {
-        let wake = conversation.wait_ends().map_or(heard + silence, |ends| ends.min(Instant::now() + LOOK));
+        let wake = conversation
+            .wait_deadline()
+            .map_or(heard + silence, |ends| ends.min(Instant::now() + QUEUE_POLL_INTERVAL));
         let reply = tokio::select! {
-            () = wait_for_shutdown(stopped) => return Ok(Some((AWAY, "the server stops"))),
+            () = wait_for_shutdown(stopped) => return Ok(Some((CLOSE_GOING_AWAY, "the server stops"))),
             received = socket.recv() => match received {
                 None | Some(Err(_) | Ok(Message::Close(_))) => return Ok(None),
                 Some(Ok(Message::Text(text))) => {
                     let Ok(message) = serde_json::from_str::<Envelope<FromRunner>>(&text) else {
-                        return Ok(Some((POLICY, "the message is not one of a runner")));
+                        return Ok(Some((CLOSE_POLICY_VIOLATION, "the message is not one of a runner")));
                     };
                     heard = Instant::now();
                     conversation.handle_message(message).await?
                 }
                 // The library responds to pings. They do not count as messages of the runner.
-                Some(Ok(_)) => Reply::Nothing,
+                Some(Ok(_)) => Reply::None,
             },
             signal = signals.recv() => match signal {
-                Ok(signal) => conversation.notice(signal).await?,
-                Err(RecvError::Lagged(_)) => conversation.look().await?,
-                Err(RecvError::Closed) => return Ok(Some((AWAY, "the server stops"))),
+                Ok(signal) => conversation.handle_signal(signal).await?,
+                Err(RecvError::Lagged(_)) => conversation.check_queue().await?,
+                Err(RecvError::Closed) => return Ok(Some((CLOSE_GOING_AWAY, "the server stops"))),
             },
             () = sleep_until(wake) => {
                 if !conversation.is_waiting() && heard.elapsed() >= silence {
-                    return Ok(Some((NORMAL, "\"heartbeat_timeout\"")));
+                    return Ok(Some((CLOSE_NORMAL, "\"heartbeat_timeout\"")));
                 }
-                conversation.look().await?
+                conversation.check_queue().await?
             }
         };
         match reply {
-            Reply::Nothing => {}
-            Reply::Refused => return Ok(Some((POLICY, "the key of the runner no longer works"))),
-            Reply::Say(answer) => {
+            Reply::None => {}
+            Reply::InvalidKey => {
+                return Ok(Some((CLOSE_POLICY_VIOLATION, "the key of the runner no longer works")));
+            }
+            Reply::Send(answer) => {
                 let ordered = matches!(answer.message, ToRunner::Job(_));
-                if !say(socket, &answer).await {
+                if !send(socket, &answer).await {
                     if ordered {
-                        conversation.give_back().await?;
+                        conversation.return_job().await?;
                     }
                     return Ok(None);
                 }
@@ -241,7 +245,7 @@ async fn talk(
 }
 
 /// Sends a message. Returns `false` if the connection is closed.
-async fn say(socket: &mut WebSocket, message: &Envelope<ToRunner>) -> bool {
+async fn send(socket: &mut WebSocket, message: &Envelope<ToRunner>) -> bool {
     match serde_json::to_string(message) {
         Ok(text) => socket.send(Message::Text(text.into())).await.is_ok(),
         Err(_) => false,

@@ -37,11 +37,11 @@ struct Table {
     trusted: Vec<IpNet>,
     header_timeout: Duration,
     keep_alive_timeout: Duration,
-    open: Mutex<Open>,
+    open: Mutex<OpenConnections>,
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct OpenConnections {
     /// The connections by address, each with a unique number.
     by_address: HashMap<String, HashMap<u64, Arc<Activity>>>,
     count: usize,
@@ -127,7 +127,7 @@ impl Connections {
     }
 
     /// Closes the connection that has waited longest for a request, after the system refused to open another.
-    fn relieve(&self, error: &std::io::Error) {
+    fn handle_accept_error(&self, error: &std::io::Error) {
         let mut open = self.open();
         open.evict(None);
         if let Some(suppressed) = open.failed.pass() {
@@ -140,13 +140,13 @@ impl Connections {
         }
     }
 
-    fn open(&self) -> MutexGuard<'_, Open> {
+    fn open(&self) -> MutexGuard<'_, OpenConnections> {
         // Each change is complete before the lock is released.
         self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Open {
+impl OpenConnections {
     /// Closes the connection that has waited longest for a request, of one address or of all. Returns `false` if none is
     /// waiting.
     fn evict(&mut self, key: Option<&str>) -> bool {
@@ -209,8 +209,8 @@ struct State {
     since: Instant,
     /// Responses in progress, and when the client last received data of each. HTTP/2 has several on one connection, and a
     /// client that grants no window keeps a response in memory without blocking a write.
-    answers: BTreeMap<u64, Instant>,
-    next_answer: u64,
+    responses: BTreeMap<u64, Instant>,
+    next_response: u64,
     /// Whether the server has sent a response.
     is_used: bool,
     /// Whether the connection was upgraded to another protocol, which has separate timeouts.
@@ -220,7 +220,7 @@ struct State {
 }
 
 /// When a connection has to close.
-enum Due {
+enum CloseTime {
     /// Now, because another connection replaces it.
     Now,
     /// At this time, unless a request arrives before.
@@ -234,8 +234,8 @@ impl Activity {
         let state = State {
             requests: 0,
             since: Instant::now(),
-            answers: BTreeMap::new(),
-            next_answer: 0,
+            responses: BTreeMap::new(),
+            next_response: 0,
             is_used: false,
             is_upgraded: false,
             is_evicted: false,
@@ -264,32 +264,32 @@ impl Activity {
     }
 
     /// Returns when the connection has to close. The task is woken when this changes.
-    fn due(&self, waker: &Waker) -> Due {
+    fn close_time(&self, waker: &Waker) -> CloseTime {
         let mut state = self.state();
         if state.is_upgraded {
-            return Due::Never;
+            return CloseTime::Never;
         }
         if state.is_evicted && state.requests == 0 {
-            return Due::Now;
+            return CloseTime::Now;
         }
         match &mut state.waker {
             Some(known) => known.clone_from(waker),
             None => state.waker = Some(waker.clone()),
         }
         let timeout = if state.is_used { self.keep_alive_timeout } else { self.header_timeout };
-        match state.answers.values().min() {
-            Some(taken) => Due::At(*taken + stream::WRITE_TIMEOUT),
-            None if state.requests == 0 => Due::At(state.since + timeout),
-            None => Due::Never,
+        match state.responses.values().min() {
+            Some(taken) => CloseTime::At(*taken + stream::WRITE_TIMEOUT),
+            None if state.requests == 0 => CloseTime::At(state.since + timeout),
+            None => CloseTime::Never,
         }
     }
 
     /// Counts a response and returns its number.
-    fn begin_answer(&self) -> u64 {
+    fn begin_response(&self) -> u64 {
         let mut state = self.state();
-        let number = state.next_answer;
-        state.next_answer += 1;
-        state.answers.insert(number, Instant::now());
+        let number = state.next_response;
+        state.next_response += 1;
+        state.responses.insert(number, Instant::now());
         // The reading task must start the timeout of this response.
         if let Some(waker) = state.waker.take() {
             waker.wake();
@@ -298,12 +298,12 @@ impl Activity {
     }
 
     /// Records that the client has received data of a response.
-    fn take_answer(&self, number: u64) {
-        self.state().answers.insert(number, Instant::now());
+    fn record_received(&self, number: u64) {
+        self.state().responses.insert(number, Instant::now());
     }
 
-    fn end_answer(&self, number: u64) {
-        self.state().answers.remove(&number);
+    fn end_response(&self, number: u64) {
+        self.state().responses.remove(&number);
     }
 
     fn begin(&self) {
@@ -350,22 +350,22 @@ mod tests {
     async fn an_answer_that_is_not_taken_closes_its_connection() {
         let all = connections(1, 1);
         let slot = all.admit(address("192.0.2.1")).unwrap();
-        let due = || match slot.activity.due(Waker::noop()) {
-            Due::At(moment) => Some(moment),
-            Due::Now | Due::Never => None,
+        let due = || match slot.activity.close_time(Waker::noop()) {
+            CloseTime::At(moment) => Some(moment),
+            CloseTime::Now | CloseTime::Never => None,
         };
         slot.activity.begin();
         assert_eq!(due(), None, "a handler may take its time");
-        let first = slot.activity.begin_answer();
+        let first = slot.activity.begin_response();
         tokio::time::advance(Duration::from_secs(10)).await;
         slot.activity.begin();
-        let second = slot.activity.begin_answer();
+        let second = slot.activity.begin_response();
         let start = Instant::now();
         assert_eq!(due(), Some(start + Duration::from_secs(50)), "the answer that has waited longest counts");
-        slot.activity.take_answer(first);
+        slot.activity.record_received(first);
         assert_eq!(due(), Some(start + Duration::from_secs(60)));
-        slot.activity.end_answer(first);
-        slot.activity.end_answer(second);
+        slot.activity.end_response(first);
+        slot.activity.end_response(second);
         assert_eq!(due(), None);
     }
 
@@ -377,15 +377,15 @@ mod tests {
         let second = all.admit(address("192.0.2.1")).unwrap();
         assert!(first.activity.waiting().is_some());
         let third = all.admit(address("192.0.2.1")).unwrap();
-        assert!(matches!(first.activity.due(Waker::noop()), Due::Now));
-        assert!(matches!(second.activity.due(Waker::noop()), Due::At(_)));
+        assert!(matches!(first.activity.close_time(Waker::noop()), CloseTime::Now));
+        assert!(matches!(second.activity.close_time(Waker::noop()), CloseTime::At(_)));
         // A connection with a request in progress is not replaced.
         second.activity.begin();
         third.activity.begin();
         assert!(all.admit(address("192.0.2.1")).is_none());
         let other = all.admit(address("192.0.2.2")).unwrap();
         let last = all.admit(address("192.0.2.3")).unwrap();
-        assert!(matches!(other.activity.due(Waker::noop()), Due::Now));
+        assert!(matches!(other.activity.close_time(Waker::noop()), CloseTime::Now));
         last.activity.begin();
         assert!(all.admit(address("192.0.2.4")).is_none());
         drop(last);
@@ -414,9 +414,9 @@ mod tests {
     async fn a_connection_waits_for_its_first_request_and_for_the_next() {
         let all = connections(9, 9);
         let slot = all.admit(address("192.0.2.1")).unwrap();
-        let wait = |slot: &Slot| match slot.activity.due(Waker::noop()) {
-            Due::At(moment) => Some((moment - Instant::now()).as_secs()),
-            Due::Now | Due::Never => None,
+        let wait = |slot: &Slot| match slot.activity.close_time(Waker::noop()) {
+            CloseTime::At(moment) => Some((moment - Instant::now()).as_secs()),
+            CloseTime::Now | CloseTime::Never => None,
         };
         assert_eq!(wait(&slot), Some(30));
         slot.activity.begin();

@@ -46,7 +46,7 @@ pub(crate) async fn serve(
     headers: HeaderMap,
 ) -> Result<Response> {
     if !matches!(method, Method::GET | Method::HEAD) {
-        return Err(nowhere());
+        return Err(not_found());
     }
     let mut response = answer(FILES, uri.path(), &headers)?;
     if let Some(captcha) = &app.config.plus.captcha {
@@ -72,7 +72,7 @@ pub(crate) fn is_browser(headers: &HeaderMap) -> bool {
     accepted.flat_map(|value| value.split(',')).any(|kind| kind.trim_start().starts_with("text/html"))
 }
 
-fn nowhere() -> Error {
+fn not_found() -> Error {
     Error::NotFound("There is nothing at this path; GET /v0/server/spec lists what there is.".into())
 }
 
@@ -83,7 +83,7 @@ fn answer(files: &'static [File], path: &str, headers: &HeaderMap) -> Result<Res
     let mut segments = path.split('/').skip(1);
     // Below these paths, an unknown path is an error of an API client.
     if matches!(segments.next(), Some("v0" | "v1" | "v2" | "assets")) || !is_browser(headers) {
-        return Err(nowhere());
+        return Err(not_found());
     }
     match find(files, INDEX) {
         Some(index) => send(index, path, headers),
@@ -101,14 +101,14 @@ fn find(files: &'static [File], path: &str) -> Option<&'static File> {
 fn send(file: &'static File, path: &str, headers: &HeaderMap) -> Result<Response> {
     // File names below /assets contain a hash of the content.
     let forever = file.path.starts_with("/assets/");
-    let tag = format!("\"{}\"", file.tag());
+    let tag = format!("\"{}\"", file.etag());
     let known = headers.get(header::IF_NONE_MATCH).and_then(|tags| tags.to_str().ok());
     let is_known = known.is_some_and(|tags| {
         tags.split(',').any(|known| known.trim().trim_start_matches("W/") == tag.as_str())
     });
     let mut response = if is_known {
         StatusCode::NOT_MODIFIED.into_response()
-    } else if takes_brotli(headers) {
+    } else if accepts_brotli(headers) {
         let mut response = Body::from(file.brotli).into_response();
         response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("br"));
         response
@@ -141,7 +141,7 @@ fn is_embedded(path: &str) -> bool {
         .is_some_and(|project| !project.contains('/'))
 }
 
-fn takes_brotli(headers: &HeaderMap) -> bool {
+fn accepts_brotli(headers: &HeaderMap) -> bool {
     let taken = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     taken.flat_map(|value| value.split(',')).any(|coding| {
         let mut parts = coding.split(';').map(str::trim);
@@ -152,7 +152,7 @@ fn takes_brotli(headers: &HeaderMap) -> bool {
 
 impl File {
     /// Returns the ETag, which changes with the content.
-    fn tag(&self) -> String {
+    fn etag(&self) -> String {
         hex::encode(&Sha256::digest(self.brotli)[..12])
     }
 }

@@ -78,17 +78,21 @@ async fn receive(app: App, service: Service, request: Request) -> Result<Respons
     if !cookie::is_from_console(&parts, &app.config) {
         parts.headers.remove(header::COOKIE);
     }
-    let kind = Kind::of(&bytes);
-    if kind != Kind::Call {
-        access::count(&parts, &app, &Caller::Anonymous).await?;
-    } else if let Some(refusal) = refuse_credential(&app, &parts).await? {
+    let kind = MessageKind::of(&bytes);
+    if kind != MessageKind::Call {
+        access::count_request(&parts, &app, &Caller::Anonymous).await?;
+    } else if let Some(refusal) = reject_invalid_credential(&app, &parts).await? {
         return Ok(refusal);
     }
     match kind {
-        Kind::Call | Kind::Other => {}
-        Kind::Reply => return Ok(StatusCode::ACCEPTED.into_response()),
-        Kind::Batch => return Ok(refuse(StatusCode::OK, -32600, "Send one message a request.")),
-        Kind::Nonsense => return Ok(refuse(StatusCode::OK, -32700, "The body is no JSON-RPC 2.0 message.")),
+        MessageKind::Call | MessageKind::Other => {}
+        MessageKind::Response => return Ok(StatusCode::ACCEPTED.into_response()),
+        MessageKind::Batch => {
+            return Ok(error_response(StatusCode::OK, -32600, "Send one message a request."));
+        }
+        MessageKind::Invalid => {
+            return Ok(error_response(StatusCode::OK, -32700, "The body is no JSON-RPC 2.0 message."));
+        }
     }
     Ok(respond(&service, parts, bytes).await)
 }
@@ -114,30 +118,30 @@ async fn respond(service: &Service, mut parts: Parts, bytes: Bytes) -> Response 
         return Response::from_parts(head, Body::from(body));
     }
     // The SDK rejects some requests with plain text.
-    refuse(status, -32600, &String::from_utf8_lossy(&body))
+    error_response(status, -32600, &String::from_utf8_lossy(&body))
 }
 
 /// Type of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum MessageKind {
     /// A tool call. The called operations count it for the rate limits.
     Call,
     /// Any other request or notification.
     Other,
     /// A response, although the server sends no requests.
-    Reply,
+    Response,
     Batch,
-    Nonsense,
+    Invalid,
 }
 
-impl Kind {
+impl MessageKind {
     fn of(bytes: &[u8]) -> Self {
         let message: Value = serde_json::from_slice(bytes).unwrap_or_default();
         if message.is_array() {
             return Self::Batch;
         }
         if message["jsonrpc"] != "2.0" {
-            return Self::Nonsense;
+            return Self::Invalid;
         }
         match message["method"].as_str() {
             Some("tools/call") => {
@@ -146,22 +150,22 @@ impl Kind {
             }
             Some("resources/list" | "resources/read") => Self::Call,
             Some(_) => Self::Other,
-            None if message.get("result").or(message.get("error")).is_some() => Self::Reply,
-            None => Self::Nonsense,
+            None if message.get("result").or(message.get("error")).is_some() => Self::Response,
+            None => Self::Invalid,
         }
     }
 }
 
 /// Rejects an invalid credential before any operation is called. Most operations would treat the caller as anonymous, and the
 /// client would not learn why it sees so little.
-async fn refuse_credential(app: &App, parts: &Parts) -> Result<Option<Response>> {
+async fn reject_invalid_credential(app: &App, parts: &Parts) -> Result<Option<Response>> {
     let now = app.clock.now();
     let credential = Credential::read(parts, app, now);
     let (caller, _) = app.db.read(move |tx| Caller::find(tx, &credential, now)).await?;
     if !matches!(caller, Caller::Unknown) {
         return Ok(None);
     }
-    access::count(parts, app, &caller).await?;
+    access::count_request(parts, app, &caller).await?;
     let message = "The credential is not valid: it is unknown, revoked or has run out; connect with another.";
     let mut refusal = Error::Unauthorized(message.into()).into_response();
     let challenge =
@@ -187,7 +191,7 @@ async fn metadata(State(app): State<App>) -> Json<Value> {
 }
 
 /// Returns an error without a request ID.
-fn refuse(status: StatusCode, code: i64, message: &str) -> Response {
+fn error_response(status: StatusCode, code: i64, message: &str) -> Response {
     let error = json!({ "jsonrpc": "2.0", "error": { "code": code, "message": message } });
     (status, Json(error)).into_response()
 }

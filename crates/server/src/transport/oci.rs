@@ -8,7 +8,7 @@ mod blob;
 mod digest;
 mod error;
 mod manifest;
-mod pace;
+mod minimum_rate;
 mod quota;
 mod range;
 mod referrer;
@@ -31,7 +31,7 @@ use tidemark_api::{JobUuid, Jwt, RunnerUuid, Timestamp};
 
 pub(crate) use self::{
     access::TOKEN_PATH,
-    error::{document, is_registry, oauth_code},
+    error::{error_body, is_registry_path, oauth_code},
 };
 use self::{
     error::{Error, Result},
@@ -72,7 +72,7 @@ async fn answer(app: &App, parts: &Parts, body: Body) -> Result<Response> {
     let head = parts.method == Method::HEAD;
     match (Target::parse(parts.uri.path())?, &parts.method) {
         (Target::Base, &Method::GET | &Method::HEAD) => {
-            access::enter(app, parts).await?;
+            access::authenticate(app, parts).await?;
             Ok(Json(json!({})).into_response())
         }
         (Target::Base, _) => Err(Error::Method("GET, HEAD")),
@@ -107,5 +107,5 @@ async fn answer(app: &App, parts: &Parts, body: Body) -> Result<Response> {
 
 /// Returns the first value of a query parameter.
 fn query(parts: &Parts, name: &str) -> Option<String> {
-    token::values(parts.uri.query().unwrap_or_default().as_bytes(), name).into_iter().next()
+    token::form_values(parts.uri.query().unwrap_or_default().as_bytes(), name).into_iter().next()
 }

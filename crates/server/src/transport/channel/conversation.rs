@@ -18,27 +18,27 @@ use crate::{
 };
 
 /// Default number of seconds that a runner waits for a job.
-const POLL: u32 = 30;
+const DEFAULT_POLL_SECONDS: u32 = 30;
 /// Seconds for the preparation of a job, in addition to its timeout.
-const PREPARATION: i64 = 600;
+const PREPARATION_SECONDS: i64 = 600;
 /// Minimum number of seconds between two recorded heartbeats.
-const RECORD: i64 = 10;
+const HEARTBEAT_SECONDS: i64 = 10;
 
 /// Reply to a runner.
 pub(super) enum Reply {
     /// No reply.
-    Nothing,
+    None,
     /// A message to the runner.
-    Say(Envelope<ToRunner>),
+    Send(Envelope<ToRunner>),
     /// Close the connection: the key of the runner is no longer valid.
-    Refused,
+    InvalidKey,
 }
 
 /// A pending request of a runner for a job.
 struct Wait {
     /// ID of the request, repeated in the reply.
     id: Option<u64>,
-    ends: Instant,
+    deadline: Instant,
 }
 
 /// State of the connection of one runner.
@@ -58,19 +58,19 @@ pub(super) struct Conversation {
 
 /// The job and the lease in a message of a runner, if given.
 #[derive(Clone, Copy)]
-struct Named {
+struct JobReference {
     job: Option<JobUuid>,
     lease: Option<LeaseUuid>,
 }
 
 /// Progress of the current job of a runner.
-enum Sign {
+enum Progress {
     /// The benchmarks start.
     Start,
     /// Heartbeat without further information.
-    Life,
+    Heartbeat,
     /// The job printed this text.
-    Print(String),
+    Output(String),
 }
 
 /// End of a job, as reported by its runner.
@@ -93,81 +93,88 @@ impl Conversation {
     }
 
     /// When the wait for a job ends, if the runner is waiting.
-    pub(super) fn wait_ends(&self) -> Option<Instant> {
-        self.waiting.as_ref().map(|wait| wait.ends)
+    pub(super) fn wait_deadline(&self) -> Option<Instant> {
+        self.waiting.as_ref().map(|wait| wait.deadline)
     }
 
     /// Handles a message and returns the reply.
     pub(super) async fn handle_message(&mut self, message: Envelope<FromRunner>) -> Result<Reply> {
-        if !self.is_known().await? {
-            return Ok(Reply::Refused);
+        if !self.has_valid_key().await? {
+            return Ok(Reply::InvalidKey);
         }
         let id = message.id;
         match message.message {
             FromRunner::Ready { poll_timeout, runner, lease } => {
                 self.lease = lease.unwrap_or(self.lease);
                 self.metadata = runner.or(self.metadata.take());
-                self.record(true, None).await?;
-                let seconds = poll_timeout.map_or(POLL, PollTimeout::get);
-                let ends = Instant::now() + Duration::from_secs(seconds.into());
-                self.waiting = Some(Wait { id, ends });
-                self.look().await
+                self.record_heartbeat(true, None).await?;
+                let seconds = poll_timeout.map_or(DEFAULT_POLL_SECONDS, PollTimeout::get);
+                let deadline = Instant::now() + Duration::from_secs(seconds.into());
+                self.waiting = Some(Wait { id, deadline });
+                self.check_queue().await
             }
             FromRunner::Resume { job, lease } => {
-                self.go_on(id, Named { job: Some(job), lease }, Sign::Life).await
+                self.handle_progress(id, JobReference { job: Some(job), lease }, Progress::Heartbeat).await
             }
-            FromRunner::Running { job, lease } => self.go_on(id, Named { job, lease }, Sign::Start).await,
+            FromRunner::Running { job, lease } => {
+                self.handle_progress(id, JobReference { job, lease }, Progress::Start).await
+            }
             FromRunner::Heartbeat { job, lease, printed } => {
-                self.go_on(id, Named { job, lease }, printed.map_or(Sign::Life, Sign::Print)).await
+                self.handle_progress(
+                    id,
+                    JobReference { job, lease },
+                    printed.map_or(Progress::Heartbeat, Progress::Output),
+                )
+                .await
             }
             FromRunner::Completed { job, results, uploaded } => {
                 let output = JobOutput { error: None, results };
-                self.end(id, End { job, event: JobEvent::Complete, output, uploaded }).await
+                self.handle_end(id, End { job, event: JobEvent::Complete, output, uploaded }).await
             }
             FromRunner::Failed { job, results, error, uploaded } => {
                 let output = JobOutput { error: Some(error), results };
-                self.end(id, End { job, event: JobEvent::Fail, output, uploaded }).await
+                self.handle_end(id, End { job, event: JobEvent::Fail, output, uploaded }).await
             }
             FromRunner::Canceled { job, results, uploaded } => {
                 let output = JobOutput { error: None, results };
-                self.end(id, End { job, event: JobEvent::Cancel, output, uploaded }).await
+                self.handle_end(id, End { job, event: JobEvent::Cancel, output, uploaded }).await
             }
         }
     }
 
     /// Handles a signal and returns a message to the runner if the signal concerns it.
-    pub(super) async fn notice(&mut self, signal: Signal) -> Result<Reply> {
+    pub(super) async fn handle_signal(&mut self, signal: Signal) -> Result<Reply> {
         match signal {
             Signal::Canceled(job) if self.current.is_some_and(|(_, current)| current == job) => {
                 self.current = None;
-                Ok(Reply::Say(Envelope { id: None, message: ToRunner::Cancel { job: Some(job) } }))
+                Ok(Reply::Send(Envelope { id: None, message: ToRunner::Cancel { job: Some(job) } }))
             }
             Signal::Runner(runner) if runner == self.runner.uuid => {
-                Ok(if self.is_known().await? { Reply::Nothing } else { Reply::Refused })
+                Ok(if self.has_valid_key().await? { Reply::None } else { Reply::InvalidKey })
             }
             // A canceled job frees capacity for another job.
-            Signal::Queued | Signal::Canceled(_) => self.look().await,
-            Signal::Runner(_) | Signal::Completed => Ok(Reply::Nothing),
+            Signal::Queued | Signal::Canceled(_) => self.check_queue().await,
+            Signal::Runner(_) | Signal::Completed => Ok(Reply::None),
         }
     }
 
     /// Looks for a job if the runner is waiting for one.
-    pub(super) async fn look(&mut self) -> Result<Reply> {
-        let Some(wait) = &self.waiting else { return Ok(Reply::Nothing) };
-        let (id, is_over) = (wait.id, wait.ends <= Instant::now());
+    pub(super) async fn check_queue(&mut self) -> Result<Reply> {
+        let Some(wait) = &self.waiting else { return Ok(Reply::None) };
+        let (id, is_over) = (wait.id, wait.deadline <= Instant::now());
         if let Some(order) = self.claim().await? {
             self.waiting = None;
-            return Ok(Reply::Say(Envelope { id, message: ToRunner::Job(Box::new(order)) }));
+            return Ok(Reply::Send(Envelope { id, message: ToRunner::Job(Box::new(order)) }));
         }
         if is_over {
             self.waiting = None;
-            return Ok(Reply::Say(Envelope { id, message: ToRunner::NoJob }));
+            return Ok(Reply::Send(Envelope { id, message: ToRunner::NoJob }));
         }
-        Ok(Reply::Nothing)
+        Ok(Reply::None)
     }
 
     /// Returns a job to the queue that could not be sent to the runner.
-    pub(super) async fn give_back(&mut self) -> Result<()> {
+    pub(super) async fn return_job(&mut self) -> Result<()> {
         let Some((job, _)) = self.current.take() else { return Ok(()) };
         let (lease, now) = (self.lease, self.app.clock.now());
         let write = move |tx: &mut Tx<'_>| {
@@ -181,16 +188,17 @@ impl Conversation {
     }
 
     /// Whether the key of the runner is still valid.
-    async fn is_known(&self) -> Result<bool> {
+    async fn has_valid_key(&self) -> Result<bool> {
         let hash = self.runner.hash.clone();
         Ok(self.app.db.read(move |tx| runner::authenticate(tx, &hash)).await?.is_some())
     }
 
-    /// Records a heartbeat, at most every [`RECORD`] seconds unless `always` is set, and the output that the job printed.
-    async fn record(&mut self, always: bool, printed: Option<String>) -> Result<()> {
+    /// Records a heartbeat, at most every [`HEARTBEAT_SECONDS`] seconds unless `always` is set, and the output that the job
+    /// printed.
+    async fn record_heartbeat(&mut self, always: bool, printed: Option<String>) -> Result<()> {
         let now = self.app.clock.now();
         let always = always || printed.is_some();
-        if !always && self.recorded.is_some_and(|last| last.plus_seconds(RECORD) > now) {
+        if !always && self.recorded.is_some_and(|last| last.plus_seconds(HEARTBEAT_SECONDS) > now) {
             return Ok(());
         }
         let (runner, current) = (self.runner.id, self.current);
@@ -214,14 +222,15 @@ impl Conversation {
         let platform = self.metadata.as_ref().map(|metadata| (metadata.os.as_str(), metadata.arch.as_str()));
         let able = job::RunnerCapabilities { runner: id, platform };
         // Reading first avoids writes for idle runners.
-        let look = move |tx: &mut Tx<'_>| Ok::<_, Error>((job::leased(tx, id, lease)?, job::next(tx, able)?));
+        let find = move |tx: &mut Tx<'_>| Ok::<_, Error>((job::leased(tx, id, lease)?, job::next(tx, able)?));
         let now = self.app.clock.now();
-        let claimed = match self.app.db.read(look).await? {
+        let claimed = match self.app.db.read(find).await? {
             (Some(found), _) => Some(found),
             (None, None) => None,
             (None, Some(_)) => {
                 let grace = i64::from(self.app.config.plus.runners.job_timeout_grace_period);
-                let claim = move |tx: &mut Tx<'_>| job::claim(tx, able, lease, now, PREPARATION + grace);
+                let claim =
+                    move |tx: &mut Tx<'_>| job::claim(tx, able, lease, now, PREPARATION_SECONDS + grace);
                 self.app.db.write(claim).await?
             }
         };
@@ -246,13 +255,18 @@ impl Conversation {
         oci::runner_token(&self.app, self.runner.uuid, found.job.uuid, repository, now)
     }
 
-    /// Handles progress of a job: the named job, or else the only job of the runner. Several processes can use the key of one
+    /// Handles progress of a job: the referenced job, or else the only job of the runner. Several processes can use the key of one
     /// runner: the process with the lease of the job starts it, and the other processes get a `Cancel`.
-    async fn go_on(&mut self, id: Option<u64>, named: Named, sign: Sign) -> Result<Reply> {
+    async fn handle_progress(
+        &mut self,
+        id: Option<u64>,
+        reference: JobReference,
+        progress: Progress,
+    ) -> Result<Reply> {
         let (runner, current, now) = (self.runner.id, self.current, self.app.clock.now());
         let grace = i64::from(self.app.config.plus.runners.job_timeout_grace_period);
-        let look = move |tx: &mut Tx<'_>| {
-            let uuid = match (named.job, current) {
+        let find = move |tx: &mut Tx<'_>| {
+            let uuid = match (reference.job, current) {
                 (Some(uuid), _) | (None, Some((_, uuid))) => Some(uuid),
                 (None, None) => job::of_runner(tx, runner)?,
             };
@@ -262,19 +276,19 @@ impl Conversation {
                 Err(error) => Err(error),
             }
         };
-        let found = self.app.db.read(look).await?;
-        let stop = |job| Ok(Reply::Say(Envelope { id, message: ToRunner::Cancel { job } }));
-        let Some(found) = found else { return stop(named.job) };
+        let found = self.app.db.read(find).await?;
+        let stop = |job| Ok(Reply::Send(Envelope { id, message: ToRunner::Cancel { job } }));
+        let Some(found) = found else { return stop(reference.job) };
         let uuid = found.job.uuid;
-        let lease = named.lease.unwrap_or(self.lease);
+        let lease = reference.lease.unwrap_or(self.lease);
         let holds = found.lease == Some(lease);
         // A runner without support for leases may have started the job before it lost another connection.
-        let goes_on = holds || (named.lease.is_none() && !matches!(sign, Sign::Start));
+        let may_continue = holds || (reference.lease.is_none() && !matches!(progress, Progress::Start));
         let event = match found.job.status {
-            JobStatus::Claimed if holds && matches!(sign, Sign::Start) => Some(JobEvent::Start),
+            JobStatus::Claimed if holds && matches!(progress, Progress::Start) => Some(JobEvent::Start),
             JobStatus::Claimed if holds => None,
-            JobStatus::Running if goes_on => None,
-            JobStatus::Unknown if goes_on => Some(JobEvent::Resume),
+            JobStatus::Running if may_continue => None,
+            JobStatus::Unknown if may_continue => Some(JobEvent::Resume),
             _ => {
                 self.current = self.current.filter(|(_, current)| *current != uuid);
                 return stop(Some(uuid));
@@ -300,26 +314,26 @@ impl Conversation {
         }
         self.waiting = None;
         self.current = Some((found.id, uuid));
-        let printed = match sign {
-            Sign::Print(text) => Some(end_of(&text)),
-            Sign::Start | Sign::Life => None,
+        let printed = match progress {
+            Progress::Output(text) => Some(tail(&text)),
+            Progress::Start | Progress::Heartbeat => None,
         };
-        self.record(found.heartbeat.is_none(), printed).await?;
-        Ok(Reply::Say(Envelope { id, message: ToRunner::Ack { job: Some(uuid), refused: None } }))
+        self.record_heartbeat(found.heartbeat.is_none(), printed).await?;
+        Ok(Reply::Send(Envelope { id, message: ToRunner::Ack { job: Some(uuid), refused: None } }))
     }
 
     /// Handles the end of a job, which may have started on another connection.
-    async fn end(&mut self, id: Option<u64>, end: End) -> Result<Reply> {
+    async fn handle_end(&mut self, id: Option<u64>, end: End) -> Result<Reply> {
         let uuid = end.job;
-        let refused = self.settle(end).await?.map(str::to_owned);
+        let refused = self.record_end(end).await?.map(str::to_owned);
         if self.current.is_some_and(|(_, current)| current == uuid) {
             self.current = None;
         }
-        Ok(Reply::Say(Envelope { id, message: ToRunner::Ack { job: Some(uuid), refused } }))
+        Ok(Reply::Send(Envelope { id, message: ToRunner::Ack { job: Some(uuid), refused } }))
     }
 
     /// Records the end of a job. Returns the reason if it was rejected.
-    async fn settle(&self, end: End) -> Result<Option<&'static str>> {
+    async fn record_end(&self, end: End) -> Result<Option<&'static str>> {
         let End { job: uuid, event, output, uploaded } = end;
         let found = match self.app.db.read(move |tx| job::find(tx, uuid)).await {
             Ok(found) if found.runner == Some(self.runner.id) => found,
@@ -367,7 +381,7 @@ impl Conversation {
 }
 
 /// Returns the end of the printed text, at most `PRINTED_MAX` bytes, without NUL characters, which databases reject.
-fn end_of(text: &str) -> String {
+fn tail(text: &str) -> String {
     let mut from = text.len().saturating_sub(PRINTED_MAX);
     while !text.is_char_boundary(from) {
         from += 1;
@@ -381,10 +395,10 @@ mod tests {
 
     #[test]
     fn of_what_is_printed_the_end_is_kept() {
-        assert_eq!(end_of("a\0b"), "a\u{fffd}b");
+        assert_eq!(tail("a\0b"), "a\u{fffd}b");
         let long = format!("x{}", "é".repeat(PRINTED_MAX / 2));
-        assert_eq!(end_of(&long), "é".repeat(PRINTED_MAX / 2));
+        assert_eq!(tail(&long), "é".repeat(PRINTED_MAX / 2));
         let long = format!("{}x", "é".repeat(PRINTED_MAX / 2));
-        assert_eq!(end_of(&long).len(), PRINTED_MAX - 1);
+        assert_eq!(tail(&long).len(), PRINTED_MAX - 1);
     }
 }

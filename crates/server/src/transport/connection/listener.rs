@@ -64,7 +64,7 @@ impl AddrListener<Connection, Peer> for Listener {
                     tracing::debug!(%error, "connection closed before it was accepted");
                 }
                 Err(error) => {
-                    self.connections.relieve(&error);
+                    self.connections.handle_accept_error(&error);
                     sleep(wait).await;
                     wait = (wait * 2).min(LONGEST_WAIT);
                 }

@@ -22,7 +22,7 @@ use tokio::{
 };
 use tower::Service;
 
-use super::{Activity, Due, Slot};
+use super::{Activity, CloseTime, Slot};
 
 /// Maximum time in which a client receives no byte of a response.
 pub(super) const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -46,12 +46,12 @@ impl Connection {
 
     /// Fails if the connection has to close.
     fn poll_due(&mut self, context: &mut Context<'_>) -> io::Result<()> {
-        match self.slot.activity.due(context.waker()) {
-            Due::Never => Ok(()),
-            Due::Now => {
+        match self.slot.activity.close_time(context.waker()) {
+            CloseTime::Never => Ok(()),
+            CloseTime::Now => {
                 Err(io::Error::new(io::ErrorKind::ConnectionAborted, "another connection needs the room"))
             }
-            Due::At(moment) => {
+            CloseTime::At(moment) => {
                 if self.request_timer.deadline() != moment {
                     self.request_timer.as_mut().reset(moment);
                 }
@@ -177,7 +177,7 @@ where
             if response.status() == StatusCode::SWITCHING_PROTOCOLS {
                 running.0.upgrade();
             }
-            let number = running.0.begin_answer();
+            let number = running.0.begin_response();
             Ok(response.map(|body| TrackedBody { body, number, running }))
         })
     }
@@ -211,7 +211,7 @@ pub struct TrackedBody<B> {
 
 impl<B> Drop for TrackedBody<B> {
     fn drop(&mut self) {
-        self.running.0.end_answer(self.number);
+        self.running.0.end_response(self.number);
     }
 }
 
@@ -224,7 +224,7 @@ impl<B: HttpBody + Unpin> HttpBody for TrackedBody<B> {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<http_body::Frame<B::Data>, B::Error>>> {
         // The HTTP library polls for more bytes only after the client has received earlier bytes.
-        self.running.0.take_answer(self.number);
+        self.running.0.record_received(self.number);
         Pin::new(&mut self.body).poll_frame(context)
     }
 

@@ -33,7 +33,7 @@ use crate::{
 
 /// Authenticates the caller, loads the resource of the request on the same snapshot, and counts the request for the rate
 /// limits.
-async fn enter<T, F>(parts: &Parts, app: &App, load: F) -> Result<(Caller, T)>
+async fn authenticate<T, F>(parts: &Parts, app: &App, load: F) -> Result<(Caller, T)>
 where
     F: FnOnce(&mut Tx<'_>, &Caller) -> Result<T> + Send + 'static,
     T: Send + 'static,
@@ -42,11 +42,11 @@ where
         Credential::None if app.embedded => Credential::Database,
         credential => credential,
     };
-    enter_with(parts, app, credential, load).await
+    authenticate_with(parts, app, credential, load).await
 }
 
-/// Same as [`enter`], with a credential that the request does not carry in the usual header.
-pub(crate) async fn enter_with<T, F>(
+/// Same as [`authenticate`], with a credential that the request does not carry in the usual header.
+pub(crate) async fn authenticate_with<T, F>(
     parts: &Parts,
     app: &App,
     credential: Credential,
@@ -66,7 +66,7 @@ where
             Ok::<_, Error>((caller, first_use, loaded))
         })
         .await?;
-    count(parts, app, &caller).await?;
+    count_request(parts, app, &caller).await?;
     if let (true, Caller::User(signed_in), Credential::Token(claims, hash)) = (first_use, &caller, credential)
     {
         let (fresh, found) = (app.fresh(), signed_in.found.clone());
@@ -76,7 +76,7 @@ where
 }
 
 /// Counts a request of this caller for the rate limits.
-pub(crate) async fn count(parts: &Parts, app: &App, caller: &Caller) -> Result<()> {
+pub(crate) async fn count_request(parts: &Parts, app: &App, caller: &Caller) -> Result<()> {
     let (rule, key) = match caller {
         Caller::User(signed_in) => (Rule::UserRequests, signed_in.found.user.uuid.to_string()),
         Caller::Project(key) => (Rule::ProjectRequests, key.project_uuid.to_string()),
@@ -143,18 +143,18 @@ fn signed_in_for(caller: Caller, noun: &str) -> Result<SignedIn> {
 
 /// Any signed-in user.
 #[derive(Clone, Debug)]
-pub struct Signed {
+pub struct SignedInUser {
     /// The user.
     pub by: SignedIn,
     /// User and address of the request.
     pub origin: Origin,
 }
 
-impl FromRequestParts<App> for Signed {
+impl FromRequestParts<App> for SignedInUser {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        let (caller, ()) = enter(parts, app, |_, _| Ok(())).await?;
+        let (caller, ()) = authenticate(parts, app, |_, _| Ok(())).await?;
         let by = signed_in(caller)?;
         Ok(Self { origin: Origin::of(parts, by.actor()), by })
     }
@@ -162,18 +162,18 @@ impl FromRequestParts<App> for Signed {
 
 /// A caller with a valid credential: a user or a project key.
 #[derive(Clone, Debug)]
-pub enum Known {
+pub enum AuthenticatedCaller {
     /// A user.
     User(SignedIn),
     /// A project key.
     Project(project_key::ProjectKeyRow),
 }
 
-impl FromRequestParts<App> for Known {
+impl FromRequestParts<App> for AuthenticatedCaller {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        let (caller, ()) = enter(parts, app, |_, _| Ok(())).await?;
+        let (caller, ()) = authenticate(parts, app, |_, _| Ok(())).await?;
         match caller {
             Caller::Project(key) => Ok(Self::Project(key)),
             caller => signed_in(caller).map(Self::User),
@@ -194,7 +194,7 @@ impl FromRequestParts<App> for Admin {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        let Signed { by, origin } = Signed::from_request_parts(parts, app).await?;
+        let SignedInUser { by, origin } = SignedInUser::from_request_parts(parts, app).await?;
         if by.found.user.admin {
             Ok(Self { by, origin })
         } else {
@@ -220,7 +220,7 @@ impl FromRequestParts<App> for Account {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
         let wanted: ResourceId = segment(parts, "user").await?;
         let (caller, found) =
-            enter(parts, app, move |tx, _| Ok(found_or_none(user::find(tx, &wanted))?)).await?;
+            authenticate(parts, app, move |tx, _| Ok(found_or_none(user::find(tx, &wanted))?)).await?;
         let by = signed_in_for(caller, "user")?;
         let found = found
             .filter(|found| found.id == by.found.id || by.found.user.admin)
@@ -262,23 +262,23 @@ rights!(View, Create, Edit, Delete, Manage, ViewRole, CreateRole, EditRole, Dele
 
 /// Any caller. What the caller can see depends on the credential.
 #[derive(Clone, Debug)]
-pub struct Anyone {
+pub struct AnyCaller {
     /// The caller.
     pub caller: Caller,
 }
 
-impl FromRequestParts<App> for Anyone {
+impl FromRequestParts<App> for AnyCaller {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        let (caller, ()) = enter(parts, app, |_, _| Ok(())).await?;
+        let (caller, ()) = authenticate(parts, app, |_, _| Ok(())).await?;
         Ok(Self { caller })
     }
 }
 
 const LOCKED: &str = "This account is locked; an administrator of the server can unlock it.";
 /// Checks that the caller may create unclaimed resources: every caller may, except one with an invalid credential.
-pub fn may_make(caller: &Caller) -> Result<()> {
+pub fn may_create_unclaimed(caller: &Caller) -> Result<()> {
     match caller {
         Caller::Anonymous | Caller::Owner | Caller::User(_) => Ok(()),
         caller => signed_in(caller.clone()).map(drop),
@@ -286,7 +286,7 @@ pub fn may_make(caller: &Caller) -> Result<()> {
 }
 
 /// Checks that the caller may delete permanently: only an administrator may.
-pub fn may_destroy(caller: &Caller) -> Result<()> {
+pub fn may_delete_permanently(caller: &Caller) -> Result<()> {
     if signed_in(caller.clone())?.found.user.admin {
         return Ok(());
     }

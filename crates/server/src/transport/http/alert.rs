@@ -14,7 +14,7 @@ use super::{
     body::{Body, Path, Query},
     error::{Error, Result},
     project::ProjectPath,
-    series_filter::Names,
+    series_filter::SeriesNames,
 };
 use crate::domain::app::App;
 
@@ -67,7 +67,7 @@ pub(super) async fn update_many(
         if let Some(report) = patch.report {
             which.report = Some(report::find(tx, id, report)?);
         }
-        let names = Names {
+        let names = SeriesNames {
             branch: patch.branch.as_ref(),
             testbed: patch.testbed.as_ref(),
             benchmark: patch.benchmark.as_ref(),

@@ -10,12 +10,12 @@ use tidemark_api::{
 use tidemark_store::{Fresh, Lock, Tx, organization, project, sign_in, user};
 
 use super::{
-    access::{Known, Signed},
+    access::{AuthenticatedCaller, SignedInUser},
     answer::Accepted,
     body::Body,
     error::{Error, Result},
     origin::Origin,
-    sign_in_completion::{self, invited, join, pending},
+    sign_in_completion::{self, accept_invitation, find_pending_invitation, verify_invitation},
 };
 use crate::{
     domain::{app::App, auth::jwt::Audience, captcha},
@@ -51,7 +51,7 @@ pub(super) async fn signup(
     count_attempt(&app, &origin, &new.email, fresh.now).await?;
     captcha::check(&app.config, new.recaptcha_token.as_ref(), captcha::Action::SignUp, origin.address)
         .await?;
-    let invited = invited(&app, new.invite.as_ref(), &new.email, fresh.now)?;
+    let invited = verify_invitation(&app, new.invite.as_ref(), &new.email, fresh.now)?;
     if new.claim.is_some() && app.config.access.claims == Claims::Token {
         return Err(sign_in_completion::claim_needs_token());
     }
@@ -120,13 +120,13 @@ pub(super) async fn login(
     count_attempt(&app, &origin, &login.email, fresh.now).await?;
     captcha::check(&app.config, login.recaptcha_token.as_ref(), captcha::Action::LogIn, origin.address)
         .await?;
-    let invited = invited(&app, login.invite.as_ref(), &login.email, fresh.now)?;
+    let invited = verify_invitation(&app, login.invite.as_ref(), &login.email, fresh.now)?;
     let ack = AuthAck { email: login.email.clone() };
     let write = move |tx: &mut Tx<'_>| {
         if let Some(invited) = invited {
-            pending(tx, invited, fresh.now)?;
+            find_pending_invitation(tx, invited, fresh.now)?;
         }
-        let Some(known) = settled(tx, &login.email)?.filter(|known| !known.user.locked) else {
+        let Some(known) = find_and_lock_account(tx, &login.email)?.filter(|known| !known.user.locked) else {
             return Ok(());
         };
         let expires = fresh.now.plus_seconds(LINK_SECONDS);
@@ -142,7 +142,7 @@ pub(super) async fn login(
 
 /// Returns the account of an address, locked: if the account is moving to another address at the same time, the old address
 /// must not get a link.
-fn settled(tx: &mut Tx<'_>, email: &Email) -> Result<Option<user::UserRow>> {
+fn find_and_lock_account(tx: &mut Tx<'_>, email: &Email) -> Result<Option<user::UserRow>> {
     let Some(found) = user::by_email(tx, email)? else { return Ok(None) };
     tx.lock(Lock::User(found.id.get()))?;
     Ok(user::by_email(tx, email)?.filter(|again| again.id == found.id))
@@ -158,11 +158,11 @@ pub(super) async fn confirm(
     origin: Origin,
     Body(confirm): Body<Confirm>,
 ) -> Result<Json<AuthUser>> {
-    confirmed(&app, origin, &confirm.token).await.map(Json)
+    confirm_token(&app, origin, &confirm.token).await.map(Json)
 }
 
 /// Creates a session for the token of a mailed link, and counts invalid tokens for the rate limit.
-pub(super) async fn confirmed(app: &App, origin: Origin, token: &Jwt) -> Result<AuthUser> {
+pub(super) async fn confirm_token(app: &App, origin: Origin, token: &Jwt) -> Result<AuthUser> {
     let (now, address) = (app.clock.now(), origin.key());
     let opened = open_session(app, origin, token).await;
     if matches!(opened, Err(Error::Unauthorized(_))) {
@@ -187,9 +187,9 @@ async fn open_session(app: &App, origin: Origin, token: &Jwt) -> Result<AuthUser
     let write = move |tx: &mut Tx<'_>| {
         let link = sign_in::take(tx, jti, fresh.now)?.ok_or_else(stale)?;
         sign_in_completion::may_sign_in(tx, &access, link.user, link.invitation, fresh.now)?;
-        let wishes = sign_in_completion::Wishes { invitation: link.invitation, claim: link.claim };
+        let options = sign_in_completion::SignInOptions { invitation: link.invitation, claim: link.claim };
         let session =
-            sign_in_completion::enter(tx, &fresh, &origin, link.user, &link.email, wishes, expires)?;
+            sign_in_completion::complete(tx, &fresh, &origin, link.user, &link.email, options, expires)?;
         Ok::<_, Error>((user::by_id(tx, link.user)?.user, session))
     };
     let (user, session) = app.db.write(write).await?;
@@ -203,7 +203,7 @@ async fn open_session(app: &App, origin: Origin, token: &Jwt) -> Result<AuthUser
     request_body = Accept, responses((status = 202, body = AuthAck)), extensions(("x-right" = json!("user"))))]
 pub(super) async fn accept(
     State(app): State<App>,
-    signed: Signed,
+    signed: SignedInUser,
     Body(accept): Body<Accept>,
 ) -> Result<Accepted<AuthAck>> {
     let found = signed.by.found;
@@ -212,9 +212,9 @@ pub(super) async fn accept(
     }
     let fresh = app.fresh();
     let ack = AuthAck { email: found.user.email.clone() };
-    let invited = invited(&app, Some(&accept.invite), &found.user.email, fresh.now)?;
+    let invited = verify_invitation(&app, Some(&accept.invite), &found.user.email, fresh.now)?;
     let write = move |tx: &mut Tx<'_>| match invited {
-        Some(invited) => join(tx, &fresh, &signed.origin, &found, invited),
+        Some(invited) => accept_invitation(tx, &fresh, &signed.origin, &found, invited),
         None => Ok(()),
     };
     app.db.write(write).await?;
@@ -224,10 +224,10 @@ pub(super) async fn accept(
 /// View the owner of the credential: a user or a project.
 #[utoipa::path(get, path = "/v0/auth/caller", operation_id = "auth_caller_get", tag = "auth",
     responses((status = 200, body = Caller)), extensions(("x-right" = json!("credential"))))]
-pub(super) async fn caller(State(app): State<App>, known: Known) -> Result<Json<Caller>> {
+pub(super) async fn caller(State(app): State<App>, known: AuthenticatedCaller) -> Result<Json<Caller>> {
     let caller = match known {
-        Known::User(by) => Caller { user: Some(by.found.user), project: None },
-        Known::Project(key) => {
+        AuthenticatedCaller::User(by) => Caller { user: Some(by.found.user), project: None },
+        AuthenticatedCaller::Project(key) => {
             let found = app.db.read(move |tx| project::by_id(tx, key.project)).await?;
             Caller { user: None, project: Some(found.project) }
         }

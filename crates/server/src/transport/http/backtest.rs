@@ -13,7 +13,7 @@ use super::{
     body::Body,
     error::{Error, Result},
     project::ProjectPath,
-    series_filter::Names,
+    series_filter::SeriesNames,
 };
 use crate::domain::{
     app::App,
@@ -51,7 +51,7 @@ pub(super) async fn create(
     let address = project.origin.address;
     let find = move |tx: &mut Tx<'_>| {
         let id = project.id;
-        let names = Names {
+        let names = SeriesNames {
             branch: new.branch.as_ref(),
             testbed: new.testbed.as_ref(),
             benchmark: new.benchmark.as_ref(),

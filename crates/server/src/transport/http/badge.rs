@@ -12,7 +12,7 @@ use super::{
     conditional,
     error::{Error, Result},
     project::ProjectPath,
-    series_filter::Names,
+    series_filter::SeriesNames,
 };
 use crate::domain::{
     app::App,
@@ -57,7 +57,7 @@ pub(super) async fn view(
     let id = project.id;
     let label = query.label.clone();
     let read = move |tx: &mut Tx<'_>| {
-        let names = Names {
+        let names = SeriesNames {
             branch: query.branch.as_ref(),
             testbed: query.testbed.as_ref(),
             benchmark: query.benchmark.as_ref(),

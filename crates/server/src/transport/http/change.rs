@@ -12,7 +12,7 @@ use super::{
     body::{Body, Path, Query},
     error::{Error, Result},
     project::ProjectPath,
-    series_filter::Names,
+    series_filter::SeriesNames,
 };
 use crate::domain::app::App;
 
@@ -47,7 +47,7 @@ pub(super) async fn list(
             ChangeDirection::Improvement => -1,
             ChangeDirection::Unknown => 0,
         });
-        let names = Names {
+        let names = SeriesNames {
             branch: filter.branch.as_ref(),
             testbed: filter.testbed.as_ref(),
             benchmark: filter.benchmark.as_ref(),

@@ -5,11 +5,11 @@ use tidemark_api::{Checkout, NewCheckout, OrganizationPermission};
 use tidemark_store::Tx;
 
 use super::{
-    access::{self, Signed},
+    access::{self, SignedInUser},
     answer::Created,
     body::Body,
     error::Result,
-    plan::billed,
+    plan::require_billing,
 };
 use crate::domain::app::App;
 
@@ -18,7 +18,7 @@ use crate::domain::app::App;
     responses((status = 201, body = Checkout)), extensions(("x-right" = json!("organization:manage:billed:by_user"))))]
 pub(super) async fn create(
     State(app): State<App>,
-    signed: Signed,
+    signed: SignedInUser,
     Body(new): Body<NewCheckout>,
 ) -> Result<Created<Checkout>> {
     let (by, wanted) = (signed.by.clone(), new.organization.clone());
@@ -28,5 +28,5 @@ pub(super) async fn create(
             access::organization_for(tx, &by, &wanted, OrganizationPermission::Manage)
         })
         .await?;
-    Ok(Created(billed(&app)?.checkout(signed.by.found, found.id, &found.organization, &new).await?))
+    Ok(Created(require_billing(&app)?.checkout(signed.by.found, found.id, &found.organization, &new).await?))
 }

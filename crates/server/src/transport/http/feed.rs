@@ -17,7 +17,7 @@ use super::{
     conditional,
     error::{Error, Result},
     project::ProjectPath,
-    series_filter::Names,
+    series_filter::SeriesNames,
 };
 use crate::domain::{
     app::App,
@@ -64,7 +64,7 @@ pub(super) async fn view(
     let (id, given) = (project.id, query.given());
     let read = move |tx: &mut Tx<'_>| {
         let (branch, testbed) = (query.branch.as_ref(), query.testbed.as_ref());
-        let names = Names { branch, testbed, measure: query.measure.as_ref(), benchmark: None };
+        let names = SeriesNames { branch, testbed, measure: query.measure.as_ref(), benchmark: None };
         let part = names.find(tx, id)?;
         let notifies = detection::settings(tx, id)?.notifies;
         Ok::<_, Error>((notifies, events(tx, id, &part, notifies)?))

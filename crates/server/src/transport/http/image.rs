@@ -32,19 +32,19 @@ use crate::domain::{
 /// Query parameters for the format and theme of an image.
 #[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Look {
+pub(super) struct ImageStyle {
     /// Image format. Default: the format in the header `Accept`, else JPEG.
     #[param(inline)]
     format: Option<Format>,
     /// Theme of the image, light or dark; default: light.
     #[param(inline)]
-    theme: Option<Shade>,
+    theme: Option<ImageTheme>,
 }
 
 /// Query parameters for the content of an image, in addition to its metrics.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Show {
+pub(super) struct ImageContent {
     /// Title of the image; default: the name of the project.
     title: Option<String>,
     /// Value on the horizontal axis; default: the time.
@@ -75,7 +75,7 @@ enum Format {
 /// Theme of an image.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum Shade {
+enum ImageTheme {
     Light,
     Dark,
 }
@@ -100,7 +100,7 @@ impl Format {
 ///
 /// JPEG and PNG images use a font with Latin, Greek and Cyrillic letters. SVG images use the fonts of the reader.
 #[utoipa::path(get, path = "/v0/projects/{project}/perf/img", operation_id = "proj_perf_img_get", tag = "perf",
-    params(ProjectPath, PerfQuery, Show, Look),
+    params(ProjectPath, PerfQuery, ImageContent, ImageStyle),
     responses((status = 200, description = "The picture.", content(
         (inline(Binary) = "image/jpeg"), (inline(Binary) = "image/png"), (String = "image/svg+xml")))),
     extensions(("x-right" = json!("project:view"))))]
@@ -108,20 +108,20 @@ pub(super) async fn of_query(
     State(app): State<App>,
     project: Project<View>,
     Query(query): Query<PerfQuery>,
-    Query(show): Query<Show>,
-    Query(look): Query<Look>,
+    Query(content): Query<ImageContent>,
+    Query(style): Query<ImageStyle>,
     headers: HeaderMap,
 ) -> Result<Response> {
     let query = perf::Query::read(&query)?;
     let picture = Picture {
-        title: show.title.unwrap_or_else(|| project.project.name.to_string()),
-        theme: theme(look),
-        x: show.x_axis.unwrap_or(XAxis::DateTime),
-        y: show.y_axis.unwrap_or_default(),
-        lower_value: show.lower_value.unwrap_or(false),
-        upper_value: show.upper_value.unwrap_or(false),
-        lower_boundary: show.lower_boundary.unwrap_or(false),
-        upper_boundary: show.upper_boundary.unwrap_or(false),
+        title: content.title.unwrap_or_else(|| project.project.name.to_string()),
+        theme: theme(style),
+        x: content.x_axis.unwrap_or(XAxis::DateTime),
+        y: content.y_axis.unwrap_or_default(),
+        lower_value: content.lower_value.unwrap_or(false),
+        upper_value: content.upper_value.unwrap_or(false),
+        lower_boundary: content.lower_boundary.unwrap_or(false),
+        upper_boundary: content.upper_boundary.unwrap_or(false),
         lines: Vec::new(),
         hidden: 0,
     };
@@ -130,14 +130,14 @@ pub(super) async fn of_query(
         let (lines, hidden, truncated) = lines(tx, id, &query)?;
         Ok((Picture { lines, hidden, ..picture }, truncated))
     };
-    draw(&app, &project, look, headers, read).await
+    draw(&app, &project, style, headers, read).await
 }
 
 /// View a pinned plot as an image.
 ///
 /// JPEG and PNG images use a font with Latin, Greek and Cyrillic letters. SVG images use the fonts of the reader.
 #[utoipa::path(get, path = "/v0/projects/{project}/plots/{plot}/img", operation_id = "proj_plot_img_get",
-    tag = "plots", params(PlotPath, Look),
+    tag = "plots", params(PlotPath, ImageStyle),
     responses((status = 200, description = "The picture.", content(
         (inline(Binary) = "image/jpeg"), (inline(Binary) = "image/png"), (String = "image/svg+xml")))),
     extensions(("x-right" = json!("project:view"))))]
@@ -145,7 +145,7 @@ pub(super) async fn of_plot(
     State(app): State<App>,
     project: Project<View>,
     Path(path): Path<PlotPath>,
-    Query(look): Query<Look>,
+    Query(style): Query<ImageStyle>,
     headers: HeaderMap,
 ) -> Result<Response> {
     let now = app.clock.now();
@@ -162,7 +162,7 @@ pub(super) async fn of_plot(
         let (lines, hidden, truncated) = lines(tx, id, &query)?;
         let picture = Picture {
             title: plot.title.map_or(name, |title| title.to_string()),
-            theme: theme(look),
+            theme: theme(style),
             x: plot.x_axis,
             y: plot.y_axis,
             lower_value: plot.lower_value,
@@ -174,13 +174,13 @@ pub(super) async fn of_plot(
         };
         Ok((picture, truncated))
     };
-    draw(&app, &project, look, headers, read).await
+    draw(&app, &project, style, headers, read).await
 }
 
-const fn theme(look: Look) -> Theme {
-    match look.theme {
-        Some(Shade::Dark) => Theme::Dark,
-        Some(Shade::Light) | None => Theme::Light,
+const fn theme(style: ImageStyle) -> Theme {
+    match style.theme {
+        Some(ImageTheme::Dark) => Theme::Dark,
+        Some(ImageTheme::Light) | None => Theme::Light,
     }
 }
 
@@ -237,7 +237,7 @@ fn line(metrics: &PerfMetrics) -> Line {
 async fn draw(
     app: &App,
     project: &Project<View>,
-    look: Look,
+    style: ImageStyle,
     headers: HeaderMap,
     read: impl FnOnce(&mut Tx<'_>) -> Result<(Picture, Truncated)> + Send + 'static,
 ) -> Result<Response> {
@@ -248,7 +248,7 @@ async fn draw(
         read(tx)
     };
     let (picture, truncated) = app.db.read(read).await?;
-    let format = look.format.unwrap_or_else(|| Format::accepted(&headers));
+    let format = style.format.unwrap_or_else(|| Format::accepted(&headers));
     let draw = move || {
         let _held = permit;
         let svg = plot::svg(&picture);

@@ -12,12 +12,12 @@ use super::{
     body::Query,
     error::{Error, Result},
     project::ProjectPath,
-    series_filter::Names,
+    series_filter::SeriesNames,
 };
 use crate::domain::app::App;
 
 /// Maximum number of changes, and of candidate versions, in an incident.
-const MOST: usize = 64;
+const MAX_ENTRIES: usize = 64;
 
 /// List the incidents of a project, newest first.
 ///
@@ -32,7 +32,7 @@ pub(super) async fn list(
     Query(page): Query<Page>,
 ) -> Result<Paged<Incident>> {
     let read = move |tx: &mut Tx<'_>| {
-        let names = Names { branch: filter.branch.as_ref(), ..Names::default() };
+        let names = SeriesNames { branch: filter.branch.as_ref(), ..SeriesNames::default() };
         let part = names.find(tx, project.id)?;
         let groups = group(incident::spans(tx, project.id, part.branch, filter.status)?);
         let total = i64::try_from(groups.len()).unwrap_or(i64::MAX);
@@ -92,7 +92,7 @@ fn group(mut spans: Vec<incident::Span>) -> Vec<Group> {
             regressions: count(1),
             improvements: count(-1),
             total: u32::try_from(inside.len()).unwrap_or(u32::MAX),
-            worst: inside.iter().take(MOST).map(|span| span.uuid).collect(),
+            worst: inside.iter().take(MAX_ENTRIES).map(|span| span.uuid).collect(),
         });
     }
     groups.sort_by_key(|group| std::cmp::Reverse((group.last, group.head)));
@@ -105,7 +105,7 @@ fn complete(tx: &mut Tx<'_>, project: ProjectId, groups: Vec<Group>) -> Result<V
     let mut changes: HashMap<ChangeUuid, Change> =
         changes.into_iter().map(|change| (change.uuid, change)).collect();
     let spans: Vec<_> = groups.iter().map(|group| (group.head, group.first, group.last)).collect();
-    let candidates = version::between(tx, &spans, MOST)?;
+    let candidates = version::between(tx, &spans, MAX_ENTRIES)?;
     let incidents = groups.into_iter().zip(candidates).filter_map(|(group, candidates)| {
         let changes: Vec<Change> = group.worst.iter().filter_map(|uuid| changes.remove(uuid)).collect();
         let tightest = |number: fn(&Change) -> u32| changes.iter().map(number).max();

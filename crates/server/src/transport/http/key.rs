@@ -43,7 +43,7 @@ pub(super) struct KeyPath {
 }
 
 /// Checks that a user key only views, renames or revokes itself.
-fn itself_only(account: &Account, key: UserKeyUuid) -> Result<()> {
+fn check_key_is_own(account: &Account, key: UserKeyUuid) -> Result<()> {
     match account.by.via {
         Via::Key(own) if own != key => {
             Err(Error::Forbidden("A key reaches only itself; sign in to see or change other keys.".into()))
@@ -116,7 +116,7 @@ pub(super) async fn view(
     account: Account,
     Path(path): Path<KeyPath>,
 ) -> Result<Json<UserKey>> {
-    itself_only(&account, path.key)?;
+    check_key_is_own(&account, path.key)?;
     Ok(Json(app.db.read(move |tx| key::view(tx, account.found.id, path.key)).await?))
 }
 
@@ -130,7 +130,7 @@ pub(super) async fn update(
     Path(path): Path<KeyPath>,
     Body(patch): Body<UserKeyPatch>,
 ) -> Result<Json<UserKey>> {
-    itself_only(&account, path.key)?;
+    check_key_is_own(&account, path.key)?;
     let fresh = app.fresh();
     let write = move |tx: &mut Tx<'_>| {
         if let Some(name) = &patch.name {
@@ -151,7 +151,7 @@ pub(super) async fn revoke(
     account: Account,
     Path(path): Path<KeyPath>,
 ) -> Result<Deleted> {
-    itself_only(&account, path.key)?;
+    check_key_is_own(&account, path.key)?;
     let fresh = app.fresh();
     let write = move |tx: &mut Tx<'_>| {
         key::view(tx, account.found.id, path.key)?;

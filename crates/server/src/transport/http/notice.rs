@@ -69,7 +69,7 @@ pub(super) async fn create(
             "A notice of a project tells of this project; leave `project` out.".into(),
         ));
     }
-    Desk::of_project(project).create(&app, &by, new).await
+    OwnerNotices::of_project(project).create(&app, &by, new).await
 }
 
 /// View a notice.
@@ -97,7 +97,7 @@ pub(super) async fn update(
     Path(path): Path<NoticePath>,
     Body(patch): Body<NoticePatch>,
 ) -> Result<Json<Notice>> {
-    Desk::of_project(project).update(&app, path.notice, patch).await
+    OwnerNotices::of_project(project).update(&app, path.notice, patch).await
 }
 
 /// Delete a notice with its waiting deliveries and its delivery log.
@@ -109,11 +109,11 @@ pub(super) async fn delete(
     ProjectByUser { project, .. }: ProjectByUser<Manage>,
     Path(path): Path<NoticePath>,
 ) -> Result<Deleted> {
-    Desk::of_project(project).delete(&app, path.notice).await
+    OwnerNotices::of_project(project).delete(&app, path.notice).await
 }
 
 /// Creates, changes and deletes the notices of one owner: a project or a user.
-pub(super) struct Desk {
+pub(super) struct OwnerNotices {
     owner: notice::Owner,
     /// The organization whose members can be recipients of the project's mails; `None` for notices of users.
     organization: Option<OrganizationId>,
@@ -122,7 +122,7 @@ pub(super) struct Desk {
     origin: Origin,
 }
 
-impl Desk {
+impl OwnerNotices {
     fn of_project(project: Project<Manage>) -> Self {
         Self {
             owner: notice::Owner::Project(project.id),
@@ -161,7 +161,7 @@ impl Desk {
             let about = match (self.owner, &new.project) {
                 (notice::Owner::Project(project), _) => Some(project),
                 (notice::Owner::User(_), None) => None,
-                (notice::Owner::User(user), Some(wanted)) => Some(visible(tx, wanted, user)?),
+                (notice::Owner::User(user), Some(wanted)) => Some(find_visible_project(tx, wanted, user)?),
             };
             let settings = Settings {
                 name: new.name,
@@ -281,7 +281,7 @@ impl Desk {
 }
 
 /// Returns the project of a new notice of a user, if the user may view it.
-fn visible(tx: &mut Tx<'_>, wanted: &ResourceId, user: UserId) -> Result<ProjectId> {
+fn find_visible_project(tx: &mut Tx<'_>, wanted: &ResourceId, user: UserId) -> Result<ProjectId> {
     let found = found_or_none(project::find(tx, wanted, Some(user)))?;
     match found {
         Some((found, _)) if project::is_visible_to(tx, found.id, user)? => Ok(found.id),

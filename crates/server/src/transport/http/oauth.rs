@@ -28,7 +28,7 @@ use super::{
     body::{Body, Path, Query},
     error::{Error, Result},
     origin::Origin,
-    sign_in_completion::{self, Wishes},
+    sign_in_completion::{self, SignInOptions},
 };
 use crate::{
     domain::{
@@ -153,7 +153,7 @@ async fn start(app: &App, parts: &Parts, origin: &Origin, path: &str, query: OAu
     if invite
         .is_some_and(|invite| app.signer.verify(invite.as_ref(), &[Audience::Invite], fresh.now).is_none())
     {
-        return Err(sign_in_completion::bad_invitation());
+        return Err(sign_in_completion::invalid_invitation());
     }
     let challenge = query.code_challenge.as_deref().map(challenge).transpose()?;
     if query.claim.is_some() && app.config.access.claims == Claims::Token {
@@ -242,14 +242,15 @@ async fn open_session(
         verifier: begun.verifier.clone(),
     };
     let person = provider.end(given.code, secrets).await?;
-    let invitation = sign_in_completion::invited(app, begun.invite.as_ref(), &person.email, now)?;
-    let wishes = Wishes { invitation, claim: begun.claim };
+    let invitation = sign_in_completion::verify_invitation(app, begun.invite.as_ref(), &person.email, now)?;
+    let options = SignInOptions { invitation, claim: begun.claim };
     let expires = now.plus_seconds(SESSION_SECONDS);
     let access = app.config.access.clone();
     let write = move |tx: &mut Tx<'_>| {
-        let user = account(tx, &fresh, &origin, &access, (&begun.provider, &name), &person, wishes)?;
-        sign_in_completion::may_sign_in(tx, &access, user, wishes.invitation, fresh.now)?;
-        let session = sign_in_completion::enter(tx, &fresh, &origin, user, &person.email, wishes, expires)?;
+        let user = account(tx, &fresh, &origin, &access, (&begun.provider, &name), &person, options)?;
+        sign_in_completion::may_sign_in(tx, &access, user, options.invitation, fresh.now)?;
+        let session =
+            sign_in_completion::complete(tx, &fresh, &origin, user, &person.email, options, expires)?;
         Ok::<_, Error>((user::by_id(tx, user)?.user, session, begun.plan))
     };
     let (user, session, plan) = app.db.write(write).await?;
@@ -267,13 +268,13 @@ fn account(
     access: &Access,
     (provider, name): (&str, &str),
     person: &Person,
-    wishes: Wishes,
+    options: SignInOptions,
 ) -> Result<UserId> {
     let linked = identity::find(tx, provider, &person.subject)?;
     let is_linked = linked.is_some();
     let user = match linked.or(user::by_email(tx, &person.email)?) {
         Some(found) => found.id,
-        None => register(tx, fresh, origin, access, person, wishes)?,
+        None => register(tx, fresh, origin, access, person, options)?,
     };
     // The account could be moving to another address at the same time.
     tx.lock(Lock::User(user.get()))?;
@@ -304,14 +305,14 @@ fn register(
     origin: &Origin,
     access: &Access,
     person: &Person,
-    wishes: Wishes,
+    options: SignInOptions,
 ) -> Result<UserId> {
     tx.lock(Lock::Server)?;
     if let Some(found) = user::by_email(tx, &person.email)? {
         return Ok(found.id);
     }
-    sign_in_completion::may_sign_up(tx, access, wishes.invitation, fresh.now)?;
-    let invited = wishes.invitation.is_some();
+    sign_in_completion::may_sign_up(tx, access, options.invitation, fresh.now)?;
+    let invited = options.invitation.is_some();
     Ok(sign_in_completion::register(tx, fresh, origin, &person.name, None, &person.email, invited)?.id)
 }
 

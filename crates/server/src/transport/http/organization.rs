@@ -16,7 +16,7 @@ use tidemark_store::{
 use utoipa::IntoParams;
 
 use super::{
-    access::{self, Anyone, Delete, Edit, Organization, Signed, View},
+    access::{self, AnyCaller, Delete, Edit, Organization, SignedInUser, View},
     answer::{Created, Deleted, Paged},
     body::{Body, Path, Query, segment},
     error::{Error, Result},
@@ -43,7 +43,7 @@ pub(super) struct OrganizationPath {
     extensions(("x-right" = json!("user"))))]
 pub(super) async fn list(
     State(app): State<App>,
-    signed: Signed,
+    signed: SignedInUser,
     Query(filter): Query<OrganizationFilter>,
     Query(page): Query<Page>,
 ) -> Result<Paged<Wire>> {
@@ -75,14 +75,14 @@ pub(super) async fn list(
     extensions(("x-right" = json!("user"))))]
 pub(super) async fn create(
     State(app): State<App>,
-    signed: Signed,
+    signed: SignedInUser,
     Body(new): Body<NewOrganization>,
 ) -> Result<Created<Wire>> {
     let fresh = app.fresh();
     app.limits.check(Rule::UserOrganizations, &signed.by.found.user.uuid.to_string(), fresh.now).await?;
     let write = move |tx: &mut Tx<'_>| {
         let mut found = organization::create(tx, &fresh, None, &new.name, new.slug.as_ref())?;
-        take_over(tx, &fresh, found.id, signed.by.found.id)?;
+        claim_for_user(tx, &fresh, found.id, signed.by.found.id)?;
         found.organization.claimed = Some(fresh.now);
         let slug = found.organization.slug.as_str();
         signed.origin.audit(tx, &fresh, "organization.create", slug, Some(found.id), &[])?;
@@ -92,7 +92,7 @@ pub(super) async fn create(
 }
 
 /// Makes a user the first leader of an unclaimed organization. Returns `false` if the organization is claimed.
-pub(super) fn take_over(
+pub(super) fn claim_for_user(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
     organization: OrganizationId,
@@ -112,7 +112,7 @@ pub(super) fn take_over(
 
 /// Creates the personal organization of a user: with the UUID and name of the user, and the slug of the user if it is not
 /// taken.
-pub(super) fn personal(
+pub(super) fn create_personal(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
     origin: &Origin,
@@ -129,7 +129,7 @@ pub(super) fn personal(
     // A user who transferred the first personal organization gets another one with a new UUID.
     let taken = organization::exists(tx, uuid)?;
     let created = organization::create(tx, fresh, (!taken).then_some(uuid), &name, Some(&found.user.slug))?;
-    take_over(tx, fresh, created.id, found.id)?;
+    claim_for_user(tx, fresh, created.id, found.id)?;
     let slug = created.organization.slug.as_str();
     origin.audit(tx, fresh, "organization.create", slug, Some(created.id), &[])?;
     Ok(created.id)
@@ -220,8 +220,8 @@ pub(super) async fn delete(
 ) -> Result<Deleted> {
     let fresh = app.fresh();
     if query.hard.unwrap_or(false) {
-        let Anyone { caller } = Anyone::from_request_parts(&mut parts, &app).await?;
-        access::may_destroy(&caller)?;
+        let AnyCaller { caller } = AnyCaller::from_request_parts(&mut parts, &app).await?;
+        access::may_delete_permanently(&caller)?;
         let origin = Origin::of(&parts, caller.actor());
         let wanted: ResourceId = segment(&mut parts, "organization").await?;
         let write = move |tx: &mut Tx<'_>| {
@@ -264,7 +264,7 @@ pub(super) struct AllowedPath {
     responses((status = 200, body = Allowed)), extensions(("x-right" = json!("user"))))]
 pub(super) async fn allowed(
     State(app): State<App>,
-    signed: Signed,
+    signed: SignedInUser,
     Path(path): Path<AllowedPath>,
 ) -> Result<Json<Allowed>> {
     let user = signed.by.found.id;
@@ -288,7 +288,7 @@ pub(super) async fn allowed(
     responses((status = 201, body = Wire)), extensions(("x-right" = json!("user"))))]
 pub(super) async fn claim(
     State(app): State<App>,
-    signed: Signed,
+    signed: SignedInUser,
     Path(path): Path<OrganizationPath>,
     Body(new): Body<NewClaim>,
 ) -> Result<Created<Wire>> {
@@ -313,7 +313,7 @@ pub(super) async fn claim(
                 ));
             }
         }
-        if !take_over(tx, &fresh, found.id, signed.by.found.id)? {
+        if !claim_for_user(tx, &fresh, found.id, signed.by.found.id)? {
             let role = member::role(tx, found.id, signed.by.found.id)?;
             return Err(if access::allowed(&signed.by, role, OrganizationPermission::View) {
                 Error::Conflict("The organization is claimed already.".into())

@@ -19,7 +19,7 @@ use crate::domain::{
 };
 
 /// Returns the billing of this server. Without billing, these paths return 404.
-pub(super) fn billed(app: &App) -> Result<&Billing> {
+pub(super) fn require_billing(app: &App) -> Result<&Billing> {
     app.billing.as_ref().ok_or_else(billing::off)
 }
 
@@ -28,7 +28,7 @@ pub(super) fn billed(app: &App) -> Result<&Billing> {
     params(OrganizationPath), responses((status = 200, body = Plan)),
     extensions(("x-right" = json!("organization:manage:billed"))))]
 pub(super) async fn view(State(app): State<App>, organization: Organization<Manage>) -> Result<Json<Plan>> {
-    billed(&app)?;
+    require_billing(&app)?;
     let found = app.db.read(move |tx| plan::view(tx, organization.id)).await?;
     found.map(Json).ok_or_else(billing::no_plan)
 }
@@ -42,7 +42,7 @@ pub(super) async fn create(
     organization: Organization<Manage>,
     Body(new): Body<NewPlan>,
 ) -> Result<Created<Plan>> {
-    let plan = billed(&app)?.begin(organization.id, &organization.organization, &new).await?;
+    let plan = require_billing(&app)?.begin(organization.id, &organization.organization, &new).await?;
     audit(&app, organization, "plan.create", ("level", plan.level.as_str())).await?;
     Ok(Created(plan))
 }
@@ -56,7 +56,7 @@ pub(super) async fn update(
     organization: Organization<Manage>,
     Body(patch): Body<PlanPatch>,
 ) -> Result<Json<Plan>> {
-    let billing = billed(&app)?;
+    let billing = require_billing(&app)?;
     if organization.by.via != Via::Session {
         return Err(Error::Forbidden(
             "A plan is changed by a person: sign in for a session, a key is not enough.".into(),
@@ -78,7 +78,7 @@ pub(super) async fn delete(
     Query(removal): Query<PlanRemoval>,
 ) -> Result<Deleted> {
     let remote = removal.remote.unwrap_or(true);
-    billed(&app)?.end(organization.id, remote).await?;
+    require_billing(&app)?.end(organization.id, remote).await?;
     audit(&app, organization, "plan.delete", ("remote", if remote { "true" } else { "false" })).await?;
     Ok(Deleted)
 }
@@ -131,7 +131,7 @@ pub(super) async fn receive_event(
 ) -> Result<axum::http::StatusCode> {
     let now = app.clock.now();
     let signature = headers.get("stripe-signature").and_then(|value| value.to_str().ok()).unwrap_or_default();
-    if !billing::is_genuine(billed(&app)?.webhook_secret(), signature, &body, now) {
+    if !billing::is_genuine(require_billing(&app)?.webhook_secret(), signature, &body, now) {
         return Err(Error::Unauthorized(
             "The event is not signed with the secret of this server, or too old; compare plus.billing.webhook_secret."
                 .into(),

@@ -15,7 +15,7 @@ use tidemark_store::{
 use utoipa::IntoParams;
 
 use super::{
-    access::{self, Anyone, Create, Edit, Organization, Project, ProjectByUser, Signed, View},
+    access::{self, AnyCaller, Create, Edit, Organization, Project, ProjectByUser, SignedInUser, View},
     answer::{Created, Deleted, Paged},
     body::{Body, Path, Query},
     error::{Error, Result},
@@ -38,7 +38,7 @@ pub(super) struct ProjectPath {
     extensions(("x-right" = json!("public"))))]
 pub(super) async fn list(
     State(app): State<App>,
-    anyone: Anyone,
+    anyone: AnyCaller,
     Query(filter): Query<ProjectFilter>,
     Query(page): Query<Page>,
 ) -> Result<Paged<Wire>> {
@@ -164,7 +164,7 @@ pub(super) struct DeleteQuery {
     extensions(("x-right" = json!("project:delete:by_user"))))]
 pub(super) async fn delete(
     State(app): State<App>,
-    anyone: Anyone,
+    anyone: AnyCaller,
     origin: Origin,
     Path(path): Path<ProjectPath>,
     Query(query): Query<DeleteQuery>,
@@ -174,7 +174,7 @@ pub(super) async fn delete(
     let caller = anyone.caller;
     let origin = Origin { actor: caller.actor(), ..origin };
     if hard {
-        access::may_destroy(&caller)?;
+        access::may_delete_permanently(&caller)?;
     }
     let write = move |tx: &mut Tx<'_>| {
         let found = if hard {
@@ -214,7 +214,7 @@ pub(super) struct AllowedPath {
     extensions(("x-right" = json!("user"))))]
 pub(super) async fn allowed(
     State(app): State<App>,
-    signed: Signed,
+    signed: SignedInUser,
     Path(path): Path<AllowedPath>,
 ) -> Result<Json<Allowed>> {
     let caller = Caller::User(signed.by);

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::{
     access,
     error::{Error, Result},
-    organization::{personal, take_over},
+    organization::{claim_for_user, create_personal},
     origin::Origin,
 };
 use crate::{
@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// The caller that sends a run or an image to a project, and the limits.
-pub(crate) struct Sender<'a> {
+pub(crate) struct ProjectCreator<'a> {
     /// The caller.
     pub(crate) caller: &'a Caller,
     /// User and address, for the audit log.
@@ -37,7 +37,7 @@ pub(crate) struct Sender<'a> {
 }
 
 /// The found or created project.
-pub(crate) struct Founded {
+pub(crate) struct FoundProject {
     /// The project.
     pub(crate) project: project::ProjectRow,
     /// Token that claims the organization, if an anonymous caller has just created it. The server returns it once.
@@ -51,27 +51,27 @@ const TOKEN_LENGTH: usize = 30;
 /// Finds the project, or creates it with the name that `name` derives from its slug. A user who may claim an unclaimed project
 /// claims it. If several callers send to a new project at the same time, one of them creates it and the others wait and find
 /// it.
-pub(crate) fn find_or_make(
+pub(crate) fn find_or_create(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
-    sender: &Sender<'_>,
+    creator: &ProjectCreator<'_>,
     id: &ResourceId,
     name: impl FnOnce(&Slug) -> Result<ResourceName>,
-) -> Result<Founded> {
-    let mut found = access::project_for_run(tx, sender.caller, id)?;
+) -> Result<FoundProject> {
+    let mut found = access::project_for_run(tx, creator.caller, id)?;
     if found.is_none() {
         // The first run of a project can take long; the lock must not delay runs of other projects.
         tx.lock(Lock::ProjectCreation(lock_key(&id.to_string())))?;
-        if let Caller::User(by) = sender.caller {
+        if let Caller::User(by) = creator.caller {
             tx.lock(Lock::ProjectCreation(lock_key(&by.found.user.uuid.to_string())))?;
         }
-        found = access::project_for_run(tx, sender.caller, id)?;
+        found = access::project_for_run(tx, creator.caller, id)?;
     }
-    let founded = match found {
-        Some(project) => Founded { project, claim_token: None },
-        None => make(tx, fresh, sender, id, name)?,
+    let found_project = match found {
+        Some(project) => FoundProject { project, claim_token: None },
+        None => create(tx, fresh, creator, id, name)?,
     };
-    Ok(Founded { project: claim(tx, fresh, sender, founded.project)?, ..founded })
+    Ok(FoundProject { project: claim(tx, fresh, creator, found_project.project)?, ..found_project })
 }
 
 /// Returns the lock key of a text, the same on every server.
@@ -82,26 +82,26 @@ fn lock_key(text: &str) -> i64 {
 }
 
 /// Returns the slug of a project that does not exist yet, if the caller may create it.
-pub(crate) fn may_make<'a>(caller: &Caller, id: &'a ResourceId) -> Result<&'a Slug> {
+pub(crate) fn may_create<'a>(caller: &Caller, id: &'a ResourceId) -> Result<&'a Slug> {
     // Callers cannot choose UUIDs, so an unknown UUID gets the same error as a hidden project.
     let ResourceId::Slug(slug) = id else { return Err(access::hidden_project()) };
-    access::may_make(caller)?;
+    access::may_create_unclaimed(caller)?;
     Ok(slug)
 }
 
-fn make(
+fn create(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
-    sender: &Sender<'_>,
+    creator: &ProjectCreator<'_>,
     id: &ResourceId,
     name: impl FnOnce(&Slug) -> Result<ResourceName>,
-) -> Result<Founded> {
-    let Sender { caller, origin, quota, .. } = *sender;
-    let slug = may_make(caller, id)?;
+) -> Result<FoundProject> {
+    let ProjectCreator { caller, origin, quota, .. } = *creator;
+    let slug = may_create(caller, id)?;
     let mut name = name(slug)?;
     // An unclaimed project gets a separate organization with the same UUID.
     let (organization, uuid, claim_token) = match caller {
-        Caller::User(by) => (own_organization(tx, fresh, origin, by)?, None, None),
+        Caller::User(by) => (personal_organization(tx, fresh, origin, by)?, None, None),
         _ => unclaimed_organization(tx, fresh, caller, slug, &name)?,
     };
     let claimed = matches!(caller, Caller::User(_));
@@ -129,11 +129,11 @@ fn make(
         Some(organization),
         &[("visibility", "public")],
     )?;
-    Ok(Founded { project: found, claim_token })
+    Ok(FoundProject { project: found, claim_token })
 }
 
 /// Returns the personal organization of a user, and creates it again if it was deleted.
-fn own_organization(
+fn personal_organization(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
     origin: &Origin,
@@ -151,7 +151,7 @@ fn own_organization(
                     .into(),
             ))
         }
-        Err(tidemark_store::Error::NotFound(_)) => personal(tx, fresh, origin, &by.found),
+        Err(tidemark_store::Error::NotFound(_)) => create_personal(tx, fresh, origin, &by.found),
         Err(error) => Err(error.into()),
     }
 }
@@ -187,16 +187,16 @@ fn unclaimed_organization(
 fn claim(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
-    sender: &Sender<'_>,
+    creator: &ProjectCreator<'_>,
     mut found: project::ProjectRow,
 ) -> Result<project::ProjectRow> {
-    let Sender { caller, origin, claims, .. } = *sender;
+    let ProjectCreator { caller, origin, claims, .. } = *creator;
     let (Caller::User(by), None) = (caller, found.project.claimed) else { return Ok(found) };
     if by.found.confirmed.is_none() || claims == Claims::Token {
         return Ok(found);
     }
     tx.lock(Lock::Organization(found.organization.get()))?;
-    if !take_over(tx, fresh, found.organization, by.found.id)? {
+    if !claim_for_user(tx, fresh, found.organization, by.found.id)? {
         // Another user claimed it first, so this user needs a permission in it.
         let id = ResourceId::Uuid(found.project.uuid.uuid());
         return access::project_for_run(tx, caller, &id)?.ok_or_else(access::hidden_project);

@@ -35,7 +35,7 @@ use crate::domain::{
 /// Maximum number of metrics in memory, unless a single report has more.
 const BATCH: u64 = 16_384;
 /// Maximum time that the response to a recorded report waits for the results of the report.
-const PATIENCE: Duration = Duration::from_secs(5);
+const RESULTS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Path parameters: project and report.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -146,15 +146,19 @@ pub(super) async fn create(
     if is_enqueued {
         app.background.poke();
     }
-    Ok((StatusCode::CREATED, recorded(&app, address, found).await?).into_response())
+    Ok((StatusCode::CREATED, recorded_report(&app, address, found).await?).into_response())
 }
 
 /// Returns a report that was just recorded, with its results and alerts. The response must always confirm the report: if the
 /// results cannot be read in time, they are omitted.
-pub(super) async fn recorded(app: &App, address: Option<IpAddr>, found: ReportRow) -> Result<Response> {
+pub(super) async fn recorded_report(
+    app: &App,
+    address: Option<IpAddr>,
+    found: ReportRow,
+) -> Result<Response> {
     app.changes.wake();
     let summary = found.report.clone();
-    match timeout(PATIENCE, whole(app, address, move |_| Ok(found))).await {
+    match timeout(RESULTS_TIMEOUT, complete_report(app, address, move |_| Ok(found))).await {
         Ok(Err(error)) if !matches!(error, Error::Busy(_)) => Err(error),
         Ok(Ok(answer)) => Ok(answer),
         _ => Ok(Json(summary).into_response()),
@@ -162,7 +166,7 @@ pub(super) async fn recorded(app: &App, address: Option<IpAddr>, found: ReportRo
 }
 
 /// Returns a report with its results and alerts. Long reports are streamed.
-async fn whole(
+async fn complete_report(
     app: &App,
     address: Option<IpAddr>,
     find: impl FnOnce(&mut Tx<'_>) -> Result<ReportRow> + Send + 'static,
@@ -203,7 +207,7 @@ pub(super) async fn view(
         let id = report::find(tx, project.id, path.report)?;
         Ok(report::summary(tx, &project.project, id)?)
     };
-    whole(&app, address, find).await
+    complete_report(&app, address, find).await
 }
 
 /// Delete a report with its metrics and alerts.

@@ -9,12 +9,12 @@ use tidemark_api::{GitHash, NameId, NewReport, NewRun, Report, ResourceId, Resou
 use tidemark_store::{Tx, report};
 
 use super::{
-    access::{self, Anyone},
+    access::{self, AnyCaller},
     body::Body,
     error::{Error, Result},
     origin::Origin,
-    project_creation::{self, Founded, Sender},
-    report::recorded,
+    project_creation::{self, FoundProject, ProjectCreator},
+    report::recorded_report,
 };
 use crate::domain::{
     app::App,
@@ -48,7 +48,7 @@ const NAME_IN_SLUG: usize = 42;
     responses((status = 201, body = Report)), extensions(("x-right" = json!("project:create"))))]
 pub(super) async fn create(
     State(app): State<App>,
-    Anyone { caller }: Anyone,
+    AnyCaller { caller }: AnyCaller,
     origin: Origin,
     Body(new): Body<NewRun>,
 ) -> Result<Response> {
@@ -72,7 +72,7 @@ pub(super) async fn create(
     let (who, wanted) = (caller.clone(), id.clone());
     let known = app.db.read(move |tx| access::project_for_run(tx, &who, &wanted)).await?;
     if known.is_none() {
-        project_creation::may_make(&caller, &id)?;
+        project_creation::may_create(&caller, &id)?;
     }
     access::count_run(&app, &caller, origin.address, known.map(|found| found.project.uuid)).await?;
 
@@ -99,9 +99,9 @@ pub(super) async fn create(
     let origin = Origin { actor: caller.actor(), ..origin };
     let address = origin.address;
     let write = move |tx: &mut Tx<'_>| {
-        let sender = Sender { caller: &caller, origin: &origin, quota, claims };
-        let Founded { project: found, claim_token } =
-            project_creation::find_or_make(tx, &fresh, &sender, &id, |_| match &context {
+        let creator = ProjectCreator { caller: &caller, origin: &origin, quota, claims };
+        let FoundProject { project: found, claim_token } =
+            project_creation::find_or_create(tx, &fresh, &creator, &id, |_| match &context {
                 Some(context) => name(context),
                 // Without a context there is no name for a new project. The error must not reveal whether a hidden project
                 // exists.
@@ -130,7 +130,7 @@ pub(super) async fn create(
     if is_job {
         app.jobs.signal(Signal::Queued);
     }
-    let mut response = (StatusCode::CREATED, recorded(&app, address, found).await?).into_response();
+    let mut response = (StatusCode::CREATED, recorded_report(&app, address, found).await?).into_response();
     if let Some(token) = claim_token.and_then(|token| HeaderValue::try_from(token).ok()) {
         response.headers_mut().insert(X_CLAIM_TOKEN, token);
     }

@@ -14,9 +14,9 @@ use utoipa::IntoParams;
 use uuid::Uuid;
 
 use super::{
-    access::{Account, Anyone},
+    access::{Account, AnyCaller},
     answer::{Deleted, Paged},
-    auth::{SESSION_SECONDS, confirmed},
+    auth::{SESSION_SECONDS, confirm_token},
     body::{Body, Path, Query},
     error::{Error, Result},
     oauth,
@@ -34,7 +34,7 @@ use crate::domain::{
 /// View the signed-in user.
 #[utoipa::path(get, path = "/v0/auth/session", operation_id = "auth_session_get", tag = "auth",
     responses((status = 200, body = Session)), extensions(("x-right" = json!("public"))))]
-pub(super) async fn view(anyone: Anyone) -> Json<Session> {
+pub(super) async fn view(anyone: AnyCaller) -> Json<Session> {
     let user = match anyone.caller {
         Caller::User(signed_in) => Some(signed_in.found.user),
         _ => None,
@@ -63,7 +63,7 @@ pub(super) async fn open(
         ));
     }
     let opened = match proof {
-        SessionProof::Mailed(confirm) => confirmed(&app, origin, &confirm.token).await?,
+        SessionProof::Mailed(confirm) => confirm_token(&app, origin, &confirm.token).await?,
         SessionProof::Provider(answer) => oauth::end(&app, &parts, origin, None, answer).await?.user,
     };
     let kept = cookie::keep(&opened.token, SESSION_SECONDS, &app.config);

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::{
     access::found_or_none,
     error::{Error, Result},
-    organization::personal,
+    organization::create_personal,
     origin::Origin,
 };
 use crate::{
@@ -30,7 +30,7 @@ use crate::{
 
 /// Optional requests of a sign-in, in addition to the session.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Wishes {
+pub(super) struct SignInOptions {
     /// The invitation to accept.
     pub(super) invitation: Option<InvitationUuid>,
     /// The organization to claim.
@@ -61,19 +61,19 @@ pub(super) fn register(
     let found = user::create(tx, fresh, name, slug, email)?;
     origin.audit(tx, fresh, "user.create", found.user.slug.as_str(), None, &[])?;
     if !invited {
-        personal(tx, fresh, origin, &found)?;
+        create_personal(tx, fresh, origin, &found)?;
     }
     Ok(found)
 }
 
 /// Confirms the address, applies all requests that required this, and returns the new session.
-pub(super) fn enter(
+pub(super) fn complete(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
     origin: &Origin,
     user: UserId,
     email: &Email,
-    wishes: Wishes,
+    options: SignInOptions,
     expires: Timestamp,
 ) -> Result<Uuid> {
     tx.lock(Lock::User(user.get()))?;
@@ -99,19 +99,19 @@ pub(super) fn enter(
     user::confirm(tx, found.id, fresh.now)?;
     if found.confirmed.is_none() && !found.user.admin {
         // Not before the confirmation: until then, the name and address are unverified.
-        let (name, invited) = (found.user.name.clone(), wishes.invitation.is_some());
+        let (name, invited) = (found.user.name.clone(), options.invitation.is_some());
         let notice = Message::NewUser { name, email: email.clone(), invited };
         let admins = user::admins(tx)?;
         mail::enqueue_to_all(tx, fresh.now, admins.iter().map(|admin| &admin.email), &notice)?;
     }
-    if let Some(invited) = wishes.invitation {
+    if let Some(invited) = options.invitation {
         // A user with two invitations, or whose invitation was revoked in the meantime, can still sign in.
-        match join(tx, fresh, origin, &found, invited) {
+        match accept_invitation(tx, fresh, origin, &found, invited) {
             Ok(()) | Err(Error::Unauthorized(_) | Error::Conflict(_) | Error::NotFound(_)) => {}
             Err(error) => return Err(error),
         }
     }
-    if let Some(claim) = wishes.claim
+    if let Some(claim) = options.claim
         && let Some(claimed) = found_or_none(organization::find(tx, &ResourceId::Uuid(claim.uuid())))?
         && member::role(tx, claimed.id, found.id)?.is_none()
         // If another user has claimed the organization in the meantime, the sign-in still succeeds.
@@ -123,7 +123,7 @@ pub(super) fn enter(
     }
     join_domain(tx, fresh, origin, &found, email)?;
     if !member::has_any(tx, found.id)? {
-        personal(tx, fresh, origin, &found)?;
+        create_personal(tx, fresh, origin, &found)?;
     }
     let address = origin.address.map(|address| address.to_string());
     let place = session::SessionOrigin { address: address.as_deref(), agent: origin.agent.as_deref() };
@@ -152,20 +152,20 @@ fn join_domain(
 }
 
 /// Accepts an invitation: works once, before it expires, for a user who is not yet a member.
-pub(super) fn join(
+pub(super) fn accept_invitation(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
     origin: &Origin,
     found: &user::UserRow,
     invited: InvitationUuid,
 ) -> Result<()> {
-    let offered = pending(tx, invited, fresh.now)?;
+    let offered = find_pending_invitation(tx, invited, fresh.now)?;
     tx.lock(Lock::Organization(offered.organization.get()))?;
     if member::role(tx, offered.organization, found.id)?.is_some() {
         return Err(Error::Conflict("You are a member of the organization already.".into()));
     }
     if !invitation::accept(tx, invited, fresh.now)? {
-        return Err(bad_invitation());
+        return Err(invalid_invitation());
     }
     let role = offered.invitation.role;
     if role == OrganizationRole::Leader {
@@ -177,7 +177,7 @@ pub(super) fn join(
     origin.audit(tx, fresh, "member.add", slug, Some(offered.organization), &[("role", role.as_str())])
 }
 
-pub(super) fn bad_invitation() -> Error {
+pub(super) fn invalid_invitation() -> Error {
     Error::Unauthorized(
         "The invitation is not valid: it was used, revoked, has run out or is for another address; ask for another."
             .into(),
@@ -185,7 +185,7 @@ pub(super) fn bad_invitation() -> Error {
 }
 
 /// Returns the invitation of a token, if it is for this address.
-pub(super) fn invited(
+pub(super) fn verify_invitation(
     app: &App,
     invite: Option<&Jwt>,
     email: &Email,
@@ -197,18 +197,18 @@ pub(super) fn invited(
         .filter(|claims| claims.sub == *email)
         .and_then(|claims| claims.jti)
         .map(|jti| Some(jti.into()))
-        .ok_or_else(bad_invitation)
+        .ok_or_else(invalid_invitation)
 }
 
 /// Returns the invitation, if it can still be accepted.
-pub(super) fn pending(
+pub(super) fn find_pending_invitation(
     tx: &mut Tx<'_>,
     invited: InvitationUuid,
     now: Timestamp,
 ) -> Result<invitation::InvitationRow> {
     match invitation::find(tx, invited, now) {
         Ok(found) if found.invitation.status == tidemark_api::InvitationStatus::Pending => Ok(found),
-        Ok(_) | Err(tidemark_store::Error::NotFound(_)) => Err(bad_invitation()),
+        Ok(_) | Err(tidemark_store::Error::NotFound(_)) => Err(invalid_invitation()),
         Err(error) => Err(error.into()),
     }
 }
@@ -222,7 +222,7 @@ pub(super) fn may_sign_up(
     now: Timestamp,
 ) -> Result<()> {
     if let Some(invitation) = invitation {
-        return pending(tx, invitation, now).map(drop);
+        return find_pending_invitation(tx, invitation, now).map(drop);
     }
     if access.sign_up == SignUp::Open || user::accounts(tx)? == Accounts::None {
         return Ok(());

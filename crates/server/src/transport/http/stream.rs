@@ -32,18 +32,18 @@ use crate::domain::app::App;
 const CHUNK: usize = 64 * 1024;
 /// Maximum number of chunks waiting for the client. Most responses are shorter than these chunks, so that a slow client does
 /// not hold the database connection.
-const WAITING: usize = 16;
-/// Maximum time that a client may block the writer, in a single wait or as the sum of waits below [`LEAST_RATE`]: a network can
+const MAX_QUEUED_CHUNKS: usize = 16;
+/// Maximum time that a client may block the writer, in a single wait or as the sum of waits below [`MIN_RATE`]: a network can
 /// fail for some seconds and recover.
-const PATIENCE: Duration = Duration::from_secs(20);
+const MAX_WAIT: Duration = Duration::from_secs(20);
 /// Minimum average rate of a client in bytes per second, before compression (about a tenth after it): slower than any
 /// connection that is suitable for responses of this length.
-const LEAST_RATE: u32 = 512 * 1024;
+const MIN_RATE: u32 = 512 * 1024;
 /// Maximum duration of a response: until its end, the database keeps all rows that were changed or deleted in the meantime.
-const LONGEST: Duration = Duration::from_secs(15 * 60);
+const MAX_DURATION: Duration = Duration::from_secs(15 * 60);
 
-/// A part of a response. A response without the last piece is incomplete.
-enum Piece {
+/// A part of a response. A response without the last chunk is incomplete.
+enum Chunk {
     More(Bytes),
     Last(Bytes),
 }
@@ -51,30 +51,30 @@ enum Piece {
 /// Buffers written bytes and sends them in chunks.
 pub(super) struct Sink {
     buffer: Vec<u8>,
-    pieces: mpsc::Sender<Piece>,
+    chunks: mpsc::Sender<Chunk>,
     /// Whether a chunk has been sent.
-    begun: Arc<AtomicBool>,
-    patience: Duration,
+    is_started: Arc<AtomicBool>,
+    wait_budget: Duration,
     begin: Instant,
-    lost: Option<Lost>,
+    abort: Option<Abort>,
 }
 
 /// Why the client no longer receives the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lost {
-    Gone,
-    Slow,
+enum Abort {
+    Disconnected,
+    TooSlow,
 }
 
 impl Sink {
-    fn new(pieces: mpsc::Sender<Piece>) -> Self {
+    fn new(chunks: mpsc::Sender<Chunk>) -> Self {
         Self {
             buffer: Vec::with_capacity(4096),
-            pieces,
-            begun: Arc::default(),
-            patience: PATIENCE,
+            chunks,
+            is_started: Arc::default(),
+            wait_budget: MAX_WAIT,
             begin: Instant::now(),
-            lost: None,
+            abort: None,
         }
     }
 }
@@ -93,26 +93,26 @@ impl Write for Sink {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        if self.lost.is_some() {
+        if self.abort.is_some() {
             // Some writers retry when they are dropped.
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         let chunk = std::mem::replace(&mut self.buffer, Vec::with_capacity(CHUNK + CHUNK / 4));
-        let earned = Duration::from_secs(1).mul_f64(chunk.len() as f64 / f64::from(LEAST_RATE));
-        self.begun.store(true, Ordering::Relaxed);
+        let earned = Duration::from_secs(1).mul_f64(chunk.len() as f64 / f64::from(MIN_RATE));
+        self.is_started.store(true, Ordering::Relaxed);
         let asked = Instant::now();
-        let patience = self.patience.min(LONGEST.saturating_sub(self.begin.elapsed()));
-        let send = self.pieces.send(Piece::More(chunk.into()));
-        let (lost, kind) = match Handle::current().block_on(timeout(patience, send)) {
+        let wait_budget = self.wait_budget.min(MAX_DURATION.saturating_sub(self.begin.elapsed()));
+        let send = self.chunks.send(Chunk::More(chunk.into()));
+        let (abort, kind) = match Handle::current().block_on(timeout(wait_budget, send)) {
             Ok(Ok(())) => {
-                let left = self.patience.saturating_sub(asked.elapsed());
-                self.patience = PATIENCE.min(left + earned);
+                let left = self.wait_budget.saturating_sub(asked.elapsed());
+                self.wait_budget = MAX_WAIT.min(left + earned);
                 return Ok(());
             }
-            Ok(Err(_)) => (Lost::Gone, io::ErrorKind::BrokenPipe),
-            Err(_) => (Lost::Slow, io::ErrorKind::TimedOut),
+            Ok(Err(_)) => (Abort::Disconnected, io::ErrorKind::BrokenPipe),
+            Err(_) => (Abort::TooSlow, io::ErrorKind::TimedOut),
         };
-        self.lost = Some(lost);
+        self.abort = Some(abort);
         Err(kind.into())
     }
 }
@@ -142,12 +142,12 @@ impl<'a> List<'a> {
 }
 
 /// Why a response is incomplete.
-enum Unfinished {
-    Lost(Lost),
+enum Incomplete {
+    Aborted(Abort),
     Failed(Error),
 }
 
-impl From<tidemark_store::Error> for Unfinished {
+impl From<tidemark_store::Error> for Incomplete {
     fn from(error: tidemark_store::Error) -> Self {
         Self::Failed(error.into())
     }
@@ -163,10 +163,10 @@ where
     W: FnOnce(&mut Tx<'_>, &mut Sink) -> Result<()>,
 {
     let permit = app.streams.acquire(address).await?;
-    let (sender, mut pieces) = mpsc::channel(WAITING);
+    let (sender, mut chunks) = mpsc::channel(MAX_QUEUED_CHUNKS);
     let (known, head) = oneshot::channel();
     let mut sink = Sink::new(sender.clone());
-    let (db, begun) = (app.db.clone(), Arc::clone(&sink.begun));
+    let (db, is_started) = (app.db.clone(), Arc::clone(&sink.is_started));
     let work = move |tx: &mut Tx<'_>| {
         let _permit = permit;
         let written = begin(tx).and_then(|(head, write)| {
@@ -174,36 +174,36 @@ where
             let _ = known.send(head);
             write(tx, &mut sink)
         });
-        // If the client was lost, the error of the writer is only a consequence.
-        match (written, sink.lost) {
+        // If the stream was aborted, the error of the writer is only a consequence.
+        match (written, sink.abort) {
             (Ok(()), _) => Ok(sink.buffer),
-            (Err(_), Some(lost)) => Err(Unfinished::Lost(lost)),
-            (Err(error), None) => Err(Unfinished::Failed(error)),
+            (Err(_), Some(abort)) => Err(Incomplete::Aborted(abort)),
+            (Err(error), None) => Err(Incomplete::Failed(error)),
         }
     };
     let read = async move {
         match db.read(work).await {
             Ok(rest) => {
-                let _ = sender.send(Piece::Last(rest.into())).await;
+                let _ = sender.send(Chunk::Last(rest.into())).await;
             }
-            Err(Unfinished::Lost(Lost::Gone)) => {
+            Err(Incomplete::Aborted(Abort::Disconnected)) => {
                 tracing::debug!("client disconnected before the end of the response");
             }
-            Err(Unfinished::Lost(Lost::Slow)) => {
+            Err(Incomplete::Aborted(Abort::TooSlow)) => {
                 tracing::warn!("response aborted: the client reads too slowly");
             }
-            Err(Unfinished::Failed(error)) if begun.load(Ordering::Relaxed) => {
+            Err(Incomplete::Failed(error)) if is_started.load(Ordering::Relaxed) => {
                 tracing::error!(cause = error.cause(), "response aborted");
             }
-            Err(Unfinished::Failed(error)) => return Err(error),
+            Err(Incomplete::Failed(error)) => return Err(error),
         }
         Ok(())
     };
     let reading = tokio::spawn(read.in_current_span());
-    match pieces.recv().await {
+    match chunks.recv().await {
         Some(first) => {
             let head = head.await.map_err(|error| Error::Internal(error.into()))?;
-            Ok((head, rest(first, pieces)))
+            Ok((head, body_of(first, chunks)))
         }
         None => match reading.await {
             Ok(Err(error)) => Err(error),
@@ -213,8 +213,8 @@ where
     }
 }
 
-/// Returns a body that consists of these pieces.
-fn rest(first: Piece, mut pieces: mpsc::Receiver<Piece>) -> Body {
+/// Returns a body that consists of these chunks.
+fn body_of(first: Chunk, mut chunks: mpsc::Receiver<Chunk>) -> Body {
     let mut first = Some(first);
     let mut ended = false;
     let next = move |context: &mut Context<'_>| {
@@ -222,14 +222,14 @@ fn rest(first: Piece, mut pieces: mpsc::Receiver<Piece>) -> Body {
         if ended {
             return Poll::Ready(None);
         }
-        let piece = match first.take() {
+        let chunk = match first.take() {
             Some(first) => Poll::Ready(Some(first)),
-            None => pieces.poll_recv(context),
+            None => chunks.poll_recv(context),
         };
-        piece.map(|piece| {
-            ended = !matches!(piece, Some(Piece::More(_)));
-            Some(match piece {
-                Some(Piece::More(bytes) | Piece::Last(bytes)) => Ok(bytes),
+        chunk.map(|chunk| {
+            ended = !matches!(chunk, Some(Chunk::More(_)));
+            Some(match chunk {
+                Some(Chunk::More(bytes) | Chunk::Last(bytes)) => Ok(bytes),
                 None => Err(io::Error::other("the answer could not be finished")),
             })
         })
@@ -253,35 +253,35 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_that_takes_nothing_is_given_up() {
-        let (sender, pieces) = mpsc::channel(2);
-        let sink = Sink { patience: Duration::from_millis(50), ..Sink::new(sender) };
+        let (sender, chunks) = mpsc::channel(2);
+        let sink = Sink { wait_budget: Duration::from_millis(50), ..Sink::new(sender) };
         let (sink, error) = write(sink, 2).await;
-        assert_eq!((sink.lost, error), (None, None));
-        let sink = Sink { patience: Duration::from_millis(50), ..sink };
+        assert_eq!((sink.abort, error), (None, None));
+        let sink = Sink { wait_budget: Duration::from_millis(50), ..sink };
         let (sink, error) = write(sink, 1).await;
-        assert_eq!((sink.lost, error), (Some(Lost::Slow), Some(io::ErrorKind::TimedOut)));
-        let sink = Sink { patience: PATIENCE, ..sink };
+        assert_eq!((sink.abort, error), (Some(Abort::TooSlow), Some(io::ErrorKind::TimedOut)));
+        let sink = Sink { wait_budget: MAX_WAIT, ..sink };
         let (sink, error) = write(sink, 1).await;
-        assert_eq!((sink.lost, error), (Some(Lost::Slow), Some(io::ErrorKind::BrokenPipe)), "at once");
-        drop(pieces);
+        assert_eq!((sink.abort, error), (Some(Abort::TooSlow), Some(io::ErrorKind::BrokenPipe)), "at once");
+        drop(chunks);
     }
 
     #[tokio::test]
     async fn patience_is_spent_by_waiting_and_earned_by_taking() {
-        let (sender, mut pieces) = mpsc::channel(1);
+        let (sender, mut chunks) = mpsc::channel(1);
         let (mut sink, mut error) = write(Sink::new(sender), 1).await;
-        assert_eq!((sink.patience, error), (PATIENCE, None), "no more is earned than there was");
+        assert_eq!((sink.wait_budget, error), (MAX_WAIT, None), "no more is earned than there was");
         // 64 KiB add an eighth of a second. On a busy machine the writer may start to wait too late to use up more.
-        while sink.patience == PATIENCE {
+        while sink.wait_budget == MAX_WAIT {
             let writing = tokio::spawn(write(sink, 1));
             tokio::time::sleep(Duration::from_millis(250)).await;
-            pieces.recv().await.unwrap();
+            chunks.recv().await.unwrap();
             (sink, error) = writing.await.unwrap();
             assert_eq!(error, None);
         }
         // A client that reads everything at once restores the full time.
-        tokio::spawn(async move { while pieces.recv().await.is_some() {} });
-        while sink.patience < PATIENCE {
+        tokio::spawn(async move { while chunks.recv().await.is_some() {} });
+        while sink.wait_budget < MAX_WAIT {
             (sink, error) = write(sink, 1).await;
             assert_eq!(error, None);
         }
@@ -289,9 +289,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_that_leaves_differs_from_a_slow_one() {
-        let (sender, pieces) = mpsc::channel(1);
-        drop(pieces);
+        let (sender, chunks) = mpsc::channel(1);
+        drop(chunks);
         let (sink, error) = write(Sink::new(sender), 1).await;
-        assert_eq!((sink.lost, error), (Some(Lost::Gone), Some(io::ErrorKind::BrokenPipe)));
+        assert_eq!((sink.abort, error), (Some(Abort::Disconnected), Some(io::ErrorKind::BrokenPipe)));
     }
 }

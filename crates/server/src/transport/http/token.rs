@@ -7,7 +7,7 @@ use tidemark_store::{Tx, token};
 use utoipa::IntoParams;
 
 use super::{
-    access::{Account, Signed},
+    access::{Account, SignedInUser},
     answer::{Created, Deleted, Paged},
     body::{Body, Path, Query},
     error::{Error, Result},
@@ -47,7 +47,7 @@ pub(super) async fn list(
 #[utoipa::path(post, path = "/v0/users/{user}/tokens", operation_id = "user_token_post", tag = "users",
     params(UserPath), request_body = NewToken, responses((status = 201, body = Token)),
     extensions(("x-right" = json!("never"))))]
-pub(super) async fn create(_signed: Signed) -> Result<Created<Token>> {
+pub(super) async fn create(_signed: SignedInUser) -> Result<Created<Token>> {
     Err(Error::Forbidden("API tokens are deprecated and no longer made; create an API key instead.".into()))
 }
 

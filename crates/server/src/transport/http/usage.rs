@@ -48,7 +48,7 @@ pub(super) async fn view(State(app): State<App>, organization: Organization<Mana
     let counts_series = running.is_some_and(|plan| plan.level == PlanLevel::Pro);
     let counted = move |tx: &mut Tx<'_>| {
         let active = counts_series.then(|| usage::active_series(tx, id, start_time, end_time)).transpose()?;
-        Ok::<_, Error>(Counted {
+        Ok::<_, Error>(UsageCounts {
             metrics: usage::measured(tx, id, start_time, end_time)?,
             active_series: active,
             stored_bytes: repository::stored(tx, id)?,
@@ -74,7 +74,7 @@ pub(super) async fn view(State(app): State<App>, organization: Organization<Mana
 }
 
 /// Usage of an organization.
-struct Counted {
+struct UsageCounts {
     metrics: u64,
     active_series: Option<u64>,
     stored_bytes: u64,

@@ -15,7 +15,7 @@ use super::{
     body::{Body, Path, Query},
     delivery::repeat_for,
     error::Result,
-    notice::Desk,
+    notice::OwnerNotices,
     user::UserPath,
 };
 use crate::domain::app::App;
@@ -76,7 +76,7 @@ pub(super) async fn create(
     Body(new): Body<NewNotice>,
 ) -> Result<Created<Notice>> {
     let by = account.by.clone();
-    Desk::of_user(account).create(&app, &by, new).await
+    OwnerNotices::of_user(account).create(&app, &by, new).await
 }
 
 /// View a notice of a user.
@@ -103,7 +103,7 @@ pub(super) async fn update(
     Path(path): Path<NoticePath>,
     Body(patch): Body<NoticePatch>,
 ) -> Result<Json<Notice>> {
-    Desk::of_user(account).update(&app, path.notice, patch).await
+    OwnerNotices::of_user(account).update(&app, path.notice, patch).await
 }
 
 /// Delete a notice of a user with its waiting deliveries and its delivery log.
@@ -114,7 +114,7 @@ pub(super) async fn delete(
     account: Account,
     Path(path): Path<NoticePath>,
 ) -> Result<Deleted> {
-    Desk::of_user(account).delete(&app, path.notice).await
+    OwnerNotices::of_user(account).delete(&app, path.notice).await
 }
 
 /// List the deliveries of a notice of a user in the last 30 days, newest first.

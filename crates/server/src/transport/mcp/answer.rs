@@ -8,14 +8,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    call::{Reply, Unusable},
+    call::{InvalidArguments, Reply},
     tools::Tool,
 };
 
 /// Maximum size of the text of a result, in bytes: about 15,000 tokens.
-pub(super) const LONGEST: usize = 60_000;
+pub(super) const MAX_RESULT_BYTES: usize = 60_000;
 /// Maximum number of listed places where data was omitted.
-const NAMED: usize = 20;
+const MAX_LISTED_CUTS: usize = 20;
 
 /// Content of a successful response.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,18 +23,18 @@ pub(super) enum Content {
     /// A JSON object, with notes about it.
     Object(Value, Vec<String>),
     /// An image and its media type.
-    Picture(Vec<u8>, String),
+    Image(Vec<u8>, String),
 }
 
 /// An error for the agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Failed {
+pub(super) struct ToolError {
     pub(super) status: StatusCode,
     /// What failed and what to do.
     pub(super) message: String,
 }
 
-impl Failed {
+impl ToolError {
     /// Returns the error for invalid arguments.
     pub(super) fn invalid(message: impl Into<String>) -> Self {
         Self { status: StatusCode::BAD_REQUEST, message: message.into() }
@@ -74,17 +74,17 @@ impl Failed {
     }
 }
 
-impl From<Unusable> for Failed {
-    fn from(Unusable(message): Unusable) -> Self {
+impl From<InvalidArguments> for ToolError {
+    fn from(InvalidArguments(message): InvalidArguments) -> Self {
         Self::invalid(message)
     }
 }
 
 /// Converts the response of an operation for a tool.
-pub(super) fn read(tool: &Tool, reply: &Reply) -> Result<Content, Failed> {
+pub(super) fn read(tool: &Tool, reply: &Reply) -> Result<Content, ToolError> {
     let kind = header_text(&reply.headers, "content-type");
     if reply.status.is_success() && kind.starts_with("image/") {
-        return Ok(Content::Picture(reply.body.to_vec(), kind.to_owned()));
+        return Ok(Content::Image(reply.body.to_vec(), kind.to_owned()));
     }
     let (value, notes) = read_json(tool, reply)?;
     match value {
@@ -100,7 +100,7 @@ pub(super) fn read(tool: &Tool, reply: &Reply) -> Result<Content, Failed> {
 pub(super) fn read_json<'a, T: Deserialize<'a>>(
     tool: &Tool,
     reply: &'a Reply,
-) -> Result<(T, Vec<String>), Failed> {
+) -> Result<(T, Vec<String>), ToolError> {
     if !reply.status.is_success() {
         return Err(failure(tool, reply));
     }
@@ -112,25 +112,25 @@ pub(super) fn read_json<'a, T: Deserialize<'a>>(
              or measures at once."
         ));
     }
-    let value = serde_json::from_slice(&reply.body).map_err(|_| Failed::internal())?;
+    let value = serde_json::from_slice(&reply.body).map_err(|_| ToolError::internal())?;
     Ok((value, notes))
 }
 
 /// Returns the result of the tool.
-pub(super) fn into_result(outcome: Result<Content, Failed>, whole: Option<&str>) -> CallToolResult {
+pub(super) fn into_result(outcome: Result<Content, ToolError>, whole: Option<&str>) -> CallToolResult {
     match outcome {
-        Ok(Content::Picture(bytes, kind)) => {
+        Ok(Content::Image(bytes, kind)) => {
             CallToolResult::success(vec![ContentBlock::image(BASE64_STANDARD.encode(bytes), kind)])
         }
         Ok(Content::Object(value, mut notes)) => {
-            let value = fit(value, whole, &mut notes);
+            let value = shorten_to_fit(value, whole, &mut notes);
             let mut blocks: Vec<_> = notes.iter().map(ContentBlock::text).collect();
             blocks.push(ContentBlock::text(value.to_string()));
             let mut result = CallToolResult::success(blocks);
             result.structured_content = Some(value);
             result
         }
-        Err(Failed { status, message }) => {
+        Err(ToolError { status, message }) => {
             CallToolResult::error(vec![ContentBlock::text(format!("{}: {message}", status.as_u16()))])
         }
     }
@@ -138,11 +138,11 @@ pub(super) fn into_result(outcome: Result<Content, Failed>, whole: Option<&str>)
 
 /// Shortens a value that is too long, and adds a note. `whole` is the path of an operation that returns the whole value, if
 /// there is one.
-pub(super) fn fit(value: Value, whole: Option<&str>, notes: &mut Vec<String>) -> Value {
-    if value.to_string().len() <= LONGEST {
+pub(super) fn shorten_to_fit(value: Value, whole: Option<&str>, notes: &mut Vec<String>) -> Value {
+    if value.to_string().len() <= MAX_RESULT_BYTES {
         return value;
     }
-    if let Some((shown, kept)) = fewer_rows(&value) {
+    if let Some((shown, kept)) = first_rows_that_fit(&value) {
         let rows = value["data"].as_array().map_or(0, Vec::len);
         notes.push(format!(
             "Only the first {kept} of the {rows} entries of this page are shown, as all of them would be too long: ask \
@@ -154,9 +154,9 @@ pub(super) fn fit(value: Value, whole: Option<&str>, notes: &mut Vec<String>) ->
     loop {
         let mut cuts = Vec::new();
         let shown = shorten(&value, most, "", &mut cuts);
-        if shown.to_string().len() <= LONGEST || most == 1 {
-            let more = cuts.len().saturating_sub(NAMED);
-            cuts.truncate(NAMED);
+        if shown.to_string().len() <= MAX_RESULT_BYTES || most == 1 {
+            let more = cuts.len().saturating_sub(MAX_LISTED_CUTS);
+            cuts.truncate(MAX_LISTED_CUTS);
             if more > 0 {
                 cuts.push(format!("{more} more places"));
             }
@@ -175,14 +175,14 @@ pub(super) fn fit(value: Value, whole: Option<&str>, notes: &mut Vec<String>) ->
 }
 
 /// Returns the first rows of a page that fit, if any fit.
-fn fewer_rows(value: &Value) -> Option<(Value, usize)> {
+fn first_rows_that_fit(value: &Value) -> Option<(Value, usize)> {
     let rows = value["data"].as_array()?;
     let mut length = 100;
     let kept = rows
         .iter()
         .take_while(|row| {
             length += row.to_string().len() + 1;
-            length <= LONGEST
+            length <= MAX_RESULT_BYTES
         })
         .count();
     (kept > 0).then(|| (json!({ "data": rows[..kept], "total_count": value["total_count"] }), kept))
@@ -214,11 +214,11 @@ fn shorten(value: &Value, most: usize, place: &str, cuts: &mut Vec<String>) -> V
     }
 }
 
-fn failure(tool: &Tool, reply: &Reply) -> Failed {
+fn failure(tool: &Tool, reply: &Reply) -> ToolError {
     let body: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
     let message = body["message"].as_str().unwrap_or("The operation failed.");
     let next = next_step(tool, reply);
-    Failed { status: reply.status, message: format!("{message} {next}") }
+    ToolError { status: reply.status, message: format!("{message} {next}") }
 }
 
 /// Returns what to do after a failure.
@@ -275,8 +275,8 @@ mod tests {
 
     fn fitted(value: Value) -> (Value, Vec<String>) {
         let mut notes = Vec::new();
-        let shown = fit(value, Some("/v0/projects"), &mut notes);
-        assert!(shown.to_string().len() <= LONGEST);
+        let shown = shorten_to_fit(value, Some("/v0/projects"), &mut notes);
+        assert!(shown.to_string().len() <= MAX_RESULT_BYTES);
         (shown, notes)
     }
 

@@ -27,7 +27,7 @@ use tokio::{
 };
 
 use super::{
-    answer::{self, Content, Failed},
+    answer::{self, Content, ToolError},
     schema::Operation,
     tools::Tool,
 };
@@ -46,7 +46,7 @@ const CALL_BYTES: usize = 256 << 20;
 const FREE_BYTES: usize = 1 << 20;
 
 /// Headers that identify the caller and its address.
-const PASSED_ON: [HeaderName; 7] = [
+const FORWARDED_HEADERS: [HeaderName; 7] = [
     header::AUTHORIZATION,
     header::COOKIE,
     X_TIDEMARK_CONSOLE,
@@ -82,7 +82,7 @@ impl Cancellation {
 }
 
 /// The requests of one tool call, on behalf of its caller.
-pub(super) struct Line {
+pub(super) struct OperationClient {
     operations: Router,
     headers: HeaderMap,
     peer: Option<ConnectInfo<SocketAddr>>,
@@ -105,13 +105,13 @@ pub(super) struct Reply {
 
 /// Arguments that do not form a valid request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Unusable(pub(super) String);
+pub(super) struct InvalidArguments(pub(super) String);
 
-impl Line {
+impl OperationClient {
     /// Creates a value for the caller of a request.
     pub(super) fn of(operations: &Router, analyses: &Arc<ConcurrencyLimit>, parts: &Parts) -> Self {
         let mut headers = HeaderMap::new();
-        for name in PASSED_ON {
+        for name in FORWARDED_HEADERS {
             for value in parts.headers.get_all(&name) {
                 headers.append(&name, value.clone());
             }
@@ -128,34 +128,38 @@ impl Line {
     }
 
     /// Waits for a permit to use a core and much memory. The permit is released when the call ends.
-    pub(super) async fn reserve(&self) -> Result<Permit, Failed> {
+    pub(super) async fn acquire_permit(&self) -> Result<Permit, ToolError> {
         let address = self.address.and_then(|ClientAddress(address)| address);
         let permit = self.permit.get_or_try_init(|| self.analyses.acquire(address)).await;
-        permit.map(Arc::clone).map_err(|_| Failed::busy())
+        permit.map(Arc::clone).map_err(|_| ToolError::busy())
     }
 
     /// Runs work on a blocking thread, which holds the permit of the call until the work ends.
-    pub(super) async fn compute<T: Send + 'static>(
+    pub(super) async fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Failed> {
+    ) -> Result<T, ToolError> {
         let permit = self.permit.get().cloned();
         let work = move || {
             let _permit = permit;
             work()
         };
-        spawn_blocking(work).await.map_err(|_| Failed::internal())
+        spawn_blocking(work).await.map_err(|_| ToolError::internal())
     }
 
     /// Calls the operation of a tool and converts its response.
-    pub(super) async fn read(&self, tool: &'static Tool, arguments: JsonObject) -> Result<Content, Failed> {
+    pub(super) async fn read(
+        &self,
+        tool: &'static Tool,
+        arguments: JsonObject,
+    ) -> Result<Content, ToolError> {
         let reply = self.call(tool, arguments).await?;
-        self.compute(move || answer::read(tool, &reply)).await?
+        self.run_blocking(move || answer::read(tool, &reply)).await?
     }
 
     /// Calls the operation of a tool.
-    pub(super) async fn call(&self, tool: &Tool, arguments: JsonObject) -> Result<Reply, Failed> {
-        let mut request = compose(tool, arguments)?;
+    pub(super) async fn call(&self, tool: &Tool, arguments: JsonObject) -> Result<Reply, ToolError> {
+        let mut request = build_request(tool, arguments)?;
         let path = request.uri().to_string();
         request.headers_mut().extend(self.headers.clone());
         if let Some(peer) = self.peer {
@@ -168,22 +172,22 @@ impl Line {
     }
 
     /// Collects the body of a response, within the limits.
-    async fn collect(&self, mut body: Body) -> Result<Bytes, Failed> {
+    async fn collect(&self, mut body: Body) -> Result<Bytes, ToolError> {
         let (mut pieces, mut size) = (Vec::new(), 0);
         while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|_| Failed::incomplete())?;
+            let frame = frame.map_err(|_| ToolError::incomplete())?;
             let Ok(data) = frame.into_data() else { continue };
             size += data.len();
             if size > REPLY_BYTES {
-                return Err(Failed::too_long("one answer", REPLY_BYTES));
+                return Err(ToolError::too_long("one answer", REPLY_BYTES));
             }
             let spend = |left: usize| left.checked_sub(data.len());
             if self.budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).is_err() {
-                return Err(Failed::too_long("the answers of one call", CALL_BYTES));
+                return Err(ToolError::too_long("the answers of one call", CALL_BYTES));
             }
             pieces.push(data);
             if size > FREE_BYTES {
-                self.reserve().await?;
+                self.acquire_permit().await?;
             }
         }
         // Most responses have one chunk, which needs no copy.
@@ -195,13 +199,13 @@ impl Line {
 }
 
 /// Returns the request for the arguments.
-fn compose(tool: &Tool, mut arguments: JsonObject) -> Result<Request, Unusable> {
+fn build_request(tool: &Tool, mut arguments: JsonObject) -> Result<Request, InvalidArguments> {
     let operation = Operation::of(tool);
     arguments.extend(tool.fixed.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value))));
     let mut path = operation.path.clone();
     for name in &operation.in_path {
         let value = arguments.remove(name).as_ref().and_then(text).filter(|text| !text.is_empty());
-        let value = value.ok_or_else(|| Unusable(format!("The argument `{name}` is missing.")))?;
+        let value = value.ok_or_else(|| InvalidArguments(format!("The argument `{name}` is missing.")))?;
         let segment = utf8_percent_encode(&value, NON_ALPHANUMERIC).to_string();
         path = path.replace(&format!("{{{name}}}"), &segment);
     }
@@ -210,8 +214,9 @@ fn compose(tool: &Tool, mut arguments: JsonObject) -> Result<Request, Unusable> 
         match arguments.remove(name) {
             None | Some(Value::Null) => {}
             Some(value) => {
-                let value = text(&value)
-                    .ok_or_else(|| Unusable(format!("The argument `{name}` must be a text or a number.")))?;
+                let value = text(&value).ok_or_else(|| {
+                    InvalidArguments(format!("The argument `{name}` must be a text or a number."))
+                })?;
                 query.append_pair(name, &value);
             }
         }
@@ -225,12 +230,15 @@ fn compose(tool: &Tool, mut arguments: JsonObject) -> Result<Request, Unusable> 
         }
     }
     if let Some((name, _)) = arguments.iter().next() {
-        return Err(Unusable(format!("There is no argument `{name}`{}.", likely(operation, name))));
+        return Err(InvalidArguments(format!(
+            "There is no argument `{name}`{}.",
+            similar_name_hint(operation, name)
+        )));
     }
     let mut request = Request::new(Body::empty());
     *request.method_mut() = operation.method.clone();
     *request.uri_mut() =
-        uri.parse().map_err(|_| Unusable("The arguments are too long for an address.".into()))?;
+        uri.parse().map_err(|_| InvalidArguments("The arguments are too long for an address.".into()))?;
     if operation.in_body.is_some() {
         *request.body_mut() = Body::from(Value::Object(body).to_string());
         let json = HeaderValue::from_static("application/json");
@@ -252,7 +260,7 @@ fn text(value: &Value) -> Option<String> {
 }
 
 /// Returns a hint with the argument name that is most similar to an unknown name.
-fn likely(operation: &Operation, name: &str) -> String {
+fn similar_name_hint(operation: &Operation, name: &str) -> String {
     let arguments = operation.input["properties"].as_object().into_iter().flat_map(JsonObject::keys);
     arguments
         .map(|argument| (strsim::jaro_winkler(argument, name), argument))
@@ -270,12 +278,14 @@ mod tests {
 
     fn composed(tool: &str, arguments: Value) -> Result<String, String> {
         let Value::Object(arguments) = arguments else { panic!("no object") };
-        let composed = compose(find(tool).unwrap(), arguments);
-        composed.map(|request| format!("{} {}", request.method(), request.uri())).map_err(|Unusable(why)| why)
+        let composed = build_request(find(tool).unwrap(), arguments);
+        composed
+            .map(|request| format!("{} {}", request.method(), request.uri()))
+            .map_err(|InvalidArguments(why)| why)
     }
 
     /// Returns a value whose operations respond with this number of bytes.
-    fn line(bytes: usize) -> Line {
+    fn client_with_response(bytes: usize) -> OperationClient {
         let body = move || async move {
             let chunk = Bytes::from(vec![b' '; 64 << 10]);
             let chunks =
@@ -284,11 +294,11 @@ mod tests {
         };
         let operations = Router::new().fallback(body);
         let (parts, ()) = axum::http::Request::new(()).into_parts();
-        Line::of(&operations, &Arc::new(ConcurrencyLimit::for_analyses()), &parts)
+        OperationClient::of(&operations, &Arc::new(ConcurrencyLimit::for_analyses()), &parts)
     }
 
-    async fn call(line: &Line) -> Result<usize, String> {
-        let reply = line.call(find("list_projects").unwrap(), JsonObject::new()).await;
+    async fn call(client: &OperationClient) -> Result<usize, String> {
+        let reply = client.call(find("list_projects").unwrap(), JsonObject::new()).await;
         reply.map(|reply| reply.body.len()).map_err(|failed| format!("{}: {}", failed.status, failed.message))
     }
 
@@ -296,26 +306,28 @@ mod tests {
     async fn replies_are_bounded() {
         let advice = "ask for less: fewer reports, fewer series or a shorter time.";
         assert_eq!(
-            call(&line(REPLY_BYTES + 1)).await,
+            call(&client_with_response(REPLY_BYTES + 1)).await,
             Err(format!("413 Payload Too Large: The limit for one answer is 32 MiB; {advice}"))
         );
-        let line = Line { budget: AtomicUsize::new(300 << 10), ..line(200 << 10) };
-        assert_eq!(call(&line).await, Ok(256 << 10));
+        let client =
+            OperationClient { budget: AtomicUsize::new(300 << 10), ..client_with_response(200 << 10) };
+        assert_eq!(call(&client).await, Ok(256 << 10));
         assert_eq!(
-            call(&line).await,
+            call(&client).await,
             Err(format!("413 Payload Too Large: The limit for the answers of one call is 256 MiB; {advice}"))
         );
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_long_reply_needs_a_permit() {
-        let small = line(FREE_BYTES);
+        let small = client_with_response(FREE_BYTES);
         assert_eq!(call(&small).await, Ok(FREE_BYTES));
         assert!(small.permit.get().is_none());
-        let large = line(2 * FREE_BYTES);
+        let large = client_with_response(2 * FREE_BYTES);
         assert_eq!(call(&large).await, Ok(2 * FREE_BYTES));
         // The same client waits for the permit, and the call with the permit needs no other permit.
-        let second = Line { analyses: Arc::clone(&large.analyses), ..line(2 * FREE_BYTES) };
+        let second =
+            OperationClient { analyses: Arc::clone(&large.analyses), ..client_with_response(2 * FREE_BYTES) };
         let busy = "503 Service Unavailable: The server is busy; try again in a moment.";
         assert_eq!(call(&second).await, Err(busy.to_owned()));
         assert_eq!(call(&large).await, Ok(2 * FREE_BYTES));

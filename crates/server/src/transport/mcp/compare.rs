@@ -13,17 +13,17 @@ use tidemark_api::{Branch, Report, ReportUuid, Testbed, Timestamp, Variant, meas
 use tidemark_stats::{Comparison, Criteria, Samples, Verdict, Worse, compare, verdicts};
 
 use super::{
-    answer::{self, Content, Failed},
-    call::Line,
+    answer::{self, Content, ToolError},
+    call::OperationClient,
     summary::percent,
     tools,
 };
 
 /// Default and maximum number of reports of a branch.
-const REPORTS: usize = 10;
-const MOST_REPORTS: usize = 20;
+const DEFAULT_REPORTS: usize = 10;
+const MAX_REPORTS: usize = 20;
 /// Maximum number of reports that are searched for a version.
-const LOOKED_AT: usize = 255;
+const MAX_SEARCHED_REPORTS: usize = 255;
 /// Confidence level, the same as the default of `tidemark compare`.
 const CONFIDENCE: f64 = 0.95;
 const CRITERIA: Criteria = Criteria { smallest_change: 0.01, same_within: 0.05 };
@@ -43,8 +43,8 @@ pub(super) fn input() -> Value {
                 "description": "Only reports of this testbed, by UUID, slug or name; machines are not compared with each other.",
             },
             "reports": {
-                "type": ["integer", "null"], "minimum": 1, "maximum": MOST_REPORTS,
-                "description": format!("How many reports a branch stands for; {REPORTS} when not given."),
+                "type": ["integer", "null"], "minimum": 1, "maximum": MAX_REPORTS,
+                "description": format!("How many reports a branch stands for; {DEFAULT_REPORTS} when not given."),
             },
         },
         "required": ["project", "base", "new"],
@@ -129,16 +129,16 @@ struct Metric {
 }
 
 /// Compares the benchmarks that both sides have.
-pub(super) async fn answer(line: &Line, arguments: JsonObject) -> Result<Content, Failed> {
+pub(super) async fn answer(client: &OperationClient, arguments: JsonObject) -> Result<Content, ToolError> {
     let arguments: Arguments = serde_json::from_value(Value::Object(arguments))
-        .map_err(|error| Failed::invalid(format!("The arguments are wrong: {error}.")))?;
-    line.reserve().await?;
-    let base = fetch(line, &arguments, &arguments.base).await?;
-    let new = fetch(line, &arguments, &arguments.new).await?;
-    line.compute(move || present(&arguments, &base, &new)).await?
+        .map_err(|error| ToolError::invalid(format!("The arguments are wrong: {error}.")))?;
+    client.acquire_permit().await?;
+    let base = fetch(client, &arguments, &arguments.base).await?;
+    let new = fetch(client, &arguments, &arguments.new).await?;
+    client.run_blocking(move || present(&arguments, &base, &new)).await?
 }
 
-fn present(arguments: &Arguments, base: &Side, new: &Side) -> Result<Content, Failed> {
+fn present(arguments: &Arguments, base: &Side, new: &Side) -> Result<Content, ToolError> {
     let mut notes = Vec::new();
     if base.testbeds != new.testbeds || base.testbeds.len() > 1 {
         notes.push(
@@ -148,39 +148,39 @@ fn present(arguments: &Arguments, base: &Side, new: &Side) -> Result<Content, Fa
     }
     let show = |name: &str, side: &Side| json!({ "side": name, "reports": side.reports.iter().rev().collect::<Vec<_>>() });
     let shown = json!({ "base": show(&arguments.base, base), "new": show(&arguments.new, new) });
-    let Value::Object(mut shown) = shown else { return Err(Failed::internal()) };
-    shown.extend(hold_against(&base.cells, &new.cells));
+    let Value::Object(mut shown) = shown else { return Err(ToolError::internal()) };
+    shown.extend(compare_sides(&base.cells, &new.cells));
     Ok(Content::Object(Value::Object(shown), notes))
 }
 
 /// Reads the reports of a side, one at a time.
-async fn fetch(line: &Line, arguments: &Arguments, side: &str) -> Result<Side, Failed> {
+async fn fetch(client: &OperationClient, arguments: &Arguments, side: &str) -> Result<Side, ToolError> {
     let (kind, name) = side.split_once(':').unwrap_or(("", side));
     let (branch, version) = match kind {
-        "report" => return add(line, arguments, Side::default(), name).await,
+        "report" => return add(client, arguments, Side::default(), name).await,
         "branch" => (name, None),
         "version" => {
             name.rsplit_once('@').map(|(branch, version)| (branch, Some(version))).ok_or_else(|| {
-                Failed::invalid(format!("`{side}` names no version; write `version:BRANCH@NUMBER`."))
+                ToolError::invalid(format!("`{side}` names no version; write `version:BRANCH@NUMBER`."))
             })?
         }
         _ => {
-            return Err(Failed::invalid(format!(
+            return Err(ToolError::invalid(format!(
                 "`{side}` is no side; write `report:UUID`, `branch:NAME` or `version:BRANCH@VERSION`."
             )));
         }
     };
-    let most = arguments.reports.unwrap_or(REPORTS).clamp(1, MOST_REPORTS);
+    let most = arguments.reports.unwrap_or(DEFAULT_REPORTS).clamp(1, MAX_REPORTS);
     let mut sent = JsonObject::from_iter([
         ("project".to_owned(), json!(arguments.project)),
         ("branch".to_owned(), json!(branch)),
-        ("per_page".to_owned(), json!(if version.is_some() { LOOKED_AT } else { most })),
+        ("per_page".to_owned(), json!(if version.is_some() { MAX_SEARCHED_REPORTS } else { most })),
     ]);
     if let Some(testbed) = &arguments.testbed {
         sent.insert("testbed".into(), json!(testbed));
     }
     let list = tools::named("list_reports");
-    let reply = line.call(list, sent).await?;
+    let reply = client.call(list, sent).await?;
     let (listed, _) = answer::read_json::<Vec<Report>>(list, &reply)?;
     let is_meant = |report: &&Report| match (version, &report.branch.head.version) {
         (None, _) => true,
@@ -192,26 +192,31 @@ async fn fetch(line: &Line, arguments: &Arguments, side: &str) -> Result<Side, F
         (Some(_), None) => false,
     };
     let mut found = Side::default();
-    let meant: Vec<_> = listed.iter().filter(is_meant).take(MOST_REPORTS).collect();
+    let meant: Vec<_> = listed.iter().filter(is_meant).take(MAX_REPORTS).collect();
     for report in meant.into_iter().rev() {
-        found = add(line, arguments, found, &report.uuid.to_string()).await?;
+        found = add(client, arguments, found, &report.uuid.to_string()).await?;
     }
     if found.reports.is_empty() {
-        return Err(Failed::invalid(format!(
-            "There is no report for `{side}` among the newest {LOOKED_AT}; `list_reports` shows what there is."
+        return Err(ToolError::invalid(format!(
+            "There is no report for `{side}` among the newest {MAX_SEARCHED_REPORTS}; `list_reports` shows what there is."
         )));
     }
     Ok(found)
 }
 
 /// Reads a report and adds its values to a side.
-async fn add(line: &Line, arguments: &Arguments, mut side: Side, report: &str) -> Result<Side, Failed> {
+async fn add(
+    client: &OperationClient,
+    arguments: &Arguments,
+    mut side: Side,
+    report: &str,
+) -> Result<Side, ToolError> {
     let tool = tools::named("view_report");
     let sent = JsonObject::from_iter([
         ("project".to_owned(), json!(arguments.project)),
         ("report".to_owned(), json!(report)),
     ]);
-    let reply = line.call(tool, sent).await?;
+    let reply = client.call(tool, sent).await?;
     let add = move || {
         let (values, _) = answer::read_json::<Values<'_>>(tool, &reply)?;
         let version = values.branch.head.version.as_ref();
@@ -238,7 +243,7 @@ async fn add(line: &Line, arguments: &Arguments, mut side: Side, report: &str) -
         }
         Ok(side)
     };
-    line.compute(add).await?
+    client.run_blocking(add).await?
 }
 
 fn parameters(variant: &Variant) -> String {
@@ -246,7 +251,7 @@ fn parameters(variant: &Variant) -> String {
 }
 
 /// Returns the benchmarks that both sides have, worst first, and the benchmarks that only one side has.
-fn hold_against(base: &Cells, new: &Cells) -> JsonObject {
+fn compare_sides(base: &Cells, new: &Cells) -> JsonObject {
     let both: Vec<_> = base.iter().filter_map(|(key, cell)| Some((key, cell, new.get(key)?))).collect();
     let comparisons: Vec<(Comparison, Worse)> = both
         .iter()

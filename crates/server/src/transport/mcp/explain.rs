@@ -9,13 +9,13 @@ use url::form_urlencoded;
 use super::summary::{percent, point, share};
 
 /// Maximum number of analyzed points: the newest points, and the points around the alert.
-const LOOKED_AT: usize = 512;
+const MAX_POINTS: usize = 512;
 /// Number of points to show before and after the alert.
-const SHOWN: usize = 12;
+const SHOWN_POINTS: usize = 12;
 /// Number of standard deviations from the usual level above which a value is an outlier.
-const OFF: f64 = 3.5;
+const OUTLIER_DEVIATIONS: f64 = 3.5;
 /// Size of a change, in standard deviations, that is detected with a power of 80 % at a significance level of 5 %.
-const VISIBLE: f64 = 2.8;
+const DETECTABLE_DEVIATIONS: f64 = 2.8;
 
 /// A history that contains an alert.
 struct History<'a> {
@@ -30,7 +30,7 @@ struct History<'a> {
 }
 
 /// The most likely explanation.
-struct Suspect {
+struct Explanation {
     /// Index of the first outlier.
     place: usize,
     verdict: String,
@@ -43,8 +43,8 @@ pub(super) fn of(alert: &Alert, perf: &Perf, console: &str) -> Option<Value> {
     let all = series.metrics.as_slice();
     let place = all.iter().position(is_its)?;
     // The newest points, but always including the alert and the points before it.
-    let start = all.len().saturating_sub(LOOKED_AT).min(place.saturating_sub(LOOKED_AT / 2));
-    let points = &all[start..all.len().min(start + LOOKED_AT)];
+    let start = all.len().saturating_sub(MAX_POINTS).min(place.saturating_sub(MAX_POINTS / 2));
+    let points = &all[start..all.len().min(start + MAX_POINTS)];
     let values: Vec<f64> = points.iter().map(|metric| metric.metric.value).collect();
     let history = History {
         levels: levels(&values),
@@ -54,18 +54,19 @@ pub(super) fn of(alert: &Alert, perf: &Perf, console: &str) -> Option<Value> {
         place: place - start,
         rising: alert.limit == BoundaryLimit::Upper,
     };
-    let suspect = history.suspect();
-    let before = history.values.get(..suspect.place).unwrap_or_default();
-    let usual = history.usual_before(suspect.place);
+    let explanation = history.explanation();
+    let before = history.values.get(..explanation.place).unwrap_or_default();
+    let usual = history.usual_before(explanation.place);
     let visible = history.noise.zip(usual).map(|(noise, usual)| {
-        VISIBLE * noise * (1.0 + 1.0 / before.len().max(1) as f64).sqrt() / usual.abs()
+        DETECTABLE_DEVIATIONS * noise * (1.0 + 1.0 / before.len().max(1) as f64).sqrt() / usual.abs()
     });
     let limit = if history.rising { alert.boundary.upper_limit } else { alert.boundary.lower_limit };
     let (threshold, measure) = (&alert.threshold, &alert.threshold.measure);
     let after = history.values.get(history.place + 1..).unwrap_or_default();
-    let around = history.place.saturating_sub(SHOWN)..history.points.len().min(history.place + SHOWN + 1);
+    let around = history.place.saturating_sub(SHOWN_POINTS)
+        ..history.points.len().min(history.place + SHOWN_POINTS + 1);
     Some(json!({
-        "verdict": suspect.verdict,
+        "verdict": explanation.verdict,
         "alert": { "uuid": alert.uuid, "status": alert.status, "limit": alert.limit, "created": alert.created },
         "benchmark": alert.benchmark.name,
         "parameters": alert.variant.as_ref().map(|variant| json!(variant.parameters)),
@@ -76,8 +77,8 @@ pub(super) fn of(alert: &Alert, perf: &Perf, console: &str) -> Option<Value> {
         "expected": alert.boundary.baseline,
         "limit": limit,
         "change_percent": percent(share(alert.boundary.baseline.or(usual), Some(alert.metric.value))),
-        "likely_first_bad": history.points.get(suspect.place).map(point),
-        "last_good": suspect.place.checked_sub(1).and_then(|place| history.points.get(place)).map(point),
+        "likely_first_bad": history.points.get(explanation.place).map(point),
+        "last_good": explanation.place.checked_sub(1).and_then(|place| history.points.get(place)).map(point),
         "history": {
             "points": all.len(),
             "looked_at": history.points.len(),
@@ -94,14 +95,14 @@ pub(super) fn of(alert: &Alert, perf: &Perf, console: &str) -> Option<Value> {
 
 impl History<'_> {
     /// Finds the first outlier.
-    fn suspect(&self) -> Suspect {
+    fn explanation(&self) -> Explanation {
         let own = self.levels.iter().position(|level| (level.start..level.end).contains(&self.place));
         if let Some([before, after]) = own.and_then(|own| self.levels.get(own.checked_sub(1)?..=own))
             && self.is_worse(after.median, before.median)
         {
             let change = percent(share(Some(before.median), Some(after.median))).unwrap_or_default();
             let (runs, since) = (after.end - after.start, self.name(after.start));
-            return Suspect {
+            return Explanation {
                 place: after.start,
                 verdict: format!(
                     "The level has changed by {change} % with {since} and {runs} runs since then agree: this looks like a \
@@ -110,25 +111,25 @@ impl History<'_> {
             };
         }
         let usual = self.usual_before(self.place);
-        let is_off = |place: usize| {
+        let is_outlier = |place: usize| {
             let value = self.values.get(place).copied();
             value.zip(usual).zip(self.noise).is_some_and(|((value, usual), noise)| {
-                self.is_worse(value, usual) && (value - usual).abs() > OFF * noise
+                self.is_worse(value, usual) && (value - usual).abs() > OUTLIER_DEVIATIONS * noise
             })
         };
         let mut first = self.place;
-        while first > 0 && is_off(first) && is_off(first - 1) {
+        while first > 0 && is_outlier(first) && is_outlier(first - 1) {
             first -= 1;
         }
         let later = self.values.len() - self.place - 1;
         let verdict = if self.noise.is_none() {
             "There are too few runs to tell a change from noise; measure this version and the one before it again."
                 .to_owned()
-        } else if !is_off(self.place) {
+        } else if !is_outlier(self.place) {
             "The value crosses the limit, but is within what this benchmark usually varies by: this may well be noise. \
              Measure again, and consider a wider limit or a larger sample."
                 .to_owned()
-        } else if later > 0 && !is_off(self.place + 1) {
+        } else if later > 0 && !is_outlier(self.place + 1) {
             "The value is far off, and the next run was as usual again: this looks like a disturbance of that one run."
                 .to_owned()
         } else if later == 0 {
@@ -141,7 +142,7 @@ impl History<'_> {
             "The value is far off, and later ones are as well, but there are too few for a new level; measure again."
                 .to_owned()
         };
-        Suspect { place: first, verdict }
+        Explanation { place: first, verdict }
     }
 
     fn is_worse(&self, value: f64, usual: f64) -> bool {

@@ -11,7 +11,7 @@ use rmcp::{
         GetPromptRequestParams, GetPromptResponse, Implementation, JsonObject, ListPromptsResult,
         ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
         ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
-        Tool as Described, ToolAnnotations,
+        Tool as ToolDescription, ToolAnnotations,
     },
     service::RequestContext,
 };
@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 use tidemark_api::{Alert, Perf};
 
 use super::{
-    answer::{self, Content, Failed},
-    call::{Cancellation, Line, Reply},
+    answer::{self, Content, ToolError},
+    call::{Cancellation, OperationClient, Reply},
     compare, explain, prompt, resource,
     schema::Operation,
     summary,
@@ -55,33 +55,38 @@ impl Handler {
     async fn serve<T>(
         &self,
         context: &RequestContext<RoleServer>,
-        work: impl AsyncFnOnce(&Line) -> Result<T, ErrorData>,
+        work: impl AsyncFnOnce(&OperationClient) -> Result<T, ErrorData>,
     ) -> Result<T, ErrorData> {
         let missing = |what: &str| ErrorData::internal_error(format!("The request has no {what}."), None);
         let parts = context.extensions.get::<Parts>().ok_or_else(|| missing("head"))?;
         let cancellation = parts.extensions.get::<Cancellation>().ok_or_else(|| missing("end"))?;
-        let line = Line::of(&self.operations, &self.analyses, parts);
-        let done = cancellation.clone().run(work(&line)).await;
-        done.unwrap_or_else(|| Err(ErrorData::internal_error(Failed::canceled().message, None)))
+        let client = OperationClient::of(&self.operations, &self.analyses, parts);
+        let done = cancellation.clone().run(work(&client)).await;
+        done.unwrap_or_else(|| Err(ErrorData::internal_error(ToolError::canceled().message, None)))
     }
 
     /// Calls a tool.
-    async fn run(&self, line: &Line, tool: &'static Tool, arguments: JsonObject) -> CallToolResult {
+    async fn run(
+        &self,
+        client: &OperationClient,
+        tool: &'static Tool,
+        arguments: JsonObject,
+    ) -> CallToolResult {
         let run = async {
             if tool.answer == Answer::Comparison {
-                let compared = compare::answer(line, arguments).await;
-                return line.compute(move || answer::into_result(compared, None)).await;
+                let compared = compare::answer(client, arguments).await;
+                return client.run_blocking(move || answer::into_result(compared, None)).await;
             }
             if tool.is_large {
-                line.reserve().await?;
+                client.acquire_permit().await?;
             }
             let project = arguments.get("project").cloned().unwrap_or_default();
-            let reply = line.call(tool, arguments).await?;
+            let reply = client.call(tool, arguments).await?;
             if tool.answer == Answer::Explanation {
-                let explained = self.explain(line, &project, tool, reply).await;
-                return line.compute(move || answer::into_result(explained, None)).await;
+                let explained = self.explain(client, &project, tool, reply).await;
+                return client.run_blocking(move || answer::into_result(explained, None)).await;
             }
-            line.compute(move || present(tool, &reply)).await
+            client.run_blocking(move || present(tool, &reply)).await
         };
         run.await.unwrap_or_else(|failed| answer::into_result(Err(failed), None))
     }
@@ -89,38 +94,38 @@ impl Handler {
     /// Explains an alert by its history.
     async fn explain(
         &self,
-        line: &Line,
+        client: &OperationClient,
         project: &Value,
         tool: &'static Tool,
         reply: Reply,
-    ) -> Result<Content, Failed> {
+    ) -> Result<Content, ToolError> {
         let (alert, _) = answer::read_json::<Alert>(tool, &reply)?;
         let (branch, testbed) = (&alert.threshold.branch, &alert.threshold.testbed);
         let sent = json!({
             "project": project, "branches": branch.uuid, "heads": branch.head.uuid, "testbeds": testbed.uuid,
             "benchmarks": alert.benchmark.uuid, "measures": alert.threshold.measure.uuid,
         });
-        let Value::Object(sent) = sent else { return Err(Failed::internal()) };
+        let Value::Object(sent) = sent else { return Err(ToolError::internal()) };
         let tool = tools::named("query_perf");
-        let reply = line.call(tool, sent).await?;
+        let reply = client.call(tool, sent).await?;
         let console = self.console.clone();
         let explain = move || {
             let (perf, notes) = answer::read_json::<Perf>(tool, &reply)?;
             let explained = explain::of(&alert, &perf, &console);
             let explained = explained.ok_or_else(|| {
-                Failed::invalid(
+                ToolError::invalid(
                     "The metric of this alert is no longer there; `view_alert` shows the alert itself.",
                 )
             });
             Ok(Content::Object(explained?, notes))
         };
-        line.compute(explain).await?
+        client.run_blocking(explain).await?
     }
 }
 
 /// Converts the response of an operation.
 fn present(tool: &Tool, reply: &Reply) -> CallToolResult {
-    let is_long = reply.body.len() > answer::LONGEST;
+    let is_long = reply.body.len() > answer::MAX_RESULT_BYTES;
     match tool.answer {
         Answer::Summary => answer::into_result(summarize(tool, reply, None), None),
         Answer::Series if is_long && reply.status.is_success() => {
@@ -133,7 +138,7 @@ fn present(tool: &Tool, reply: &Reply) -> CallToolResult {
 }
 
 /// Returns the statistics of series.
-fn summarize(tool: &Tool, reply: &Reply, note: Option<&str>) -> Result<Content, Failed> {
+fn summarize(tool: &Tool, reply: &Reply, note: Option<&str>) -> Result<Content, ToolError> {
     let (perf, mut notes) = answer::read_json::<Perf>(tool, reply)?;
     notes.extend(note.map(str::to_owned));
     Ok(Content::Object(summary::of(&perf), notes))
@@ -174,7 +179,7 @@ impl ServerHandler for Handler {
             )
         })?;
         let arguments = request.arguments.unwrap_or_default();
-        self.serve(&context, async |line| Ok(self.run(line, tool, arguments).await.into())).await
+        self.serve(&context, async |client| Ok(self.run(client, tool, arguments).await.into())).await
     }
 
     async fn list_resources(
@@ -183,7 +188,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        self.serve(&context, async |line| resource::list(line, cursor.as_deref()).await).await
+        self.serve(&context, async |client| resource::list(client, cursor.as_deref()).await).await
     }
 
     async fn list_resource_templates(
@@ -199,7 +204,7 @@ impl ServerHandler for Handler {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        self.serve(&context, async |line| Ok(resource::read(line, &request.uri).await?.into())).await
+        self.serve(&context, async |client| Ok(resource::read(client, &request.uri).await?.into())).await
     }
 
     async fn list_prompts(
@@ -227,7 +232,7 @@ impl ServerHandler for Handler {
         let CustomRequest { method, params, .. } = request;
         match method.as_str() {
             "tools/call" if params.is_some_and(|params| params["name"].is_string()) => {
-                let failed = Failed::invalid("The arguments of a tool are a JSON object.");
+                let failed = ToolError::invalid("The arguments of a tool are a JSON object.");
                 Ok(CustomResult::new(json!(answer::into_result(Err(failed), None))))
             }
             "tools/call" => Err(ErrorData::invalid_params("The parameters have no `name` of a tool.", None)),
@@ -239,7 +244,7 @@ impl ServerHandler for Handler {
     }
 }
 
-fn describe(tool: &Tool) -> Described {
+fn describe(tool: &Tool) -> ToolDescription {
     let operation = Operation::of(tool);
     let method = &operation.method;
     let hints = ToolAnnotations::new()
@@ -247,5 +252,5 @@ fn describe(tool: &Tool) -> Described {
         .destructive(false)
         .idempotent(operation.is_read || method.is_idempotent() || method == axum::http::Method::PATCH)
         .open_world(false);
-    Described::new(tool.name, tool.description, operation.input.clone()).with_annotations(hints)
+    ToolDescription::new(tool.name, tool.description, operation.input.clone()).with_annotations(hints)
 }

@@ -12,8 +12,8 @@ use rmcp::{
 use serde_json::{Value, json};
 
 use super::{
-    answer::{self, Content, Failed},
-    call::Line,
+    answer::{self, Content, ToolError},
+    call::OperationClient,
     tools::{self, Tool},
 };
 
@@ -39,13 +39,16 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 }
 
 /// Returns one page of the projects that the caller can view. The cursor is the page number.
-pub(super) async fn list(line: &Line, cursor: Option<&str>) -> Result<ListResourcesResult, ErrorData> {
+pub(super) async fn list(
+    client: &OperationClient,
+    cursor: Option<&str>,
+) -> Result<ListResourcesResult, ErrorData> {
     let wrong = || ErrorData::invalid_params("The cursor is not one of ours.", None);
     let page: usize = cursor.map_or(Ok(1), str::parse).map_err(|_| wrong())?;
     let tool = tools::named("list_projects");
     let sent = object(&[("page", json!(page)), ("per_page", json!(PER_PAGE))]);
-    let listed = line.read(tool, sent).await.map_err(|failed| refusal(&failed))?;
-    let Content::Object(listed, _) = listed else { return Err(refusal(&Failed::internal())) };
+    let listed = client.read(tool, sent).await.map_err(|failed| refusal(&failed))?;
+    let Content::Object(listed, _) = listed else { return Err(refusal(&ToolError::internal())) };
     let rows = listed["data"].as_array().map(Vec::as_slice).unwrap_or_default();
     let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
     let resources = rows.iter().map(|row| {
@@ -61,21 +64,21 @@ pub(super) async fn list(line: &Line, cursor: Option<&str>) -> Result<ListResour
 }
 
 /// Returns one resource.
-pub(super) async fn read(line: &Line, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+pub(super) async fn read(client: &OperationClient, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let (tool, sent) = locate(uri).ok_or_else(|| {
         let message =
             format!("There is no resource `{uri}`; resources/templates/list shows what there can be.");
         ErrorData::resource_not_found(message, None)
     })?;
-    let reply = line.call(tool, sent).await.map_err(|failed| refusal(&failed))?;
+    let reply = client.call(tool, sent).await.map_err(|failed| refusal(&failed))?;
     let fit = move || {
         let Content::Object(value, mut notes) = answer::read(tool, &reply)? else {
-            return Err(Failed::internal());
+            return Err(ToolError::internal());
         };
-        let value = answer::fit(value, Some(&reply.path), &mut notes);
+        let value = answer::shorten_to_fit(value, Some(&reply.path), &mut notes);
         Ok((value.to_string(), notes))
     };
-    let (value, notes) = line.compute(fit).await.flatten().map_err(|failed| refusal(&failed))?;
+    let (value, notes) = client.run_blocking(fit).await.flatten().map_err(|failed| refusal(&failed))?;
     let mut contents = vec![ResourceContents::text(value, uri).with_mime_type(JSON)];
     contents.extend(notes.into_iter().map(|note| ResourceContents::text(note, uri)));
     Ok(ReadResourceResult::new(contents))
@@ -107,7 +110,7 @@ fn object(members: &[(&str, Value)]) -> JsonObject {
 }
 
 /// Converts an error to the protocol error for resources.
-fn refusal(failed: &Failed) -> ErrorData {
+fn refusal(failed: &ToolError) -> ErrorData {
     let message = format!("{}: {}", failed.status.as_u16(), failed.message);
     match failed.status {
         StatusCode::NOT_FOUND => ErrorData::resource_not_found(message, None),

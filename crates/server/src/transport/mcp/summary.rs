@@ -5,7 +5,7 @@ use tidemark_api::{Perf, PerfMetric, PerfMetrics};
 use tidemark_stats::{levels, median, median_deviation, noise};
 
 /// Maximum number of points that are searched for changes of level.
-const LOOKED_AT: usize = 256;
+const MAX_POINTS: usize = 256;
 
 /// Returns the statistics of every series of a response.
 pub(super) fn of(perf: &Perf) -> Value {
@@ -46,7 +46,7 @@ fn of_series(series: &PerfMetrics) -> Value {
 
 /// Returns the last change of level.
 fn last_change(metrics: &[PerfMetric], values: &[f64]) -> Option<Value> {
-    let skipped = values.len().saturating_sub(LOOKED_AT);
+    let skipped = values.len().saturating_sub(MAX_POINTS);
     let levels = levels(&values[skipped..]);
     let [.., before, after] = levels.as_slice() else { return None };
     let since = metrics.get(skipped + after.start)?;

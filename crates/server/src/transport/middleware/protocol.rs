@@ -26,7 +26,7 @@ impl Protocol {
         match path {
             oci::TOKEN_PATH => Self::RegistryToken,
             mcp::PATH => Self::Mcp,
-            path if oci::is_registry(path) => Self::Registry,
+            path if oci::is_registry_path(path) => Self::Registry,
             _ => Self::Api,
         }
     }
@@ -39,7 +39,7 @@ impl Protocol {
 
     /// Returns the body of an error.
     pub(super) fn error_body(self, id: Uuid, problem: &Problem) -> Value {
-        let registry_body = oci::document(problem);
+        let registry_body = oci::error_body(problem);
         if self == Self::Registry {
             return registry_body;
         }

@@ -17,14 +17,14 @@ use crate::{
     domain::{
         app::App,
         auth::caller::{Caller, SignedIn, Via},
-        error::Error as House,
+        error::Error as DomainError,
         quota::Quota,
     },
     infra::config::Config,
     transport::http::{
         access,
         origin::Origin,
-        project_creation::{self, Sender},
+        project_creation::{self, ProjectCreator},
     },
 };
 
@@ -37,21 +37,21 @@ pub(super) struct Challenge {
     realm: String,
     service: String,
     scope: Option<String>,
-    fault: Option<Fault>,
+    token_error: Option<TokenError>,
 }
 
 /// Why a token is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum TokenError {
     /// The token was not signed by this server, has expired, or its holder no longer exists.
     Invalid,
     /// The scope of the token does not include the action.
-    Scope,
+    InsufficientScope,
 }
 
 impl Challenge {
     /// Creates a challenge that refers to the token endpoint.
-    pub(super) fn new(config: &Config, scope: Option<String>, fault: Option<Fault>) -> Self {
+    pub(super) fn new(config: &Config, scope: Option<String>, token_error: Option<TokenError>) -> Self {
         let url = config.registry_url().as_str();
         let parsed = url::Url::parse(url).ok();
         let realm = parsed.as_ref().map_or_else(String::new, |url| {
@@ -63,19 +63,19 @@ impl Challenge {
             let host = url.host_str()?;
             Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
         });
-        Self { realm, service: service.unwrap_or_default(), scope, fault }
+        Self { realm, service: service.unwrap_or_default(), scope, token_error }
     }
 
     /// Returns the message of the error.
     pub(super) fn message(&self) -> &'static str {
-        match self.fault {
+        match self.token_error {
             None => {
                 "This needs a registry token; log in, or get one from the address in the www-authenticate header."
             }
-            Some(Fault::Invalid) => {
+            Some(TokenError::Invalid) => {
                 "The credential is not valid: it is unknown, revoked, locked or has run out; log in again."
             }
-            Some(Fault::Scope) => {
+            Some(TokenError::InsufficientScope) => {
                 "The registry token is not good for this; log in as somebody who may do it."
             }
         }
@@ -84,22 +84,22 @@ impl Challenge {
 
 impl fmt::Display for Challenge {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { realm, service, scope, fault } = self;
+        let Self { realm, service, scope, token_error } = self;
         write!(formatter, "Bearer realm=\"{realm}\",service=\"{service}\"")?;
         if let Some(scope) = scope {
             write!(formatter, ",scope=\"{scope}\"")?;
         }
-        match fault {
+        match token_error {
             None => Ok(()),
-            Some(Fault::Invalid) => formatter.write_str(",error=\"invalid_token\""),
-            Some(Fault::Scope) => formatter.write_str(",error=\"insufficient_scope\""),
+            Some(TokenError::Invalid) => formatter.write_str(",error=\"invalid_token\""),
+            Some(TokenError::InsufficientScope) => formatter.write_str(",error=\"insufficient_scope\""),
         }
     }
 }
 
 /// A repository, for a caller who has the right to the requested action.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct Repository {
     /// Name of the repository in the request.
     pub(super) name: Name,
     /// The project of the repository.
@@ -109,135 +109,141 @@ pub(super) struct Place {
     /// Whether the organization is claimed.
     pub(super) claimed: bool,
     /// The caller and its token.
-    pub(super) visitor: Visitor,
+    pub(super) holder: TokenHolder,
 }
 
-impl Place {
-    fn new(name: Name, found: &project::ProjectRow, visitor: Visitor) -> Self {
+impl Repository {
+    fn new(name: Name, found: &project::ProjectRow, holder: TokenHolder) -> Self {
         let claimed = found.project.claimed.is_some();
-        Self { name, project: found.id, organization: found.organization, claimed, visitor }
+        Self { name, project: found.id, organization: found.organization, claimed, holder }
     }
 }
 
 /// The holder of a token.
 #[derive(Clone, Debug)]
-pub(super) struct Visitor {
+pub(super) struct TokenHolder {
     /// The caller.
     pub(super) caller: Caller,
     claims: Claims,
 }
 
 /// Checks that the caller has a valid token of any scope.
-pub(super) async fn enter(app: &App, parts: &Parts) -> Result<()> {
+pub(super) async fn authenticate(app: &App, parts: &Parts) -> Result<()> {
     let claims = claims(app, parts, None)?;
     let now = app.clock.now();
-    let caller = app.db.read(move |tx| holder(tx, &claims, now)).await?;
-    access::count(parts, app, &caller).await?;
+    let caller = app.db.read(move |tx| find_caller(tx, &claims, now)).await?;
+    access::count_request(parts, app, &caller).await?;
     match caller {
-        Caller::Unknown => Err(Error::Unauthorized(Challenge::new(&app.config, None, Some(Fault::Invalid)))),
+        Caller::Unknown => {
+            Err(Error::Unauthorized(Challenge::new(&app.config, None, Some(TokenError::Invalid))))
+        }
         _ => Ok(()),
     }
 }
 
 /// Opens a repository to read from it, and reads on the same snapshot.
-pub(super) async fn pull<T, F>(app: &App, parts: &Parts, name: Name, load: F) -> Result<(Place, T)>
+pub(super) async fn pull<T, F>(app: &App, parts: &Parts, name: Name, load: F) -> Result<(Repository, T)>
 where
-    F: FnOnce(&mut Tx<'_>, &Place) -> Result<T> + Send + 'static,
+    F: FnOnce(&mut Tx<'_>, &Repository) -> Result<T> + Send + 'static,
     T: Send + 'static,
 {
-    let desk = Desk::new(app, parts, &name, Action::Pull)?;
+    let check = AccessCheck::new(app, parts, &name, Action::Pull)?;
     let (caller, outcome) = app
         .db
         .read(move |tx| {
-            let visitor = desk.receive(tx)?;
-            let caller = visitor.caller.clone();
-            let outcome = desk.permit(tx, &visitor, ProjectPermission::View).and_then(|found| {
-                let place = Place::new(desk.name.clone(), &found, visitor);
-                let loaded = load(tx, &place)?;
-                Ok((place, loaded))
+            let holder = check.authenticate(tx)?;
+            let caller = holder.caller.clone();
+            let outcome = check.authorize(tx, &holder, ProjectPermission::View).and_then(|found| {
+                let opened = Repository::new(check.name.clone(), &found, holder);
+                let loaded = load(tx, &opened)?;
+                Ok((opened, loaded))
             });
             Ok::<_, Error>((caller, outcome))
         })
         .await?;
-    access::count(parts, app, &caller).await?;
+    access::count_request(parts, app, &caller).await?;
     outcome
 }
 
 /// Opens a repository to delete from it.
-pub(super) async fn delete(app: &App, parts: &Parts, name: Name) -> Result<Place> {
-    let desk = Desk::new(app, parts, &name, Action::Delete)?;
+pub(super) async fn delete(app: &App, parts: &Parts, name: Name) -> Result<Repository> {
+    let check = AccessCheck::new(app, parts, &name, Action::Delete)?;
     let (caller, outcome) = app
         .db
         .read(move |tx| {
-            let visitor = desk.receive(tx)?;
-            let caller = visitor.caller.clone();
-            let found = desk.permit(tx, &visitor, ProjectPermission::Delete);
-            Ok::<_, Error>((caller, found.map(|found| Place::new(name, &found, visitor))))
+            let holder = check.authenticate(tx)?;
+            let caller = holder.caller.clone();
+            let found = check.authorize(tx, &holder, ProjectPermission::Delete);
+            Ok::<_, Error>((caller, found.map(|found| Repository::new(name, &found, holder))))
         })
         .await?;
-    access::count(parts, app, &caller).await?;
+    access::count_request(parts, app, &caller).await?;
     outcome
 }
 
-/// A permitted push. The project may have to be created.
-pub(super) struct Push {
-    desk: Desk,
-    visitor: Visitor,
+/// An authorized push. The project may have to be created.
+pub(super) struct AuthorizedPush {
+    check: AccessCheck,
+    holder: TokenHolder,
     found: Option<project::ProjectRow>,
 }
 
 /// Opens a repository to push to it. Like a run, a push creates a project that does not exist, and claims an unclaimed project
 /// for the user.
-pub(super) async fn push(app: &App, parts: &Parts, name: Name) -> Result<Place> {
-    permit_push(app, parts, name).await?.open(app, parts).await
+pub(super) async fn push(app: &App, parts: &Parts, name: Name) -> Result<Repository> {
+    authorize_push(app, parts, name).await?.open(app, parts).await
 }
 
 /// Opens a repository of an existing project to push to it.
-pub(super) async fn push_to_existing(app: &App, parts: &Parts, name: Name) -> Result<Place> {
-    let Push { desk, visitor, found } = permit_push(app, parts, name).await?;
-    Ok(Place::new(desk.name, &found.ok_or(Error::UploadUnknown)?, visitor))
+pub(super) async fn push_to_existing(app: &App, parts: &Parts, name: Name) -> Result<Repository> {
+    let AuthorizedPush { check, holder, found } = authorize_push(app, parts, name).await?;
+    Ok(Repository::new(check.name, &found.ok_or(Error::UploadUnknown)?, holder))
 }
 
 /// Checks that the caller may push to a repository, without creating anything.
-pub(super) async fn permit_push(app: &App, parts: &Parts, name: Name) -> Result<Push> {
-    let desk = Desk::new(app, parts, &name, Action::Push)?;
-    let read = desk.clone();
-    let (visitor, outcome) = app
+pub(super) async fn authorize_push(app: &App, parts: &Parts, name: Name) -> Result<AuthorizedPush> {
+    let check = AccessCheck::new(app, parts, &name, Action::Push)?;
+    let reading = check.clone();
+    let (holder, outcome) = app
         .db
         .read(move |tx| {
-            let visitor = read.receive(tx)?;
-            let outcome = read.permit_push(tx, &visitor);
-            Ok::<_, Error>((visitor, outcome))
+            let holder = reading.authenticate(tx)?;
+            let outcome = reading.authorize_push(tx, &holder);
+            Ok::<_, Error>((holder, outcome))
         })
         .await?;
-    access::count(parts, app, &visitor.caller).await?;
-    if is_closed(app, &visitor.caller) {
-        return Err(Error::Unauthorized(Challenge::new(&app.config, None, Some(Fault::Scope))));
+    access::count_request(parts, app, &holder.caller).await?;
+    if is_push_disabled(app, &holder.caller) {
+        return Err(Error::Unauthorized(Challenge::new(
+            &app.config,
+            None,
+            Some(TokenError::InsufficientScope),
+        )));
     }
-    Ok(Push { desk, visitor, found: outcome? })
+    Ok(AuthorizedPush { check, holder, found: outcome? })
 }
 
-impl Push {
+impl AuthorizedPush {
     /// Returns the repository after a possible claim, if its project exists.
-    pub(super) fn existing(&self) -> Option<Place> {
+    pub(super) fn existing(&self) -> Option<Repository> {
         let found = self.found.as_ref()?;
-        let mut place = Place::new(self.desk.name.clone(), found, self.visitor.clone());
-        place.claimed |= may_claim(&self.visitor.caller, found);
-        Some(place)
+        let mut opened = Repository::new(self.check.name.clone(), found, self.holder.clone());
+        opened.claimed |= may_claim(&self.holder.caller, found);
+        Some(opened)
     }
 
     /// Opens the repository, and creates or claims its project.
-    pub(super) async fn open(self, app: &App, parts: &Parts) -> Result<Place> {
-        let Self { desk, visitor, found } = self;
-        let name = desk.name.clone();
+    pub(super) async fn open(self, app: &App, parts: &Parts) -> Result<Repository> {
+        let Self { check, holder, found } = self;
+        let name = check.name.clone();
         let found = match found {
-            Some(found) if !may_claim(&visitor.caller, &found) => found,
+            Some(found) if !may_claim(&holder.caller, &found) => found,
             found => {
-                let origin = Origin::of(parts, visitor.caller.actor());
+                let origin = Origin::of(parts, holder.caller.actor());
                 if found.is_none() {
-                    access::count_run(app, &visitor.caller, origin.address, None).await?;
+                    access::count_run(app, &holder.caller, origin.address, None).await?;
                 }
-                let (fresh, quota, by) = (app.fresh(), Quota::new(&app.config), visitor.clone());
+                let (fresh, quota, by) = (app.fresh(), Quota::new(&app.config), holder.clone());
                 let claims = app.config.access.claims;
                 let total = app.config.access.unclaimed.total_image_bytes;
                 app.db
@@ -245,20 +251,26 @@ impl Push {
                         if matches!(by.caller, Caller::Anonymous) {
                             quota::check_total(tx, total)?;
                         }
-                        let sender = Sender { caller: &by.caller, origin: &origin, quota, claims };
-                        project_creation::find_or_make(tx, &fresh, &sender, desk.name.project(), project_name)
-                            .map(|founded| founded.project)
-                            .map_err(|error| desk.refuse(&by, error))
+                        let creator = ProjectCreator { caller: &by.caller, origin: &origin, quota, claims };
+                        project_creation::find_or_create(
+                            tx,
+                            &fresh,
+                            &creator,
+                            check.name.project(),
+                            project_name,
+                        )
+                        .map(|found_project| found_project.project)
+                        .map_err(|error| check.convert_error(&by, error))
                     })
                     .await?
             }
         };
-        Ok(Place::new(name, &found, visitor))
+        Ok(Repository::new(name, &found, holder))
     }
 }
 
 /// Whether the configuration rejects pushes of this caller, who has not signed in.
-pub(super) fn is_closed(app: &App, caller: &Caller) -> bool {
+pub(super) fn is_push_disabled(app: &App, caller: &Caller) -> bool {
     matches!(caller, Caller::Anonymous) && !app.config.access.anonymous_pushes
 }
 
@@ -267,19 +279,19 @@ pub(super) fn grant(
     tx: &mut Tx<'_>,
     caller: &Caller,
     asked: &Scope,
-    is_closed: bool,
-) -> Result<Scope, House> {
+    is_push_disabled: bool,
+) -> Result<Scope, DomainError> {
     let project = asked.name.project();
     let may = |tx: &mut Tx<'_>, permission| allowed(access::project_by_key(tx, caller, project, permission));
     let push = match access::project_for_run(tx, caller, project) {
         // For a project that the caller may not view, the scope is the same as for a project that does not exist.
-        Err(House::NotFound(_)) => Some(None),
+        Err(DomainError::NotFound(_)) => Some(None),
         found => allowed(found)?,
     };
     let may_push = match &push {
-        _ if is_closed => false,
+        _ if is_push_disabled => false,
         Some(Some(_)) => true,
-        Some(None) => allowed(project_creation::may_make(caller, project))?.is_some(),
+        Some(None) => allowed(project_creation::may_create(caller, project))?.is_some(),
         None => false,
     };
     let mut actions = Vec::new();
@@ -300,10 +312,10 @@ pub(super) fn grant(
 }
 
 /// Turns a rejection into `None`. Returns other errors unchanged.
-fn allowed<T>(outcome: Result<T, House>) -> Result<Option<T>, House> {
+fn allowed<T>(outcome: Result<T, DomainError>) -> Result<Option<T>, DomainError> {
     match outcome {
         Ok(value) => Ok(Some(value)),
-        Err(House::NotFound(_) | House::Forbidden(_) | House::Unauthorized(_)) => Ok(None),
+        Err(DomainError::NotFound(_) | DomainError::Forbidden(_) | DomainError::Unauthorized(_)) => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -314,26 +326,29 @@ fn may_claim(caller: &Caller, found: &project::ProjectRow) -> bool {
 }
 
 /// Returns the name of a project that is created by a push.
-fn project_name(slug: &Slug) -> Result<ResourceName, House> {
+fn project_name(slug: &Slug) -> Result<ResourceName, DomainError> {
     slug.as_str()
         .parse()
-        .map_err(|error| House::Invalid(format!("The name of the repository is wrong: {error}.")))
+        .map_err(|error| DomainError::Invalid(format!("The name of the repository is wrong: {error}.")))
 }
 
 /// Returns the claims of the token of a request, if this server signed it and it has not expired.
 fn claims(app: &App, parts: &Parts, scope: Option<&str>) -> Result<Claims> {
-    let refuse = |fault| Error::Unauthorized(Challenge::new(&app.config, scope.map(str::to_owned), fault));
+    let challenge =
+        |token_error| Error::Unauthorized(Challenge::new(&app.config, scope.map(str::to_owned), token_error));
     let token = parts.headers.get(header::AUTHORIZATION).and_then(|value| {
         let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
     });
-    let token = token.ok_or_else(|| refuse(None))?;
+    let token = token.ok_or_else(|| challenge(None))?;
     let claims: Option<Claims> = app.signer.verify_claims(token);
-    claims.filter(|claims| claims.is_fresh(app.clock.now())).ok_or_else(|| refuse(Some(Fault::Invalid)))
+    claims
+        .filter(|claims| claims.is_fresh(app.clock.now()))
+        .ok_or_else(|| challenge(Some(TokenError::Invalid)))
 }
 
 /// Returns the holder of a token, if the account still exists and the key that the token was requested with is still valid.
-fn holder(tx: &mut Tx<'_>, claims: &Claims, now: Timestamp) -> Result<Caller> {
+fn find_caller(tx: &mut Tx<'_>, claims: &Claims, now: Timestamp) -> Result<Caller> {
     let user = match (claims.aud, claims.jti) {
         (Audience::Public, _) => return Ok(Caller::Anonymous),
         (Audience::Project, Some(jti)) => {
@@ -379,7 +394,7 @@ fn runner(tx: &mut Tx<'_>, claims: &Claims, job: JobUuid) -> Result<Caller> {
 
 /// Checks the rights of one request.
 #[derive(Clone)]
-struct Desk {
+struct AccessCheck {
     name: Name,
     action: Action,
     claims: Claims,
@@ -387,7 +402,7 @@ struct Desk {
     now: Timestamp,
 }
 
-impl Desk {
+impl AccessCheck {
     fn new(app: &App, parts: &Parts, name: &Name, action: Action) -> Result<Self> {
         // A client that pushes also checks for existing content.
         let actions = match action {
@@ -396,50 +411,50 @@ impl Desk {
         };
         let scope = Scope { name: name.clone(), actions }.to_string();
         let claims = claims(app, parts, Some(&scope))?;
-        let challenge = Challenge::new(&app.config, Some(scope), Some(Fault::Scope));
+        let challenge = Challenge::new(&app.config, Some(scope), Some(TokenError::InsufficientScope));
         Ok(Self { name: name.clone(), action, claims, challenge, now: app.clock.now() })
     }
 
     /// Returns the holder of the token.
-    fn receive(&self, tx: &mut Tx<'_>) -> Result<Visitor> {
-        let caller = holder(tx, &self.claims, self.now)?;
+    fn authenticate(&self, tx: &mut Tx<'_>) -> Result<TokenHolder> {
+        let caller = find_caller(tx, &self.claims, self.now)?;
         if matches!(caller, Caller::Unknown) {
-            let challenge = Challenge { fault: Some(Fault::Invalid), ..self.challenge.clone() };
+            let challenge = Challenge { token_error: Some(TokenError::Invalid), ..self.challenge.clone() };
             return Err(Error::Unauthorized(challenge));
         }
-        Ok(Visitor { caller, claims: self.claims.clone() })
+        Ok(TokenHolder { caller, claims: self.claims.clone() })
     }
 
     /// Returns the project, if the caller has the permission in it and the scope of the token includes it.
-    fn permit(
+    fn authorize(
         &self,
         tx: &mut Tx<'_>,
-        visitor: &Visitor,
+        holder: &TokenHolder,
         permission: ProjectPermission,
     ) -> Result<project::ProjectRow> {
-        let found = access::project_by_key(tx, &visitor.caller, self.name.project(), permission)
-            .map_err(|error| self.refuse(visitor, error))?;
-        self.insist(visitor, Some(&found))?;
+        let found = access::project_by_key(tx, &holder.caller, self.name.project(), permission)
+            .map_err(|error| self.convert_error(holder, error))?;
+        self.check_scope(holder, Some(&found))?;
         Ok(found)
     }
 
-    /// Same as [`Desk::permit`] for a push, where the project may not exist yet.
-    fn permit_push(&self, tx: &mut Tx<'_>, visitor: &Visitor) -> Result<Option<project::ProjectRow>> {
-        let found = access::project_for_run(tx, &visitor.caller, self.name.project())
+    /// Same as [`AccessCheck::authorize`] for a push, where the project may not exist yet.
+    fn authorize_push(&self, tx: &mut Tx<'_>, holder: &TokenHolder) -> Result<Option<project::ProjectRow>> {
+        let found = access::project_for_run(tx, &holder.caller, self.name.project())
             .and_then(|found| {
                 if found.is_none() {
-                    project_creation::may_make(&visitor.caller, self.name.project())?;
+                    project_creation::may_create(&holder.caller, self.name.project())?;
                 }
                 Ok(found)
             })
-            .map_err(|error| self.refuse(visitor, error))?;
-        self.insist(visitor, found.as_ref())?;
+            .map_err(|error| self.convert_error(holder, error))?;
+        self.check_scope(holder, found.as_ref())?;
         Ok(found)
     }
 
     /// Checks that the scope of the token includes the action.
-    fn insist(&self, visitor: &Visitor, found: Option<&project::ProjectRow>) -> Result<()> {
-        if visitor.claims.grants(&self.name, found, self.action) {
+    fn check_scope(&self, holder: &TokenHolder, found: Option<&project::ProjectRow>) -> Result<()> {
+        if holder.claims.grants(&self.name, found, self.action) {
             return Ok(());
         }
         Err(Error::Unauthorized(self.challenge.clone()))
@@ -447,22 +462,24 @@ impl Desk {
 
     /// Converts an error for the registry. A caller without a credential gets a challenge. Reading from a project that the
     /// caller could create returns 404, the same for hidden and missing projects.
-    fn refuse(&self, visitor: &Visitor, error: House) -> Error {
-        let anonymous = matches!(visitor.caller, Caller::Anonymous);
+    fn convert_error(&self, holder: &TokenHolder, error: DomainError) -> Error {
+        let anonymous = matches!(holder.caller, Caller::Anonymous);
         match error {
-            House::NotFound(_) if !anonymous => Error::NameUnknown,
-            House::NotFound(_)
-                if self.action == Action::Pull && visitor.claims.grants(&self.name, None, Action::Pull) =>
+            DomainError::NotFound(_) if !anonymous => Error::NameUnknown,
+            DomainError::NotFound(_)
+                if self.action == Action::Pull && holder.claims.grants(&self.name, None, Action::Pull) =>
             {
                 Error::NameUnknown
             }
-            House::NotFound(_) | House::Unauthorized(_) => Error::Unauthorized(self.challenge.clone()),
+            DomainError::NotFound(_) | DomainError::Unauthorized(_) => {
+                Error::Unauthorized(self.challenge.clone())
+            }
             error => error.into(),
         }
     }
 }
 
-impl Visitor {
+impl TokenHolder {
     /// Returns the project of another repository that a blob can be mounted from, if the caller may read it. Public
     /// repositories can be read with every token.
     pub(super) fn source(&self, tx: &mut Tx<'_>, name: &Name) -> Result<Option<ProjectId>> {

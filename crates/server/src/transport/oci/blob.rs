@@ -28,8 +28,9 @@ pub(super) async fn read(
     head: bool,
 ) -> Result<Response> {
     let wanted = digest.clone();
-    let (place, (repository, found)) = access::pull(app, parts, name, move |tx, place| {
-        let repository = repository::find(tx, place.project, place.name.path())?.ok_or(Error::BlobUnknown)?;
+    let (opened, (repository, found)) = access::pull(app, parts, name, move |tx, opened| {
+        let repository =
+            repository::find(tx, opened.project, opened.name.path())?.ok_or(Error::BlobUnknown)?;
         let found = blob::find(tx, repository, wanted.as_str())?.ok_or(Error::BlobUnknown)?;
         Ok((repository, found))
     })
@@ -49,12 +50,12 @@ pub(super) async fn read(
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
     headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(found.size));
-    describe(headers, &digest);
+    set_digest_headers(headers, &digest);
     if is_cached(&parts.headers, &digest) {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         return Ok(response);
     }
-    let (status, range) = match part(&parts.headers, found.size)? {
+    let (status, range) = match requested_range(&parts.headers, found.size)? {
         Some(range) => {
             let (first, last, size) = (range.start, range.end - 1, found.size);
             insert(headers, header::CONTENT_RANGE, &format!("bytes {first}-{last}/{size}"));
@@ -66,7 +67,7 @@ pub(super) async fn read(
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
     *response.status_mut() = status;
     if !head {
-        quota::admit(app, &place).await?;
+        quota::check_traffic(app, &opened).await?;
         let bytes = match app.blobs.read(found.object, range).await {
             Ok(bytes) => bytes,
             Err(failure) => {
@@ -75,7 +76,7 @@ pub(super) async fn read(
                 return Err(app.db.read(again).await?.map_or(Error::BlobUnknown, |_| failure.into()));
             }
         };
-        quota::count(app, &place, length).await?;
+        quota::count_traffic(app, &opened, length).await?;
         *response.body_mut() = Body::from_stream(bytes);
     }
     Ok(response)
@@ -83,9 +84,10 @@ pub(super) async fn read(
 
 /// Removes a blob from a repository. Other repositories keep it.
 pub(super) async fn delete(app: &App, parts: &Parts, name: Name, digest: Digest) -> Result<Response> {
-    let place = access::delete(app, parts, name).await?;
+    let opened = access::delete(app, parts, name).await?;
     let write = move |tx: &mut Tx<'_>| {
-        let repository = repository::find(tx, place.project, place.name.path())?.ok_or(Error::BlobUnknown)?;
+        let repository =
+            repository::find(tx, opened.project, opened.name.path())?.ok_or(Error::BlobUnknown)?;
         let found = blob::find(tx, repository, digest.as_str())?.ok_or(Error::BlobUnknown)?;
         if blob::unlink(tx, repository, found.id)? { Ok(()) } else { Err(Error::BlobInUse) }
     };
@@ -94,7 +96,7 @@ pub(super) async fn delete(app: &App, parts: &Parts, name: Name, digest: Digest)
 }
 
 /// Sets the headers with the digest.
-pub(super) fn describe(headers: &mut HeaderMap, digest: &Digest) {
+pub(super) fn set_digest_headers(headers: &mut HeaderMap, digest: &Digest) {
     insert(headers, DOCKER_CONTENT_DIGEST, digest.as_str());
     insert(headers, header::ETAG, &format!("\"{digest}\""));
 }
@@ -109,7 +111,7 @@ pub(super) fn is_cached(headers: &HeaderMap, digest: &Digest) -> bool {
 }
 
 /// Returns the requested range, or `None` for the whole blob.
-fn part(headers: &HeaderMap, size: u64) -> Result<Option<Range<u64>>> {
+fn requested_range(headers: &HeaderMap, size: u64) -> Result<Option<Range<u64>>> {
     let asked = headers.get(header::RANGE).and_then(|value| value.to_str().ok());
     asked
         .map_or(Ok(None), |asked| parse_range(asked, size).map_err(|Unsatisfiable| Error::RangeInvalid(size)))

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tidemark_store as store;
 
 use super::{access::Challenge, upload::Progress};
-use crate::{domain::error as house, infra::blobs::Failure, transport::http::error::Problem};
+use crate::{domain::error::Error as DomainError, infra::blobs::Failure, transport::http::error::Problem};
 
 /// OAuth 2 error code for an unsupported grant type.
 const GRANT_TYPE: &str = "unsupported_grant_type";
@@ -63,7 +63,7 @@ pub(super) enum Error {
     /// The caller is authenticated and has no right to the action.
     Denied(String),
     /// An error that can occur on every route of the server.
-    Other(house::Error),
+    Other(DomainError),
 }
 
 impl Error {
@@ -107,7 +107,7 @@ impl Error {
             }
             Self::BlobUnknown => "The repository does not have this blob.".into(),
             Self::BlobInUse => "A manifest of the repository needs this blob; delete the manifest first.".into(),
-            Self::TooSlow => super::pace::message(),
+            Self::TooSlow => super::minimum_rate::too_slow_message(),
             Self::UploadUnknown => {
                 "There is no such upload: it was finished, canceled or left alone for too long; begin another.".into()
             }
@@ -172,10 +172,10 @@ impl IntoResponse for Error {
     }
 }
 
-impl From<house::Error> for Error {
-    fn from(error: house::Error) -> Self {
+impl From<DomainError> for Error {
+    fn from(error: DomainError) -> Self {
         match error {
-            house::Error::Forbidden(message) => Self::Denied(message),
+            DomainError::Forbidden(message) => Self::Denied(message),
             error => Self::Other(error),
         }
     }
@@ -200,18 +200,18 @@ impl From<Failure> for Error {
 }
 
 /// Whether a path belongs to the registry, so that its errors have the format of the specification.
-pub(crate) fn is_registry(path: &str) -> bool {
+pub(crate) fn is_registry_path(path: &str) -> bool {
     path == "/v2" || path.starts_with("/v2/")
 }
 
 /// Returns an error in the format of the specification.
-pub(crate) fn document(problem: &Problem) -> Value {
+pub(crate) fn error_body(problem: &Problem) -> Value {
     let Problem { code, message } = problem;
-    json!({ "errors": [{ "code": specified(code), "message": message }] })
+    json!({ "errors": [{ "code": specified_code(code), "message": message }] })
 }
 
 /// Converts an error code of the server to a code of the specification.
-fn specified(code: &'static str) -> &'static str {
+fn specified_code(code: &'static str) -> &'static str {
     match code {
         "unauthorized" => "UNAUTHORIZED",
         "forbidden" => "DENIED",
@@ -220,7 +220,7 @@ fn specified(code: &'static str) -> &'static str {
         "too_large" => "SIZE_INVALID",
         "rate_limited" => "TOOMANYREQUESTS",
         "conflict" | "busy" | "disk_full" | "internal" => "UNKNOWN",
-        own => own,
+        code => code,
     }
 }
 

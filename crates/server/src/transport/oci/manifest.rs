@@ -11,7 +11,7 @@ use serde::Deserialize;
 use tidemark_store::{BlobId, Lock, RepositoryId, Tx, manifest, repository, tag};
 
 use super::{
-    access::{self, Place},
+    access::{self, Repository},
     blob,
     digest::{Algorithm, Digest},
     error::{Error, Result, insert},
@@ -36,27 +36,27 @@ pub(super) async fn read(
     reference: String,
     head: bool,
 ) -> Result<Response> {
-    let load = move |tx: &mut Tx<'_>, place: &Place| {
+    let load = move |tx: &mut Tx<'_>, opened: &Repository| {
         // An invalid reference cannot exist.
         let reference = Reference::parse(&reference).map_err(|_| Error::ManifestUnknown)?;
         let repository =
-            repository::find(tx, place.project, place.name.path())?.ok_or(Error::ManifestUnknown)?;
+            repository::find(tx, opened.project, opened.name.path())?.ok_or(Error::ManifestUnknown)?;
         let found = find(tx, repository, &reference)?;
         let body = if head { Vec::new() } else { manifest::body(tx, found.id)? };
         Ok((found, body))
     };
-    let (place, (found, bytes)) = access::pull(app, parts, name, load).await?;
+    let (opened, (found, bytes)) = access::pull(app, parts, name, load).await?;
     let digest: Digest = found.digest.parse().map_err(|_| Error::ManifestUnknown)?;
     let mut response = StatusCode::OK.into_response();
     let headers = response.headers_mut();
     insert(headers, header::CONTENT_TYPE, &found.media_type);
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(found.size));
-    blob::describe(headers, &digest);
+    blob::set_digest_headers(headers, &digest);
     if blob::is_cached(&parts.headers, &digest) {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
     } else if !head {
-        quota::admit(app, &place).await?;
-        quota::count(app, &place, found.size).await?;
+        quota::check_traffic(app, &opened).await?;
+        quota::count_traffic(app, &opened, found.size).await?;
         *response.body_mut() = Body::from(bytes);
     }
     Ok(response)
@@ -79,10 +79,10 @@ pub(super) async fn put(
     body: Body,
 ) -> Result<Response> {
     let reference = Reference::parse(reference)?;
-    let push = access::permit_push(app, parts, name).await?;
+    let push = access::authorize_push(app, parts, name).await?;
     let existing = push.existing();
-    if let Some(place) = &existing {
-        quota::admit(app, place).await?;
+    if let Some(opened) = &existing {
+        quota::check_traffic(app, opened).await?;
     }
     let bytes = receive(app, parts, body).await?;
     let algorithm = match &reference {
@@ -98,19 +98,19 @@ pub(super) async fn put(
     if existing.is_none()
         && let Some(digest) = document.blobs().into_iter().chain(document.children()).next()
     {
-        return Err(missing(digest));
+        return Err(missing_content(digest));
     }
-    let place = push.open(app, parts).await?;
-    quota::count(app, &place, bytes.len() as u64).await?;
+    let opened = push.open(app, parts).await?;
+    quota::count_traffic(app, &opened, bytes.len() as u64).await?;
 
     let mut response = StatusCode::CREATED.into_response();
     let headers = response.headers_mut();
-    insert(headers, header::LOCATION, &format!("/v2/{}/manifests/{digest}", place.name.as_str()));
-    blob::describe(headers, &digest);
+    insert(headers, header::LOCATION, &format!("/v2/{}/manifests/{digest}", opened.name.as_str()));
+    blob::set_digest_headers(headers, &digest);
     if let Some(subject) = &document.subject {
         insert(headers, OCI_SUBJECT, subject.digest.as_str());
     }
-    if !place.claimed {
+    if !opened.claimed {
         headers.insert(
             header::WARNING,
             HeaderValue::from_static(
@@ -129,17 +129,17 @@ pub(super) async fn put(
         media_type: document.media_type.clone().unwrap_or_default(),
         body: bytes,
     };
-    let (now, storage) = (app.clock.now(), quota::storage(app, &place));
+    let (now, storage) = (app.clock.now(), quota::storage_limits(app, &opened));
     app.db
         .write(move |tx| {
-            let repository = repository::ensure(tx, place.project, place.name.path(), now)?;
+            let repository = repository::ensure(tx, opened.project, opened.name.path(), now)?;
             tx.lock(Lock::Repository(repository.get()))?;
-            let blobs = needed(tx, repository, &document)?;
+            let blobs = find_referenced_blobs(tx, repository, &document)?;
             let id = manifest::store(tx, repository, &new, &blobs, now)?;
             if let Reference::Tag(tag) = &reference {
                 tag::put(tx, repository, tag, id, now)?;
             }
-            quota::check_stored(tx, place.organization, storage)
+            quota::check_storage(tx, opened.organization, storage)
         })
         .await?;
     Ok(response)
@@ -148,11 +148,11 @@ pub(super) async fn put(
 /// Deletes a manifest with its tags, or only a tag.
 pub(super) async fn delete(app: &App, parts: &Parts, name: Name, reference: &str) -> Result<Response> {
     let reference = Reference::parse(reference)?;
-    let place = access::delete(app, parts, name).await?;
+    let opened = access::delete(app, parts, name).await?;
     let now = app.clock.now();
     let write = move |tx: &mut Tx<'_>| {
         let repository =
-            repository::find(tx, place.project, place.name.path())?.ok_or(Error::ManifestUnknown)?;
+            repository::find(tx, opened.project, opened.name.path())?.ok_or(Error::ManifestUnknown)?;
         tx.lock(Lock::Repository(repository.get()))?;
         let found = find(tx, repository, &reference)?;
         match &reference {
@@ -188,7 +188,11 @@ fn is_too_long(error: &axum::Error) -> bool {
 }
 
 /// Checks that the repository has all blobs and manifests that a manifest refers to, and returns the blobs.
-fn needed(tx: &mut Tx<'_>, repository: RepositoryId, document: &Document) -> Result<Vec<BlobId>> {
+fn find_referenced_blobs(
+    tx: &mut Tx<'_>,
+    repository: RepositoryId,
+    document: &Document,
+) -> Result<Vec<BlobId>> {
     let blobs = document.blobs();
     let found = manifest::need_blobs(tx, repository, &blobs)?;
     let children: Vec<&str> = document.children().collect();
@@ -199,11 +203,11 @@ fn needed(tx: &mut Tx<'_>, repository: RepositoryId, document: &Document) -> Res
     let unknown = unknown.or_else(|| children.iter().find(|digest| !has_manifest(digest)));
     match unknown {
         None => Ok(found.into_iter().map(|(id, _)| id).collect()),
-        Some(digest) => Err(missing(digest)),
+        Some(digest) => Err(missing_content(digest)),
     }
 }
 
-fn missing(digest: &str) -> Error {
+fn missing_content(digest: &str) -> Error {
     Error::ManifestBlobUnknown(format!(
         "The manifest needs {digest}, which the repository does not have; push that first."
     ))

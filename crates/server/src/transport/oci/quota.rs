@@ -9,11 +9,11 @@ use tidemark_api::Timestamp;
 use tidemark_store::{Lock, OrganizationId, Tx, repository, unclaimed};
 
 use super::{
-    access::Place,
+    access::Repository,
     error::{Error, Result},
 };
 use crate::{
-    domain::{app::App, error::Error as House},
+    domain::{app::App, error::Error as DomainError},
     infra::limits::{Exceeded, Permit},
     transport::http::origin::ClientAddress,
 };
@@ -29,16 +29,16 @@ fn hour(now: Timestamp) -> Timestamp {
 }
 
 /// Returns the traffic limit of a repository, if any.
-fn limit(app: &App, place: &Place) -> Option<u64> {
+fn traffic_limit(app: &App, opened: &Repository) -> Option<u64> {
     let limits = app.config.plus.rate_limiting.as_ref()?.oci_bandwidth;
-    Some(if place.claimed { limits.free } else { limits.unclaimed })
+    Some(if opened.claimed { limits.free } else { limits.unclaimed })
 }
 
 /// Rejects a request if the traffic limit of the day is reached. Active transfers may continue, so that the last transfer can
 /// exceed the limit.
-pub(super) async fn admit(app: &App, place: &Place) -> Result<()> {
-    let Some(limit) = limit(app, place) else { return Ok(()) };
-    let (now, organization) = (app.clock.now(), place.organization);
+pub(super) async fn check_traffic(app: &App, opened: &Repository) -> Result<()> {
+    let Some(limit) = traffic_limit(app, opened) else { return Ok(()) };
+    let (now, organization) = (app.clock.now(), opened.organization);
     let since = now.plus_seconds(-DAY);
     let hours = app.db.read(move |tx| repository::traffic(tx, organization, since)).await?;
     let mut used: u64 = hours.iter().map(|(_, bytes)| bytes).sum();
@@ -50,7 +50,7 @@ pub(super) async fn admit(app: &App, place: &Place) -> Result<()> {
         used < limit
     });
     let wait = free.map_or(DAY, |(hour, _)| (hour.plus_seconds(DAY).seconds() - now.seconds()).max(1));
-    Err(Error::Other(House::Limited(
+    Err(Error::Other(DomainError::Limited(
         format!(
             "The images of this organization moved {limit} bytes within a day, and more are not allowed; try again in \
              {wait} seconds."
@@ -74,29 +74,29 @@ pub(super) fn permit_upload(app: &App, parts: &Parts, body: &Body) -> Result<Opt
         Err(Exceeded::Total) => format!("to this server are limited to {}", settings.max_uploads),
     };
     let message = format!("Concurrent uploads {limit}; try again in {UPLOAD_WAIT} seconds.");
-    Err(Error::Other(House::Limited(message, UPLOAD_WAIT)))
+    Err(Error::Other(DomainError::Limited(message, UPLOAD_WAIT)))
 }
 
 /// Counts traffic.
-pub(super) async fn count(app: &App, place: &Place, bytes: u64) -> Result<()> {
-    if limit(app, place).is_none() || bytes == 0 {
+pub(super) async fn count_traffic(app: &App, opened: &Repository, bytes: u64) -> Result<()> {
+    if traffic_limit(app, opened).is_none() || bytes == 0 {
         return Ok(());
     }
-    let (hour, organization) = (hour(app.clock.now()), place.organization);
+    let (hour, organization) = (hour(app.clock.now()), opened.organization);
     let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
     Ok(app.db.write(move |tx| repository::count_traffic(tx, organization, hour, bytes)).await?)
 }
 
 /// Storage limits of a repository, and the current time for its activity.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Storage {
+pub(super) struct StorageLimits {
     organization: Option<u64>,
     /// Quotas of an unclaimed repository: of the organization and of all unclaimed organizations. Zero means no limit.
     unclaimed: Option<(u64, u64)>,
     now: Timestamp,
 }
 
-impl Storage {
+impl StorageLimits {
     /// Returns the limits without the total of all unclaimed organizations.
     pub(super) fn without_total(mut self) -> Self {
         if let Some((_, total)) = &mut self.unclaimed {
@@ -107,17 +107,21 @@ impl Storage {
 }
 
 /// Returns the storage limits of a repository.
-pub(super) fn storage(app: &App, place: &Place) -> Storage {
+pub(super) fn storage_limits(app: &App, opened: &Repository) -> StorageLimits {
     let quotas = app.config.access.unclaimed;
-    Storage {
+    StorageLimits {
         organization: app.config.plus.registry.max_organization_size,
-        unclaimed: (!place.claimed).then_some((quotas.image_bytes, quotas.total_image_bytes)),
+        unclaimed: (!opened.claimed).then_some((quotas.image_bytes, quotas.total_image_bytes)),
         now: app.clock.now(),
     }
 }
 
 /// Rejects a write if an organization exceeds its storage limit, inside the transaction of the write.
-pub(super) fn check_stored(tx: &mut Tx<'_>, organization: OrganizationId, storage: Storage) -> Result<()> {
+pub(super) fn check_storage(
+    tx: &mut Tx<'_>,
+    organization: OrganizationId,
+    storage: StorageLimits,
+) -> Result<()> {
     if storage.organization.is_none() && storage.unclaimed.is_none() {
         return Ok(());
     }

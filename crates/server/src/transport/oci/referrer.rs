@@ -32,8 +32,8 @@ pub(super) async fn list(app: &App, parts: &Parts, name: Name, digest: Digest) -
         parse_digest(&last)?;
     }
     let (subject, wanted) = (digest.clone(), kind.clone());
-    let (place, mut found) = access::pull(app, parts, name, move |tx, place| {
-        let repository = repository::find(tx, place.project, place.name.path())?;
+    let (opened, mut found) = access::pull(app, parts, name, move |tx, opened| {
+        let repository = repository::find(tx, opened.project, opened.name.path())?;
         let Some(repository) = repository else { return Ok(Vec::new()) };
         // One extra row shows whether there is another page.
         let limit = u32::try_from(PAGE + 1).unwrap_or(u32::MAX);
@@ -54,7 +54,7 @@ pub(super) async fn list(app: &App, parts: &Parts, name: Name, digest: Digest) -
             format!("artifactType={}&", form_urlencoded::byte_serialize(kind.as_bytes()).collect::<String>());
     }
     if let (true, Some(last)) = (more, found.last()) {
-        let (name, last) = (place.name.as_str(), &last.digest);
+        let (name, last) = (opened.name.as_str(), &last.digest);
         let link = format!("</v2/{name}/referrers/{digest}?{filter}last={last}>; rel=\"next\"");
         insert(headers, header::LINK, &link);
     }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::route::Name;
 
 /// Maximum number of scopes per token.
-const MOST: usize = 32;
+const MAX_SCOPES: usize = 32;
 /// Lifetime of the token of a runner, in seconds.
 const RUNNER_SECONDS: i64 = 600;
 
@@ -51,7 +51,7 @@ impl Scope {
     /// Parses the requested scopes. Ignores scopes that this registry does not have, like other registries: the token does not
     /// include them.
     pub(super) fn parse_all<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<Self> {
-        texts.flat_map(|text| text.split(' ')).filter_map(Self::parse).take(MOST).collect()
+        texts.flat_map(|text| text.split(' ')).filter_map(Self::parse).take(MAX_SCOPES).collect()
     }
 
     fn parse(text: &str) -> Option<Self> {

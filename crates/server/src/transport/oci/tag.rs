@@ -34,12 +34,12 @@ pub(super) async fn list(app: &App, parts: &Parts, name: Name) -> Result<Respons
     if !last.is_empty() {
         parse_tag(&last)?;
     }
-    let (place, mut tags) = access::pull(app, parts, name, move |tx, place| {
-        Ok(match repository::find(tx, place.project, place.name.path())? {
+    let (opened, mut tags) = access::pull(app, parts, name, move |tx, opened| {
+        Ok(match repository::find(tx, opened.project, opened.name.path())? {
             // One extra row shows whether there is another page.
             Some(repository) => tag::list(tx, repository, &last, count + 1)?,
             // The repository of a project exists before the first push.
-            None if place.name.path().is_empty() => Vec::new(),
+            None if opened.name.path().is_empty() => Vec::new(),
             None => return Err(Error::NameUnknown),
         })
     })
@@ -47,7 +47,7 @@ pub(super) async fn list(app: &App, parts: &Parts, name: Name) -> Result<Respons
     let size = usize::try_from(count).unwrap_or(usize::MAX);
     let more = tags.len() > size;
     tags.truncate(size);
-    let name = place.name.as_str();
+    let name = opened.name.as_str();
     let mut response = Json(json!({ "name": name, "tags": tags })).into_response();
     if let (true, Some(last)) = (more, tags.last()) {
         let link = format!("</v2/{name}/tags/list?n={count}&last={last}>; rel=\"next\"");

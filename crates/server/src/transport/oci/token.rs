@@ -14,7 +14,7 @@ use tidemark_store::{Tx, project};
 use utoipa::ToSchema;
 
 use super::{
-    access::{self, Challenge, Fault},
+    access::{self, Challenge, TokenError},
     error::{Error, Result},
     scope::{Access, Audience, Claims, Grant, Scope},
 };
@@ -26,9 +26,9 @@ use crate::{
             jwt,
             key::{hash, kind},
         },
-        error::Error as House,
+        error::Error as DomainError,
     },
-    transport::http::access::enter_with,
+    transport::http::access::authenticate_with,
 };
 
 /// Lifetime of a token, in seconds. Clients request a new token when it has expired.
@@ -53,7 +53,7 @@ pub(crate) struct Token {
 /// A token request of OAuth 2.
 #[derive(ToSchema)]
 #[schema(as = RegistryLogin)]
-pub(crate) struct Form {
+pub(crate) struct TokenRequest {
     /// Grant type; must be `password`.
     #[schema(pattern = "^password$")]
     grant_type: String,
@@ -67,9 +67,9 @@ pub(crate) struct Form {
     scope: Option<String>,
 }
 
-impl Form {
+impl TokenRequest {
     fn read(form: &[u8]) -> Self {
-        let field = |name: &str| values(form, name).into_iter().next();
+        let field = |name: &str| form_values(form, name).into_iter().next();
         Self {
             grant_type: field("grant_type").unwrap_or_default(),
             username: field("username").unwrap_or_default(),
@@ -94,7 +94,7 @@ pub(crate) async fn get(State(app): State<App>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     let issued = async {
         let query = parts.uri.query().unwrap_or_default().to_owned();
-        let scopes = Scope::parse_all(values(query.as_bytes(), "scope").iter().map(String::as_str));
+        let scopes = Scope::parse_all(form_values(query.as_bytes(), "scope").iter().map(String::as_str));
         let login = basic(&app, &parts, &scopes)?;
         issue(&app, &parts, login, scopes).await
     };
@@ -105,14 +105,14 @@ pub(crate) async fn get(State(app): State<App>, request: Request) -> Response {
 ///
 /// Takes the same credentials in a form.
 #[utoipa::path(post, path = "/v0/auth/oci/token", operation_id = "auth_oci_token_post", tag = "auth",
-    request_body(content = Form, content_type = "application/x-www-form-urlencoded"),
+    request_body(content = TokenRequest, content_type = "application/x-www-form-urlencoded"),
     responses((status = 200, body = Token)), extensions(("x-right" = json!("public"))))]
 pub(crate) async fn post(State(app): State<App>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let limit = app.config.server.request_body_max_bytes;
     let issued = async {
-        let form = axum::body::to_bytes(body, limit).await.map_err(|_| House::TooLarge)?;
-        let form = Form::read(&form);
+        let form = axum::body::to_bytes(body, limit).await.map_err(|_| DomainError::TooLarge)?;
+        let form = TokenRequest::read(&form);
         match form.grant_type.as_str() {
             "password" => {}
             "" => return Err(invalid("The form must say grant_type=password.")),
@@ -133,11 +133,11 @@ pub(crate) async fn post(State(app): State<App>, request: Request) -> Response {
 }
 
 fn invalid(message: &str) -> Error {
-    Error::Other(House::Invalid(message.into()))
+    Error::Other(DomainError::Invalid(message.into()))
 }
 
 /// Returns the values of a field in a form or a query.
-pub(super) fn values(form: &[u8], name: &str) -> Vec<String> {
+pub(super) fn form_values(form: &[u8], name: &str) -> Vec<String> {
     url::form_urlencoded::parse(form)
         .filter(|(key, _)| key == name)
         .map(|(_, value)| value.into_owned())
@@ -150,9 +150,9 @@ struct Login {
     password: String,
 }
 
-fn refuse(app: &App, scopes: &[Scope]) -> Error {
+fn invalid_credential(app: &App, scopes: &[Scope]) -> Error {
     let scope = scopes.first().map(ToString::to_string);
-    Error::Unauthorized(Challenge::new(&app.config, scope, Some(Fault::Invalid)))
+    Error::Unauthorized(Challenge::new(&app.config, scope, Some(TokenError::Invalid)))
 }
 
 /// Returns the credentials of the `Authorization` header, or `None` if it does not use basic authentication.
@@ -166,7 +166,7 @@ fn basic(app: &App, parts: &Parts, scopes: &[Scope]) -> Result<Option<Login>> {
     }
     let login = STANDARD.decode(coded.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     let login = login.as_deref().and_then(|login| login.split_once(':'));
-    let (name, password) = login.ok_or_else(|| refuse(app, scopes))?;
+    let (name, password) = login.ok_or_else(|| invalid_credential(app, scopes))?;
     Ok(Some(Login { name: name.into(), password: password.into() }))
 }
 
@@ -176,14 +176,14 @@ async fn issue(app: &App, parts: &Parts, login: Option<Login>, scopes: Vec<Scope
     let credential = login.as_ref().map_or(Credential::None, |login| credential(app, &login.password, now));
     let server = app.clone();
     let (asked, name) = (scopes.clone(), login.map(|login| login.name));
-    let (caller, (named, granted)) = enter_with(parts, app, credential, move |tx, caller| {
+    let (caller, (named, granted)) = authenticate_with(parts, app, credential, move |tx, caller| {
         let named = match &name {
-            Some(name) => is_named(tx, caller, name)?,
+            Some(name) => is_user_name_of(tx, caller, name)?,
             None => true,
         };
-        let is_closed = access::is_closed(&server, caller);
-        let granted: Result<Vec<_>, House> =
-            asked.iter().map(|scope| access::grant(tx, caller, scope, is_closed)).collect();
+        let is_push_disabled = access::is_push_disabled(&server, caller);
+        let granted: Result<Vec<_>, DomainError> =
+            asked.iter().map(|scope| access::grant(tx, caller, scope, is_push_disabled)).collect();
         Ok((named, granted?))
     })
     .await?;
@@ -199,7 +199,7 @@ async fn issue(app: &App, parts: &Parts, login: Option<Login>, scopes: Vec<Scope
         Caller::Project(key) if named => {
             (Audience::Project, Some(key.project_uuid.to_string()), Some(key.uuid.uuid()))
         }
-        _ => return Err(refuse(app, &scopes)),
+        _ => return Err(invalid_credential(app, &scopes)),
     };
     let claims = Claims {
         aud,
@@ -231,7 +231,7 @@ fn credential(app: &App, password: &str, now: Timestamp) -> Credential {
 }
 
 /// Whether the user name belongs to the owner of the credential.
-fn is_named(tx: &mut Tx<'_>, caller: &Caller, name: &str) -> Result<bool, House> {
+fn is_user_name_of(tx: &mut Tx<'_>, caller: &Caller, name: &str) -> Result<bool, DomainError> {
     Ok(match caller {
         Caller::User(by) => name.parse::<Email>().is_ok_and(|email| email == by.found.user.email),
         Caller::Project(key) => match name.parse() {

@@ -15,10 +15,10 @@ use uuid::Uuid;
 
 use super::{
     DOCKER_CONTENT_DIGEST,
-    access::{self, Place},
+    access::{self, Repository},
     digest::{Algorithm, Digest, Hasher},
     error::{Error, Result, insert},
-    pace::Pace,
+    minimum_rate::MinimumRate,
     query, quota,
     range::parse_content_range,
     route::{Name, parse_digest},
@@ -66,26 +66,26 @@ pub(super) async fn begin(app: &App, parts: &Parts, name: Name, body: Body) -> R
     let mounted = query(parts, "mount").map(|digest| parse_digest(&digest)).transpose()?;
     let whole = query(parts, "digest").map(|digest| parse_digest(&digest)).transpose()?;
     let from = query(parts, "from").map(|name| name.parse::<Name>()).transpose()?;
-    let place = access::push(app, parts, name).await?;
+    let opened = access::push(app, parts, name).await?;
     if let Some(digest) = mounted
-        && mount(app, &place, &digest, from).await?
+        && mount(app, &opened, &digest, from).await?
     {
-        return Ok(created(&place, &digest));
+        return Ok(created(&opened, &digest));
     }
     if let Some(digest) = whole {
-        return store_whole(app, parts, place, body, &digest).await;
+        return store_whole(app, parts, opened, body, &digest).await;
     }
-    let (fresh, home, storage) = (app.fresh(), place.clone(), quota::storage(app, &place));
+    let (fresh, cloned, storage) = (app.fresh(), opened.clone(), quota::storage_limits(app, &opened));
     let upload = app
         .db
         .write(move |tx| {
-            let repository = repository::ensure(tx, home.project, home.name.path(), fresh.now)?;
+            let repository = repository::ensure(tx, cloned.project, cloned.name.path(), fresh.now)?;
             let upload = upload::create(tx, &fresh, repository)?;
-            quota::check_stored(tx, home.organization, storage)?;
+            quota::check_storage(tx, cloned.organization, storage)?;
             Ok::<_, Error>(upload)
         })
         .await?;
-    let progress = Progress { name: place.name.as_str().to_owned(), upload, size: 0 };
+    let progress = Progress { name: opened.name.as_str().to_owned(), upload, size: 0 };
     let mut response = progress.answer(StatusCode::ACCEPTED);
     response.headers_mut().insert(OCI_CHUNK_MIN_LENGTH, HeaderValue::from_static(CHUNK_MIN));
     Ok(response)
@@ -94,21 +94,21 @@ pub(super) async fn begin(app: &App, parts: &Parts, name: Name, body: Body) -> R
 /// Uploads a whole blob with a single PUT, as clients of the reference implementation do.
 pub(super) async fn put(app: &App, parts: &Parts, name: Name, body: Body) -> Result<Response> {
     let digest = wanted_digest(parts)?;
-    let place = access::push(app, parts, name).await?;
-    store_whole(app, parts, place, body, &digest).await
+    let opened = access::push(app, parts, name).await?;
+    store_whole(app, parts, opened, body, &digest).await
 }
 
 async fn store_whole(
     app: &App,
     parts: &Parts,
-    place: Place,
+    opened: Repository,
     body: Body,
     digest: &Digest,
 ) -> Result<Response> {
-    quota::admit(app, &place).await?;
+    quota::check_traffic(app, &opened).await?;
     let received = receive(app, parts, body, digest.algorithm(), 0, None).await?;
-    quota::count(app, &place, received.size).await?;
-    store(app, place, received, digest, None).await
+    quota::count_traffic(app, &opened, received.size).await?;
+    store(app, opened, received, digest, None).await
 }
 
 /// Returns the digest in the query.
@@ -120,22 +120,22 @@ fn wanted_digest(parts: &Parts) -> Result<Digest> {
 }
 
 /// Mounts a blob of another repository, if it exists and the caller may read it.
-async fn mount(app: &App, place: &Place, digest: &Digest, from: Option<Name>) -> Result<bool> {
-    let storage = quota::storage(app, place);
-    let (now, place, digest) = (app.clock.now(), place.clone(), digest.clone());
+async fn mount(app: &App, opened: &Repository, digest: &Digest, from: Option<Name>) -> Result<bool> {
+    let storage = quota::storage_limits(app, opened);
+    let (now, opened, digest) = (app.clock.now(), opened.clone(), digest.clone());
     let write = move |tx: &mut Tx<'_>| {
         let source = match &from {
-            None => Some(blob::Source::Anywhere(place.project)),
-            Some(from) => match place.visitor.source(tx, from)? {
+            None => Some(blob::Source::Anywhere(opened.project)),
+            Some(from) => match opened.holder.source(tx, from)? {
                 Some(project) => repository::find(tx, project, from.path())?.map(blob::Source::Repository),
                 None => None,
             },
         };
         let Some(source) = source else { return Ok(false) };
-        let repository = repository::ensure(tx, place.project, place.name.path(), now)?;
+        let repository = repository::ensure(tx, opened.project, opened.name.path(), now)?;
         let mounted = blob::mount(tx, repository, digest.as_str(), source, now)?;
         if mounted {
-            quota::check_stored(tx, place.organization, storage)?;
+            quota::check_storage(tx, opened.organization, storage)?;
         }
         Ok::<_, Error>(mounted)
     };
@@ -156,12 +156,12 @@ pub(super) async fn append(
     upload: Option<Uuid>,
     body: Body,
 ) -> Result<Response> {
-    let (place, mut session) = open(app, parts, name, upload).await?;
-    let announced = session.announced(&parts.headers)?;
-    quota::admit(app, &place).await?;
+    let (opened, mut session) = open(app, parts, name, upload).await?;
+    let announced = session.announced_length(&parts.headers)?;
+    quota::check_traffic(app, &opened).await?;
     let received = session.receive(app, parts, body, Algorithm::Sha256, announced).await?;
-    quota::count(app, &place, received.size).await?;
-    session.add(app, &place, received).await?;
+    quota::count_traffic(app, &opened, received.size).await?;
+    session.add(app, &opened, received).await?;
     Ok(session.progress.answer(StatusCode::ACCEPTED))
 }
 
@@ -174,18 +174,18 @@ pub(super) async fn finish(
     body: Body,
 ) -> Result<Response> {
     let digest = wanted_digest(parts)?;
-    let (place, mut session) = open(app, parts, name, upload).await?;
-    let announced = session.announced(&parts.headers)?;
-    quota::admit(app, &place).await?;
+    let (opened, mut session) = open(app, parts, name, upload).await?;
+    let announced = session.announced_length(&parts.headers)?;
+    quota::check_traffic(app, &opened).await?;
     if session.found.parts == 0 {
         let received = session.receive(app, parts, body, digest.algorithm(), announced).await?;
-        quota::count(app, &place, received.size).await?;
-        return store(app, place, received, &digest, Some(session)).await;
+        quota::count_traffic(app, &opened, received.size).await?;
+        return store(app, opened, received, &digest, Some(session)).await;
     }
     if announced.is_some() || !body.is_end_stream() {
         let received = session.receive(app, parts, body, Algorithm::Sha256, announced).await?;
-        quota::count(app, &place, received.size).await?;
-        session.add(app, &place, received).await?;
+        quota::count_traffic(app, &opened, received.size).await?;
+        session.add(app, &opened, received).await?;
     }
     let id = session.found.id;
     let parts = app.db.read(move |tx| upload::parts(tx, id)).await.map_err(Error::from)?;
@@ -198,7 +198,7 @@ pub(super) async fn finish(
         },
         _ => assemble(app, &session, &parts, digest.algorithm()).await?,
     };
-    store(app, place, whole, &digest, Some(session)).await
+    store(app, opened, whole, &digest, Some(session)).await
 }
 
 /// Cancels an upload.
@@ -223,22 +223,22 @@ struct Session {
 }
 
 /// Finds an upload of a repository that the caller may push to.
-async fn open(app: &App, parts: &Parts, name: Name, upload: Option<Uuid>) -> Result<(Place, Session)> {
-    let place = access::push_to_existing(app, parts, name).await?;
+async fn open(app: &App, parts: &Parts, name: Name, upload: Option<Uuid>) -> Result<(Repository, Session)> {
+    let opened = access::push_to_existing(app, parts, name).await?;
     let upload = upload.ok_or(Error::UploadUnknown)?;
-    let (project, path) = (place.project, place.name.path().to_owned());
+    let (project, path) = (opened.project, opened.name.path().to_owned());
     let read = move |tx: &mut Tx<'_>| {
         let repository = repository::find(tx, project, &path)?.ok_or(Error::UploadUnknown)?;
         upload::find(tx, repository, upload)?.ok_or(Error::UploadUnknown)
     };
     let found = app.db.read(read).await?;
-    let progress = Progress { name: place.name.as_str().to_owned(), upload, size: found.size };
-    Ok((place, Session { found, progress, objects: Vec::new() }))
+    let progress = Progress { name: opened.name.as_str().to_owned(), upload, size: found.size };
+    Ok((opened, Session { found, progress, objects: Vec::new() }))
 }
 
 impl Session {
     /// Returns the length of the chunk in the header, if given. The chunk must continue the received bytes.
-    fn announced(&self, headers: &HeaderMap) -> Result<Option<u64>> {
+    fn announced_length(&self, headers: &HeaderMap) -> Result<Option<u64>> {
         let Some(value) = headers.get(header::CONTENT_RANGE) else { return Ok(None) };
         let range = value.to_str().ok().and_then(parse_content_range);
         match range {
@@ -270,7 +270,7 @@ impl Session {
     }
 
     /// Adds the received object to the upload, unless another request has continued the upload in the meantime.
-    async fn add(&mut self, app: &App, place: &Place, received: Received) -> Result<()> {
+    async fn add(&mut self, app: &App, opened: &Repository, received: Received) -> Result<()> {
         let Received { object, size, digest } = received;
         if size == 0 {
             app.blobs.discard(object).await;
@@ -278,14 +278,14 @@ impl Session {
         }
         let (found, now) = (self.found, app.clock.now());
         let part = upload::Part { object, size, digest: digest.to_string() };
-        let (organization, mut storage) = (place.organization, quota::storage(app, place));
+        let (organization, mut storage) = (opened.organization, quota::storage_limits(app, opened));
         if found.size / TOTAL_STEP == (found.size + size) / TOTAL_STEP {
             storage = storage.without_total();
         }
         let append = move |tx: &mut Tx<'_>| {
             let appended = upload::append(tx, &found, &part, now)?;
             if appended {
-                quota::check_stored(tx, organization, storage)?;
+                quota::check_storage(tx, organization, storage)?;
             }
             Ok::<_, Error>(appended)
         };
@@ -334,24 +334,24 @@ async fn receive(
     let mut writer = app.blobs.write(object);
     let mut hasher = Hasher::new(algorithm);
     let mut size = 0;
-    let mut beat = Beat::new(app, upload);
+    let mut heartbeat = Heartbeat::new(app, upload);
     let mut bytes = body.into_data_stream();
-    let mut pace = Pace::default();
-    while let Some(piece) = pace.next(&mut bytes).await? {
-        let piece = piece.map_err(|_| gone())?;
-        size += piece.len() as u64;
+    let mut rate = MinimumRate::default();
+    while let Some(chunk) = rate.next_chunk(&mut bytes).await? {
+        let chunk = chunk.map_err(|_| incomplete_body())?;
+        size += chunk.len() as u64;
         if size > room {
             return Err(too_large());
         }
-        hasher.update(&piece);
-        writer.write(piece).await?;
-        beat.touch().await?;
+        hasher.update(&chunk);
+        writer.write(chunk).await?;
+        heartbeat.touch().await?;
     }
     writer.finish().await?;
     Ok(Received { object, size, digest: hasher.finish() })
 }
 
-fn gone() -> Error {
+fn incomplete_body() -> Error {
     Error::UploadInvalid("The bytes did not arrive whole; send them again.".into())
 }
 
@@ -365,14 +365,14 @@ async fn assemble(
     let object = app.fresh().uuid();
     let mut writer = app.blobs.write(object);
     let mut hasher = Hasher::new(algorithm);
-    let mut beat = Beat::new(app, Some(session.found.id));
+    let mut heartbeat = Heartbeat::new(app, Some(session.found.id));
     for part in parts {
         let mut bytes = app.blobs.read(part.object, 0..part.size).await?;
-        while let Some(piece) = bytes.next().await {
-            let piece = piece?;
-            hasher.update(&piece);
-            writer.write(piece).await?;
-            beat.touch().await?;
+        while let Some(chunk) = bytes.next().await {
+            let chunk = chunk?;
+            hasher.update(&chunk);
+            writer.write(chunk).await?;
+            heartbeat.touch().await?;
         }
     }
     writer.finish().await?;
@@ -380,13 +380,13 @@ async fn assemble(
 }
 
 /// Marks an upload as active from time to time, so that a slow upload does not expire.
-struct Beat<'a> {
+struct Heartbeat<'a> {
     app: &'a App,
     upload: Option<UploadId>,
     last: tidemark_api::Timestamp,
 }
 
-impl<'a> Beat<'a> {
+impl<'a> Heartbeat<'a> {
     fn new(app: &'a App, upload: Option<UploadId>) -> Self {
         Self { app, upload, last: app.clock.now() }
     }
@@ -405,7 +405,7 @@ impl<'a> Beat<'a> {
 /// Turns an object into the blob with this digest, if the digest matches, and ends its upload.
 async fn store(
     app: &App,
-    place: Place,
+    opened: Repository,
     received: Received,
     wanted: &Digest,
     session: Option<Session>,
@@ -430,12 +430,12 @@ async fn store(
             "The digest of what arrived is {digest}, which is another one; send it again."
         )));
     }
-    let (fresh, home) = (app.fresh(), place.clone());
-    let storage = quota::storage(app, &home);
+    let (fresh, cloned) = (app.fresh(), opened.clone());
+    let storage = quota::storage_limits(app, &cloned);
     let text = digest.to_string();
     let kept = app
         .db
-        .write(move |tx| commit(tx, &fresh, &home, object, (&text, size), found.as_ref(), storage))
+        .write(move |tx| commit(tx, &fresh, &cloned, object, (&text, size), found.as_ref(), storage))
         .await;
     match kept {
         Ok(kept) => {
@@ -443,7 +443,7 @@ async fn store(
             objects.retain(|part| *part != object);
             objects.extend((kept != object).then_some(object));
             discard(app, objects.into_iter()).await;
-            Ok(created(&place, &digest))
+            Ok(created(&opened, &digest))
         }
         Err(error) => {
             // The parts still belong to the upload. After an error of the database it is unknown whether a blob refers to the
@@ -460,13 +460,13 @@ async fn store(
 fn commit(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
-    place: &Place,
+    opened: &Repository,
     object: Uuid,
     (digest, size): (&str, u64),
     upload: Option<&upload::UploadRow>,
-    storage: quota::Storage,
+    storage: quota::StorageLimits,
 ) -> Result<Uuid> {
-    let repository = repository::ensure(tx, place.project, place.name.path(), fresh.now)?;
+    let repository = repository::ensure(tx, opened.project, opened.name.path(), fresh.now)?;
     if let Some(upload) = upload
         && !upload::end(tx, upload)?
     {
@@ -474,7 +474,7 @@ fn commit(
     }
     let (blob, kept) = blob::store(tx, fresh, object, digest, size)?;
     blob::link(tx, repository, blob, fresh.now)?;
-    quota::check_stored(tx, place.organization, storage)?;
+    quota::check_storage(tx, opened.organization, storage)?;
     Ok(kept)
 }
 
@@ -485,10 +485,10 @@ async fn discard(app: &App, objects: impl Iterator<Item = Uuid>) {
 }
 
 /// Returns the response for a stored blob.
-fn created(place: &Place, digest: &Digest) -> Response {
+fn created(opened: &Repository, digest: &Digest) -> Response {
     let mut response = StatusCode::CREATED.into_response();
     let headers = response.headers_mut();
-    insert(headers, header::LOCATION, &format!("/v2/{}/blobs/{digest}", place.name.as_str()));
+    insert(headers, header::LOCATION, &format!("/v2/{}/blobs/{digest}", opened.name.as_str()));
     insert(headers, DOCKER_CONTENT_DIGEST, digest.as_str());
     response
 }

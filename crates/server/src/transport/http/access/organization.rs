@@ -6,7 +6,7 @@ use axum::{extract::FromRequestParts, http::request::Parts};
 use tidemark_api::{self as api, OrganizationPermission, OrganizationRole, ResourceId};
 use tidemark_store::{OrganizationId, Tx, member, organization};
 
-use super::{Right, enter, found_or_none, signed_in_for};
+use super::{Right, authenticate, found_or_none, signed_in_for};
 use crate::{
     domain::{
         app::App,
@@ -89,7 +89,7 @@ impl<R: Right> FromRequestParts<App> for Organization<R> {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
         let wanted: ResourceId = segment(parts, "organization").await?;
-        let (caller, found) = enter(parts, app, move |tx, caller| {
+        let (caller, found) = authenticate(parts, app, move |tx, caller| {
             let Some(found) = found_or_none(organization::find(tx, &wanted))? else { return Ok(None) };
             let role = match caller {
                 Caller::User(signed_in) => member::role(tx, found.id, signed_in.found.id)?,

@@ -9,7 +9,7 @@ use axum::{extract::FromRequestParts, http::request::Parts};
 use tidemark_api::{self as api, ProjectPermission, ResourceId, Visibility};
 use tidemark_store::{OrganizationId, ProjectId, Tx, project};
 
-use super::{LOCKED, Right, enter, found_or_none, may_make, signed_in};
+use super::{LOCKED, Right, authenticate, found_or_none, may_create_unclaimed, signed_in};
 use crate::{
     domain::{
         app::App,
@@ -106,18 +106,18 @@ fn is_granted(
     }
 }
 
-fn no_project(kinds: &str) -> Error {
+fn project_not_found(kinds: &str) -> Error {
     Error::NotFound(format!("There is no such project, or you may not see it: a private one needs {kinds}."))
 }
 
 /// Returns the error for a project that does not exist, which is the same as for a hidden project.
 pub fn hidden_project() -> Error {
-    no_project(WITH_KEY)
+    project_not_found(WITH_KEY)
 }
 
 /// Returns the project with this slug or UUID, unless it is deleted, if the caller may view it and has the permission. `kinds`
 /// names the credentials that the operation accepts.
-fn judge_project(
+fn check_project(
     caller: &Caller,
     found: Option<(project::ProjectRow, project::Roles)>,
     permission: ProjectPermission,
@@ -125,7 +125,7 @@ fn judge_project(
 ) -> Result<project::ProjectRow> {
     let visible =
         found.filter(|(found, roles)| project_allows(caller, found, *roles, ProjectPermission::View));
-    let Some((found, roles)) = visible else { return Err(no_project(kinds)) };
+    let Some((found, roles)) = visible else { return Err(project_not_found(kinds)) };
     if project_allows(caller, &found, roles, permission) {
         return Ok(found);
     }
@@ -169,7 +169,7 @@ pub fn project_for(
     permission: ProjectPermission,
 ) -> Result<project::ProjectRow> {
     let found = look_up_project(tx, caller, wanted)?;
-    judge_project(caller, found, permission, WITHOUT_KEY)
+    check_project(caller, found, permission, WITHOUT_KEY)
 }
 
 /// Same as [`project_for`], for users and project keys.
@@ -180,7 +180,7 @@ pub fn project_by_key(
     permission: ProjectPermission,
 ) -> Result<project::ProjectRow> {
     let found = look_up_project(tx, caller, wanted)?;
-    judge_project(caller, found, permission, WITH_KEY)
+    check_project(caller, found, permission, WITH_KEY)
 }
 
 /// Returns the project of a run, if it exists. An unclaimed project accepts runs of every caller; a claimed project requires
@@ -193,20 +193,21 @@ pub fn project_for_run(
     match look_up_project(tx, caller, wanted)? {
         None if !matches!(caller, Caller::Project(_)) => Ok(None),
         Some((found, _)) if found.project.claimed.is_none() && !matches!(caller, Caller::Project(_)) => {
-            may_make(caller)?;
+            may_create_unclaimed(caller)?;
             Ok(Some(found))
         }
-        found => judge_project(caller, found, ProjectPermission::Create, WITH_KEY).map(Some),
+        found => check_project(caller, found, ProjectPermission::Create, WITH_KEY).map(Some),
     }
 }
 
 async fn open_project<R: Right>(parts: &mut Parts, app: &App, kinds: &'static str) -> Result<Project<R>> {
     let wanted: ResourceId = segment(parts, "project").await?;
-    let (caller, found) = enter(parts, app, move |tx, caller| look_up_project(tx, caller, &wanted)).await?;
+    let (caller, found) =
+        authenticate(parts, app, move |tx, caller| look_up_project(tx, caller, &wanted)).await?;
     let is_inside = found
         .as_ref()
         .is_some_and(|(found, roles)| is_granted(&caller, found, *roles, ProjectPermission::View));
-    let found = judge_project(&caller, found, R::PROJECT, kinds)?;
+    let found = check_project(&caller, found, R::PROJECT, kinds)?;
     if let Some(AcceptedCredentials(accepted)) = parts.extensions.get() {
         accepted.get_or_init(|| kinds);
     }

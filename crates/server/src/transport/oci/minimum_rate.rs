@@ -14,37 +14,37 @@ const BYTES: u64 = 128 * 1024;
 const PERIOD: Duration = Duration::from_secs(30);
 
 /// Measures the rate of a body.
-pub(super) struct Pace {
+pub(super) struct MinimumRate {
     left: Duration,
     missing: u64,
 }
 
-impl Default for Pace {
+impl Default for MinimumRate {
     fn default() -> Self {
         Self { left: PERIOD, missing: BYTES }
     }
 }
 
-impl Pace {
+impl MinimumRate {
     /// Returns the next chunk of a body, or an error if too few bytes have arrived.
-    pub(super) async fn next<E>(
+    pub(super) async fn next_chunk<E>(
         &mut self,
         body: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin),
     ) -> Result<Option<Result<Bytes, E>>> {
-        let begun = Instant::now();
-        let piece = timeout(self.left, body.next()).await.map_err(|_| Error::TooSlow)?;
-        let size = piece.as_ref().and_then(|piece| piece.as_ref().ok()).map_or(0, |piece| piece.len() as u64);
-        self.left = self.left.saturating_sub(begun.elapsed());
+        let started = Instant::now();
+        let chunk = timeout(self.left, body.next()).await.map_err(|_| Error::TooSlow)?;
+        let size = chunk.as_ref().and_then(|chunk| chunk.as_ref().ok()).map_or(0, |chunk| chunk.len() as u64);
+        self.left = self.left.saturating_sub(started.elapsed());
         self.missing = self.missing.saturating_sub(size);
         if self.missing == 0 {
             *self = Self::default();
         }
-        Ok(piece)
+        Ok(chunk)
     }
 }
 
 /// Returns the message for a client that is too slow.
-pub(super) fn message() -> String {
+pub(super) fn too_slow_message() -> String {
     let (bytes, seconds) = (BYTES, PERIOD.as_secs());
     format!(
         "The upload is too slow: fewer than {bytes} bytes arrived within {seconds} seconds; send it again."
@@ -67,10 +67,10 @@ mod tests {
             sleep(every).await;
             Some((Ok::<_, Infallible>(Bytes::from(vec![0; size])), ()))
         });
-        let (mut body, mut pace, mut read) = (Box::pin(body), Pace::default(), 0);
-        let begun = Instant::now();
-        while begun.elapsed() < Duration::from_secs(3600) {
-            match pace.next(&mut body).await {
+        let (mut body, mut rate, mut read) = (Box::pin(body), MinimumRate::default(), 0);
+        let started = Instant::now();
+        while started.elapsed() < Duration::from_secs(3600) {
+            match rate.next_chunk(&mut body).await {
                 Ok(_) => read += size as u64,
                 Err(_) => return (read, false),
             }
