@@ -24,7 +24,7 @@ export function perfPath(project: ProjectHere, series: Series, more: Record<stri
     measures: series.measure,
     ...more,
   });
-  return `${project.isPublic ? project.path() : project.path("perf")}?${query}`;
+  return `${project.perfPath()}?${query}`;
 }
 
 /** The dimensions of a change or an alert. */

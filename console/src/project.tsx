@@ -7,7 +7,7 @@ import { ApiError, call, type JsonProject, list } from "./api";
 import { type Loaded, load } from "./load";
 import { user } from "./session";
 import { rememberProject } from "./start";
-import { Page } from "./ui/Page";
+import { type Crumb, Page } from "./ui/Page";
 import { Empty, Failure, LinkButton, Skeleton } from "./ui/parts";
 import { type Section, type SectionGroup, Shell } from "./ui/Shell";
 
@@ -30,6 +30,10 @@ export interface ProjectHere {
   slug: () => string;
   /** A path in the project: `path("benchmarks", slug)`. */
   path: (...segments: string[]) => string;
+  /** The path of the perf page, which is the start page of the public view. */
+  perfPath: () => string;
+  /** The breadcrumbs of a page: the project, and the list that the page belongs to. The public view has no lists. */
+  crumbs: (segment?: string, title?: string) => Crumb[];
   /** Whether this is the read-only public view. */
   isPublic: boolean;
   /** Whether the user has the permission; false until the response arrives. */
@@ -82,6 +86,12 @@ function ProjectFrame(props: RouteSectionProps & { base: "/console/projects" | "
   here.slug = () => params.project;
   here.path = (...segments) =>
     [props.base, params.project, ...segments].map((part, place) => (place ? encodeURIComponent(part) : part)).join("/");
+  here.perfPath = () => (isPublic ? here.path() : here.path("perf"));
+  here.crumbs = (segment, title) => {
+    const crumbs = [{ href: here.path(), label: here().name }];
+    if (segment && title && !isPublic) crumbs.push({ href: here.path(segment), label: title });
+    return crumbs;
+  };
   here.isPublic = isPublic;
   here.may = (permission) => {
     const key = `${params.project} ${permission}`;
@@ -131,7 +141,7 @@ function sections(here: ProjectHere): SectionGroup[] {
   const plots: Section[] = [
     { href: here.path("plots"), label: "Overview", icon: "home", keys: "g v" },
     {
-      href: here.isPublic ? here.path() : here.path("perf"),
+      href: here.perfPath(),
       label: "Perf",
       icon: "chart",
       keys: "g p",

@@ -14,7 +14,7 @@ import { type ProjectHere, useProject } from "../project";
 import { worseOf } from "../stats/worse";
 import { Confirm } from "../ui/Dialog";
 import { List as Rows } from "../ui/List";
-import { type Crumb, Page } from "../ui/Page";
+import { Page } from "../ui/Page";
 import { Picker } from "../ui/Picker";
 import {
   Button,
@@ -72,7 +72,7 @@ export function List(): JSX.Element {
   return (
     <Page
       title="Alerts"
-      crumbs={[{ href: project.path(), label: project().name }]}
+      crumbs={project.crumbs()}
       actions={
         <Show when={project.may("edit") && project.alerts()}>
           <Button onClick={() => setDismissing(true)}>Dismiss multiple…</Button>
@@ -383,7 +383,7 @@ export function View(): JSX.Element {
         <Page
           title={nameOf(shown())}
           aside={<StatusBadge status={shown().status} />}
-          crumbs={useCrumbs()}
+          crumbs={project.crumbs("alerts", "Alerts")}
           actions={
             <>
               <LinkButton icon="chart" href={perfOf(project, shown())}>
@@ -664,17 +664,12 @@ function Context(props: { alert: JsonAlert }): JSX.Element {
 }
 
 function Loading(props: { error: unknown; retry: () => unknown }): JSX.Element {
+  const project = useProject();
   return (
-    <Page title="Alert" crumbs={useCrumbs()}>
+    <Page title="Alert" crumbs={project.crumbs("alerts", "Alerts")}>
       <Show when={props.error} fallback={<Skeleton lines={12} />}>
         {(error) => <Failure error={error()} retry={props.retry} />}
       </Show>
     </Page>
   );
-}
-
-function useCrumbs(): Crumb[] {
-  const project = useProject();
-  const own = { href: project.path(), label: project().name };
-  return project.isPublic ? [own] : [own, { href: project.path("alerts"), label: "Alerts" }];
 }

@@ -8,7 +8,7 @@ import { useProject } from "../project";
 import { Confirm } from "../ui/Dialog";
 import { Form, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
-import { type Crumb, Page } from "../ui/Page";
+import { Page } from "../ui/Page";
 import { Badge, Button, Empty, Failure, LinkButton, Skeleton, Time } from "../ui/parts";
 import { EditableFact, Fact, Record } from "../ui/Record";
 import { toast, toastFailure } from "../ui/Toast";
@@ -23,7 +23,7 @@ export function List(): JSX.Element {
     </Show>
   );
   return (
-    <Page title="Benchmarks" crumbs={[{ href: project.path(), label: project().name }]} actions={add()}>
+    <Page title="Benchmarks" crumbs={project.crumbs()} actions={add()}>
       <Rows<JsonBenchmark>
         noun="benchmark"
         search
@@ -66,7 +66,7 @@ export function Add(): JSX.Element {
   const project = useProject();
   const navigate = useNavigate();
   return (
-    <Page title="Add a benchmark" crumbs={useCrumbs()} narrow>
+    <Page title="Add a benchmark" crumbs={project.crumbs("benchmarks", "Benchmarks")} narrow>
       <Form
         action="Add the benchmark"
         onCancel={() => navigate(project.path("benchmarks"))}
@@ -147,13 +147,10 @@ export function View(): JSX.Element {
               <Badge tone="warn">archived</Badge>
             </Show>
           }
-          crumbs={useCrumbs()}
+          crumbs={project.crumbs("benchmarks", "Benchmarks")}
           actions={
             <>
-              <LinkButton
-                icon="chart"
-                href={`${project.isPublic ? project.path() : project.path("perf")}?benchmarks=${shown().uuid}`}
-              >
+              <LinkButton icon="chart" href={`${project.perfPath()}?benchmarks=${shown().uuid}`}>
                 Plot
               </LinkButton>
               <Show when={project.may("edit")}>
@@ -218,17 +215,12 @@ export function View(): JSX.Element {
 }
 
 function Loading(props: { error: unknown; retry: () => unknown }): JSX.Element {
+  const project = useProject();
   return (
-    <Page title="Benchmark" crumbs={useCrumbs()}>
+    <Page title="Benchmark" crumbs={project.crumbs("benchmarks", "Benchmarks")}>
       <Show when={props.error} fallback={<Skeleton lines={5} />}>
         {(error) => <Failure error={error()} retry={props.retry} />}
       </Show>
     </Page>
   );
-}
-
-function useCrumbs(): Crumb[] {
-  const project = useProject();
-  const own = { href: project.path(), label: project().name };
-  return project.isPublic ? [own] : [own, { href: project.path("benchmarks"), label: "Benchmarks" }];
 }

@@ -39,7 +39,7 @@ export function List(): JSX.Element {
     </Show>
   );
   return (
-    <Page title="Branches" crumbs={[{ href: project.path(), label: project().name }]} actions={add()}>
+    <Page title="Branches" crumbs={project.crumbs()} actions={add()}>
       <Rows<JsonBranch>
         noun="branch"
         search
@@ -117,14 +117,7 @@ export function Add(): JSX.Element {
   const navigate = useNavigate();
   const [from, setFrom] = createSignal<Named>();
   return (
-    <Page
-      title="Add a branch"
-      crumbs={[
-        { href: project.path(), label: project().name },
-        { href: project.path("branches"), label: "Branches" },
-      ]}
-      narrow
-    >
+    <Page title="Add a branch" crumbs={project.crumbs("branches", "Branches")} narrow>
       <Form
         action="Add the branch"
         onCancel={() => navigate(project.path("branches"))}
@@ -194,11 +187,7 @@ export function View(): JSX.Element {
         <>
           <LinkButton
             icon="chart"
-            href={
-              (project.isPublic ? project.path() : project.path("perf")) +
-              `?branches=${shown().uuid}` +
-              (query.head ? `&heads=${query.head}` : "")
-            }
+            href={`${project.perfPath()}?branches=${shown().uuid}${query.head ? `&heads=${query.head}` : ""}`}
           >
             Plot
           </LinkButton>

@@ -67,7 +67,7 @@ export function List(): JSX.Element {
     },
   );
   return (
-    <Page title="Changes" crumbs={[{ href: project.path(), label: project().name }]}>
+    <Page title="Changes" crumbs={project.crumbs()}>
       <StatusTabs
         tabs={TABS}
         chosen={status()}
@@ -177,10 +177,7 @@ function EmptyList(props: { status: Shown }): JSX.Element {
       when={props.status === "active" || props.status === "all"}
       fallback={<Empty title={title()}>This list shows the changes with this status.</Empty>}
     >
-      <Empty
-        title={title()}
-        action={<LinkButton href={project.isPublic ? project.path() : project.path("perf")}>View plots</LinkButton>}
-      >
+      <Empty title={title()} action={<LinkButton href={project.perfPath()}>View plots</LinkButton>}>
         A change is a lasting shift of the level of a series. Detection needs no threshold, only about eight values, and
         finishes within seconds after a report.
       </Empty>

@@ -93,7 +93,7 @@ export function Compare(): JSX.Element {
   ]);
   const choices = (): [Choice | undefined, Choice | undefined] => [from(), to()];
   return (
-    <Page title="Compare" crumbs={[{ href: project.path(), label: project().name }]}>
+    <Page title="Compare" crumbs={project.crumbs()}>
       <Show when={reports.error()}>{(error) => <Failure error={error()} retry={reports.refresh} />}</Show>
       <Show
         when={reports()?.total !== 0}

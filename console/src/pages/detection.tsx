@@ -28,7 +28,7 @@ export function View(): JSX.Element {
   return (
     <Page
       title="Detection"
-      crumbs={[{ href: project.path(), label: project().name }]}
+      crumbs={project.crumbs()}
       actions={<Show when={detection()}>{(known) => <Raw value={known()} />}</Show>}
     >
       <p class="muted prose">

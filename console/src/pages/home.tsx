@@ -168,7 +168,7 @@ export function Home(): JSX.Element {
 
 /** The URL of the perf page of a series. */
 function perfPath(project: ProjectHere, series?: Series): string {
-  const base = project.isPublic ? project.path() : project.path("perf");
+  const base = project.perfPath();
   if (!series) return base;
   const query = new URLSearchParams({
     branches: series.branch.uuid,

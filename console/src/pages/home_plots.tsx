@@ -75,7 +75,7 @@ export function Pins(): JSX.Element {
 
 /** The perf page with the content of a plot. */
 function perfPath(project: ProjectHere, plot?: JsonPlot): string {
-  const base = project.isPublic ? project.path() : project.path("perf");
+  const base = project.perfPath();
   if (!plot) return base;
   const query = new URLSearchParams({
     branches: plot.branches.join(),

@@ -11,7 +11,7 @@ import { user } from "../session";
 import { specText } from "../spec";
 import { Confirm } from "../ui/Dialog";
 import { List as Rows } from "../ui/List";
-import { type Crumb, Page } from "../ui/Page";
+import { Page } from "../ui/Page";
 import { Badge, Button, Copy, Empty, Failure, LinkButton, Skeleton, Time } from "../ui/parts";
 import { Raw } from "../ui/Raw";
 import { Fact, Record as Facts } from "../ui/Record";
@@ -29,7 +29,7 @@ const CHOICES = [
 export function List(): JSX.Element {
   const project = useProject();
   return (
-    <Page title="Jobs" crumbs={[{ href: project.path(), label: project().name }]}>
+    <Page title="Jobs" crumbs={project.crumbs()}>
       <Rows<JsonJob>
         noun="job"
         filters={[{ name: "status", label: "Status", options: CHOICES }]}
@@ -146,7 +146,7 @@ export function View(): JSX.Element {
     <Show
       when={job()}
       fallback={
-        <Page title="Job" crumbs={useCrumbs()}>
+        <Page title="Job" crumbs={project.crumbs("jobs", "Jobs")}>
           <Show when={job.error()} fallback={<Skeleton lines={9} />}>
             {(error) => <Failure error={error()} retry={job.refresh} />}
           </Show>
@@ -157,7 +157,7 @@ export function View(): JSX.Element {
         <Page
           title={`Job of ${moment(shown().created)}`}
           aside={<Status of={shown().status} />}
-          crumbs={useCrumbs()}
+          crumbs={project.crumbs("jobs", "Jobs")}
           actions={
             <>
               <LinkButton icon="report" href={project.path("reports", shown().report)}>
@@ -357,10 +357,4 @@ function OutputText(props: { label: string; of: number | undefined; text: string
       </div>
     </details>
   );
-}
-
-function useCrumbs(): Crumb[] {
-  const project = useProject();
-  const own = { href: project.path(), label: project().name };
-  return project.isPublic ? [own] : [own, { href: project.path("jobs"), label: "Jobs" }];
 }

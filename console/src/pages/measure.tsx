@@ -26,7 +26,7 @@ export function List(): JSX.Element {
     </Show>
   );
   return (
-    <Page title="Measures" crumbs={[{ href: project.path(), label: project().name }]} actions={add()}>
+    <Page title="Measures" crumbs={project.crumbs()} actions={add()}>
       <Rows<JsonMeasure>
         noun="measure"
         search
@@ -73,14 +73,7 @@ export function Add(): JSX.Element {
   const project = useProject();
   const navigate = useNavigate();
   return (
-    <Page
-      title="Add a measure"
-      crumbs={[
-        { href: project.path(), label: project().name },
-        { href: project.path("measures"), label: "Measures" },
-      ]}
-      narrow
-    >
+    <Page title="Add a measure" crumbs={project.crumbs("measures", "Measures")} narrow>
       <Form
         action="Add the measure"
         onCancel={() => navigate(project.path("measures"))}
@@ -137,10 +130,7 @@ export function View(): JSX.Element {
       remove={(measure) => call("delete", "/v0/projects/{project}/measures/{measure}", { path: path(measure) })}
       deletion="You cannot delete a measure that reports use. Archive it instead."
       actions={(shown) => (
-        <LinkButton
-          icon="chart"
-          href={`${project.isPublic ? project.path() : project.path("perf")}?measures=${shown().uuid}`}
-        >
+        <LinkButton icon="chart" href={`${project.perfPath()}?measures=${shown().uuid}`}>
           Plot
         </LinkButton>
       )}

@@ -25,12 +25,11 @@ export function View(): JSX.Element {
     () => ({ project: project.slug(), metric: params.metric }),
     (path, signal) => call("get", "/v0/projects/{project}/metrics/{metric}", { path, signal }),
   );
-  const crumbs = () => [{ href: project.path(), label: project().name }];
   return (
     <Show
       when={metric()}
       fallback={
-        <Page title="Metric" crumbs={crumbs()}>
+        <Page title="Metric" crumbs={project.crumbs()}>
           <Show when={metric.error()} fallback={<Skeleton lines={10} />}>
             {(error) => <Failure error={error()} retry={metric.refresh} />}
           </Show>
@@ -50,7 +49,7 @@ export function View(): JSX.Element {
             </Show>
           }
           crumbs={[
-            ...crumbs(),
+            ...project.crumbs(),
             { href: project.path("reports", shown().report), label: `Report of ${moment(shown().start_time)}` },
           ]}
           actions={

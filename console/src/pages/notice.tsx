@@ -77,10 +77,7 @@ function useProjectNotices(): Owner {
   return {
     title: "Notices",
     get crumbs() {
-      return [
-        { href: project.path(), label: project().name },
-        { href: project.path("settings"), label: "Settings" },
-      ];
+      return project.crumbs("settings", "Settings");
     },
     get base() {
       return project.path("notices");

@@ -179,11 +179,7 @@ export function Settings(): JSX.Element {
   const download = (format: "csv" | "ndjson" | "parquet") =>
     url("/v0/projects/{project}/export", { path: { project: project.slug() }, query: { format } });
   return (
-    <Page
-      title="Settings"
-      crumbs={[{ href: project.path(), label: project().name }]}
-      actions={<Raw value={project()} />}
-    >
+    <Page title="Settings" crumbs={project.crumbs()} actions={<Raw value={project()} />}>
       <Facts>
         <EditableFact
           label="Name"

@@ -8,7 +8,7 @@ import { useProject } from "../project";
 import { Confirm } from "../ui/Dialog";
 import { Form, SelectField, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
-import { type Crumb, Page } from "../ui/Page";
+import { Page } from "../ui/Page";
 import { Badge, Button, Code, Empty, Failure, LinkButton, Notice, Skeleton, Time, type Tone } from "../ui/parts";
 import { EditableFact, Fact, Record as Facts } from "../ui/Record";
 import { toast } from "../ui/Toast";
@@ -54,7 +54,7 @@ export function List(): JSX.Element {
     </Show>
   );
   return (
-    <Page title="Keys" crumbs={[{ href: project.path(), label: project().name }]} actions={add()}>
+    <Page title="Keys" crumbs={project.crumbs()} actions={add()}>
       <Rows<JsonProjectKey>
         noun="key"
         search
@@ -106,7 +106,7 @@ export function Add(): JSX.Element {
   const navigate = useNavigate();
   const [made, setMade] = createSignal<string>();
   return (
-    <Page title={made() ? "New key" : "Create key"} crumbs={useCrumbs()} narrow>
+    <Page title={made() ? "New key" : "Create key"} crumbs={project.crumbs("keys", "Keys")} narrow>
       <Show
         when={made()}
         fallback={
@@ -181,7 +181,7 @@ export function View(): JSX.Element {
     <Show
       when={key()}
       fallback={
-        <Page title="Key" crumbs={useCrumbs()}>
+        <Page title="Key" crumbs={project.crumbs("keys", "Keys")}>
           <Show when={key.error()} fallback={<Skeleton lines={5} />}>
             {(error) => <Failure error={error()} retry={key.refresh} />}
           </Show>
@@ -192,7 +192,7 @@ export function View(): JSX.Element {
         <Page
           title={shown().name}
           aside={<State of={shown()} />}
-          crumbs={useCrumbs()}
+          crumbs={project.crumbs("keys", "Keys")}
           actions={
             <Show when={!shown().revoked && project.may("manage")}>
               <Button kind="danger" onClick={() => setRevoking(true)}>
@@ -242,12 +242,4 @@ export function View(): JSX.Element {
       )}
     </Show>
   );
-}
-
-function useCrumbs(): Crumb[] {
-  const project = useProject();
-  return [
-    { href: project.path(), label: project().name },
-    { href: project.path("keys"), label: "Keys" },
-  ];
 }

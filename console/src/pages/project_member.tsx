@@ -9,7 +9,7 @@ import { user } from "../session";
 import { Confirm } from "../ui/Dialog";
 import { Form, SelectField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
-import { type Crumb, Page } from "../ui/Page";
+import { Page } from "../ui/Page";
 import { type Choice, Picker } from "../ui/Picker";
 import { Badge, Button, Empty, Failure, LinkButton, Skeleton, Time } from "../ui/parts";
 import { Fact, Record as Facts } from "../ui/Record";
@@ -32,7 +32,7 @@ export function List(): JSX.Element {
     </Show>
   );
   return (
-    <Page title="Members" crumbs={[{ href: project.path(), label: project().name }]} actions={add()}>
+    <Page title="Members" crumbs={project.crumbs()} actions={add()}>
       <Rows<JsonProjectMember>
         noun="member"
         search
@@ -108,7 +108,7 @@ export function Add(): JSX.Element {
     return { rows, total: rows.length };
   };
   return (
-    <Page title="Add a member" crumbs={useCrumbs()} narrow>
+    <Page title="Add a member" crumbs={project.crumbs("members", "Members")} narrow>
       <Form
         action="Add the member"
         onCancel={() => navigate(project.path("members"))}
@@ -173,7 +173,7 @@ export function View(): JSX.Element {
     <Show
       when={member()}
       fallback={
-        <Page title="Member" crumbs={useCrumbs()}>
+        <Page title="Member" crumbs={project.crumbs("members", "Members")}>
           <Show when={member.error()} fallback={<Skeleton lines={5} />}>
             {(error) => <Failure error={error()} retry={member.refresh} />}
           </Show>
@@ -184,7 +184,7 @@ export function View(): JSX.Element {
         <Page
           title={shown().name}
           aside={<Badge tone="brand">{shown().role}</Badge>}
-          crumbs={useCrumbs()}
+          crumbs={project.crumbs("members", "Members")}
           actions={
             <Show when={project.may("delete_role")}>
               <Button kind="danger" onClick={() => setRemoving(true)}>
@@ -240,12 +240,4 @@ export function View(): JSX.Element {
       )}
     </Show>
   );
-}
-
-function useCrumbs(): Crumb[] {
-  const project = useProject();
-  return [
-    { href: project.path(), label: project().name },
-    { href: project.path("members"), label: "Members" },
-  ];
 }

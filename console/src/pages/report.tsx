@@ -21,7 +21,7 @@ import { worseOf } from "../stats/worse";
 import { Confirm } from "../ui/Dialog";
 import { Icon } from "../ui/Icon";
 import { List as Rows } from "../ui/List";
-import { type Crumb, Page } from "../ui/Page";
+import { Page } from "../ui/Page";
 import { Badge, Button, Copy, Delta, Empty, Failure, LinkButton, Skeleton, Time, Value } from "../ui/parts";
 import { Raw } from "../ui/Raw";
 import { Table } from "../ui/Table";
@@ -35,7 +35,7 @@ import "./lists.css";
 export function List(): JSX.Element {
   const project = useProject();
   return (
-    <Page title="Reports" crumbs={[{ href: project.path(), label: project().name }]}>
+    <Page title="Reports" crumbs={project.crumbs()}>
       <Rows<JsonReport>
         noun="report"
         archived
@@ -203,7 +203,7 @@ export function View(): JSX.Element {
               }}
             />
           }
-          crumbs={useCrumbs()}
+          crumbs={project.crumbs("reports", "Reports")}
           actions={
             <>
               <Show when={active().length && project.may("edit")}>
@@ -625,17 +625,12 @@ function prefix(name: string): string {
 }
 
 function Loading(props: { error: unknown; retry: () => unknown }): JSX.Element {
+  const project = useProject();
   return (
-    <Page title="Report" crumbs={useCrumbs()}>
+    <Page title="Report" crumbs={project.crumbs("reports", "Reports")}>
       <Show when={props.error} fallback={<Skeleton lines={12} />}>
         {(error) => <Failure error={error()} retry={props.retry} />}
       </Show>
     </Page>
   );
-}
-
-function useCrumbs(): Crumb[] {
-  const project = useProject();
-  const own = { href: project.path(), label: project().name };
-  return project.isPublic ? [own] : [own, { href: project.path("reports"), label: "Reports" }];
 }

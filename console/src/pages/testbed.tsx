@@ -25,7 +25,7 @@ export function List(): JSX.Element {
     </Show>
   );
   return (
-    <Page title="Testbeds" crumbs={[{ href: project.path(), label: project().name }]} actions={add()}>
+    <Page title="Testbeds" crumbs={project.crumbs()} actions={add()}>
       <Rows<JsonTestbed>
         noun="testbed"
         search
@@ -67,14 +67,7 @@ export function Add(): JSX.Element {
   const project = useProject();
   const navigate = useNavigate();
   return (
-    <Page
-      title="Add a testbed"
-      crumbs={[
-        { href: project.path(), label: project().name },
-        { href: project.path("testbeds"), label: "Testbeds" },
-      ]}
-      narrow
-    >
+    <Page title="Add a testbed" crumbs={project.crumbs("testbeds", "Testbeds")} narrow>
       <Form
         action="Add the testbed"
         onCancel={() => navigate(project.path("testbeds"))}
@@ -126,10 +119,7 @@ export function View(): JSX.Element {
       remove={(testbed) => call("delete", "/v0/projects/{project}/testbeds/{testbed}", { path: path(testbed) })}
       deletion="You cannot delete a testbed with reports or thresholds. Archive it instead."
       actions={(shown) => (
-        <LinkButton
-          icon="chart"
-          href={`${project.isPublic ? project.path() : project.path("perf")}?testbeds=${shown().uuid}`}
-        >
+        <LinkButton icon="chart" href={`${project.perfPath()}?testbeds=${shown().uuid}`}>
           Plot
         </LinkButton>
       )}

@@ -12,7 +12,7 @@ import type { Model } from "../stats/limits";
 import { worseOf } from "../stats/worse";
 import { Confirm } from "../ui/Dialog";
 import { List as Rows } from "../ui/List";
-import { type Crumb, Page } from "../ui/Page";
+import { Page } from "../ui/Page";
 import { Picker } from "../ui/Picker";
 import { Badge, Button, Empty, Failure, LinkButton, Notice, Skeleton, Time } from "../ui/parts";
 import { Raw } from "../ui/Raw";
@@ -33,7 +33,7 @@ export function List(): JSX.Element {
     </Show>
   );
   return (
-    <Page title="Thresholds" crumbs={[{ href: project.path(), label: project().name }]} actions={add()}>
+    <Page title="Thresholds" crumbs={project.crumbs()} actions={add()}>
       <Rows<JsonThreshold>
         noun="threshold"
         archived
@@ -164,7 +164,7 @@ export function Add(): JSX.Element {
     navigate(project.path("thresholds", made.uuid));
   };
   return (
-    <Page title="Add a threshold" crumbs={useCrumbs()}>
+    <Page title="Add a threshold" crumbs={project.crumbs("thresholds", "Thresholds")}>
       <ModelEditor
         action="Add the threshold"
         save={save}
@@ -229,7 +229,10 @@ export function Edit(): JSX.Element {
       {(shown) => (
         <Page
           title="Edit model"
-          crumbs={[...useCrumbs(), { href: project.path("thresholds", params.threshold), label: titleOf(shown()) }]}
+          crumbs={[
+            ...project.crumbs("thresholds", "Thresholds"),
+            { href: project.path("thresholds", params.threshold), label: titleOf(shown()) },
+          ]}
         >
           <ModelEditor
             action="Save model"
@@ -359,7 +362,7 @@ export function View(): JSX.Element {
                 <Badge tone="warn">no model</Badge>
               </Show>
             }
-            crumbs={useCrumbs()}
+            crumbs={project.crumbs("thresholds", "Thresholds")}
             actions={
               <>
                 <Raw value={shown()} />
@@ -497,17 +500,12 @@ function titleOf({ measure, branch, testbed }: JsonThreshold): string {
 }
 
 function Loading(props: { error: unknown; retry: () => unknown }): JSX.Element {
+  const project = useProject();
   return (
-    <Page title="Threshold" crumbs={useCrumbs()}>
+    <Page title="Threshold" crumbs={project.crumbs("thresholds", "Thresholds")}>
       <Show when={props.error} fallback={<Skeleton lines={12} />}>
         {(error) => <Failure error={error()} retry={props.retry} />}
       </Show>
     </Page>
   );
-}
-
-function useCrumbs(): Crumb[] {
-  const project = useProject();
-  const own = { href: project.path(), label: project().name };
-  return project.isPublic ? [own] : [own, { href: project.path("thresholds"), label: "Thresholds" }];
 }

@@ -38,11 +38,11 @@ export interface Place {
 /** The project of the page, with the list below it. */
 export function inProject(segment: string, title: string): Place {
   const project = useProject();
-  const crumbs = () => {
-    const own = { href: project.path(), label: project().name };
-    return project.isPublic ? [own] : [own, { href: project.path(segment), label: title }];
+  return {
+    path: (...segments) => project.path(segment, ...segments),
+    crumbs: () => project.crumbs(segment, title),
+    may: project.may,
   };
-  return { path: (...segments) => project.path(segment, ...segments), crumbs, may: project.may };
 }
 
 export interface ItemContext<T, C> {
