@@ -11,7 +11,7 @@ import { setTheme, type Theme, theme } from "../theme";
 import { Confirm } from "../ui/Dialog";
 import { Form, SelectField, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
-import { Page } from "../ui/Page";
+import { LoadingPage, Page } from "../ui/Page";
 import { Badge, Button, Code, Empty, Failure, LinkButton, Notice, Skeleton, Time } from "../ui/parts";
 import { EditableFact, Fact, Record } from "../ui/Record";
 import { toast, toastFailure } from "../ui/Toast";
@@ -181,16 +181,7 @@ export function Key(): JSX.Element {
     await key.refresh();
   };
   return (
-    <Show
-      when={key()}
-      fallback={
-        <Page title="Key" crumbs={crumbs()}>
-          <Show when={key.error()} fallback={<Skeleton lines={5} />}>
-            {(error) => <Failure error={error()} retry={key.refresh} />}
-          </Show>
-        </Page>
-      }
-    >
+    <Show when={key()} fallback={<LoadingPage title="Key" crumbs={crumbs()} lines={5} item={key} />}>
       {(shown) => (
         <Page
           title={shown().name}

@@ -14,21 +14,9 @@ import { type ProjectHere, useProject } from "../project";
 import { worseOf } from "../stats/worse";
 import { Confirm } from "../ui/Dialog";
 import { List as Rows } from "../ui/List";
-import { Page } from "../ui/Page";
+import { LoadingPage, Page } from "../ui/Page";
 import { Picker } from "../ui/Picker";
-import {
-  Button,
-  Delta,
-  Empty,
-  Failure,
-  LinkButton,
-  Name,
-  Notice,
-  Skeleton,
-  StatusTabs,
-  Time,
-  Value,
-} from "../ui/parts";
+import { Button, Delta, Empty, Failure, LinkButton, Name, Notice, StatusTabs, Time, Value } from "../ui/parts";
 import { Raw } from "../ui/Raw";
 import { Fact, Record as Facts } from "../ui/Record";
 import { toast, toastFailure } from "../ui/Toast";
@@ -378,7 +366,10 @@ export function View(): JSX.Element {
     }
   };
   return (
-    <Show when={alert()} fallback={<Loading error={alert.error()} retry={alert.refresh} />}>
+    <Show
+      when={alert()}
+      fallback={<LoadingPage title="Alert" crumbs={project.crumbs("alerts", "Alerts")} lines={12} item={alert} />}
+    >
       {(shown) => (
         <Page
           title={nameOf(shown())}
@@ -660,16 +651,5 @@ function Context(props: { alert: JsonAlert }): JSX.Element {
         <Time at={props.alert.modified} />
       </Fact>
     </Facts>
-  );
-}
-
-function Loading(props: { error: unknown; retry: () => unknown }): JSX.Element {
-  const project = useProject();
-  return (
-    <Page title="Alert" crumbs={project.crumbs("alerts", "Alerts")}>
-      <Show when={props.error} fallback={<Skeleton lines={12} />}>
-        {(error) => <Failure error={error()} retry={props.retry} />}
-      </Show>
-    </Page>
   );
 }

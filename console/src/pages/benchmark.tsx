@@ -8,8 +8,8 @@ import { useProject } from "../project";
 import { Confirm } from "../ui/Dialog";
 import { Form, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
-import { Page } from "../ui/Page";
-import { Badge, Button, Empty, Failure, LinkButton, Skeleton, Time } from "../ui/parts";
+import { LoadingPage, Page } from "../ui/Page";
+import { Badge, Button, Empty, LinkButton, Time } from "../ui/parts";
 import { EditableFact, Fact, Record } from "../ui/Record";
 import { toast, toastFailure } from "../ui/Toast";
 
@@ -138,7 +138,12 @@ export function View(): JSX.Element {
   };
 
   return (
-    <Show when={benchmark()} fallback={<Loading error={benchmark.error()} retry={benchmark.refresh} />}>
+    <Show
+      when={benchmark()}
+      fallback={
+        <LoadingPage title="Benchmark" crumbs={project.crumbs("benchmarks", "Benchmarks")} lines={5} item={benchmark} />
+      }
+    >
       {(shown) => (
         <Page
           title={shown().name}
@@ -211,16 +216,5 @@ export function View(): JSX.Element {
         </Page>
       )}
     </Show>
-  );
-}
-
-function Loading(props: { error: unknown; retry: () => unknown }): JSX.Element {
-  const project = useProject();
-  return (
-    <Page title="Benchmark" crumbs={project.crumbs("benchmarks", "Benchmarks")}>
-      <Show when={props.error} fallback={<Skeleton lines={5} />}>
-        {(error) => <Failure error={error()} retry={props.retry} />}
-      </Show>
-    </Page>
   );
 }

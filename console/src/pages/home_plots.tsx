@@ -9,7 +9,7 @@ import type { Line } from "../plot/line";
 import { type ProjectHere, useProject } from "../project";
 import { Confirm, Dialog } from "../ui/Dialog";
 import { Form, SelectField, TextField } from "../ui/Form";
-import { Page } from "../ui/Page";
+import { LoadingPage, Page } from "../ui/Page";
 import { Button, Empty, Failure, LinkButton, Menu, type MenuItem, Skeleton, Time } from "../ui/parts";
 import { EditableFact, Fact, Record } from "../ui/Record";
 import { toast, toastFailure } from "../ui/Toast";
@@ -333,16 +333,7 @@ export function PlotView(): JSX.Element {
     navigate(project.path("plots"));
   };
   return (
-    <Show
-      when={plot()}
-      fallback={
-        <Page title="Plot" crumbs={crumbs()}>
-          <Show when={plot.error()} fallback={<Skeleton lines={10} />}>
-            {(error) => <Failure error={error()} retry={plot.refresh} />}
-          </Show>
-        </Page>
-      }
-    >
+    <Show when={plot()} fallback={<LoadingPage title="Plot" crumbs={crumbs()} lines={10} item={plot} />}>
       {(shown) => (
         <Page
           title={shown().title ?? "Untitled plot"}

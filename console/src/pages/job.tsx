@@ -11,8 +11,8 @@ import { user } from "../session";
 import { specText } from "../spec";
 import { Confirm } from "../ui/Dialog";
 import { List as Rows } from "../ui/List";
-import { Page } from "../ui/Page";
-import { Badge, Button, Copy, Empty, Failure, LinkButton, Skeleton, Time } from "../ui/parts";
+import { LoadingPage, Page } from "../ui/Page";
+import { Badge, Button, Copy, Empty, LinkButton, Time } from "../ui/parts";
 import { Raw } from "../ui/Raw";
 import { Fact, Record as Facts } from "../ui/Record";
 import { toast } from "../ui/Toast";
@@ -145,13 +145,7 @@ export function View(): JSX.Element {
   return (
     <Show
       when={job()}
-      fallback={
-        <Page title="Job" crumbs={project.crumbs("jobs", "Jobs")}>
-          <Show when={job.error()} fallback={<Skeleton lines={9} />}>
-            {(error) => <Failure error={error()} retry={job.refresh} />}
-          </Show>
-        </Page>
-      }
+      fallback={<LoadingPage title="Job" crumbs={project.crumbs("jobs", "Jobs")} lines={9} item={job} />}
     >
       {(shown) => (
         <Page

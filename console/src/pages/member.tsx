@@ -10,8 +10,8 @@ import { user } from "../session";
 import { Confirm } from "../ui/Dialog";
 import { Form, SelectField, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
-import { Page } from "../ui/Page";
-import { Badge, Button, Empty, Failure, LinkButton, Skeleton, Time } from "../ui/parts";
+import { LoadingPage, Page } from "../ui/Page";
+import { Badge, Button, Empty, LinkButton, Time } from "../ui/parts";
 import { Fact, Record } from "../ui/Record";
 import { toast, toastFailure } from "../ui/Toast";
 import { organizationCrumbs } from "./organization";
@@ -196,16 +196,7 @@ export function View(): JSX.Element {
     navigate(left ? "/console/organizations" : base(params.organization));
   };
   return (
-    <Show
-      when={member()}
-      fallback={
-        <Page title="Member" crumbs={crumbs()}>
-          <Show when={member.error()} fallback={<Skeleton lines={5} />}>
-            {(error) => <Failure error={error()} retry={member.refresh} />}
-          </Show>
-        </Page>
-      }
-    >
+    <Show when={member()} fallback={<LoadingPage title="Member" crumbs={crumbs()} lines={5} item={member} />}>
       {(shown) => (
         <Page
           title={shown().name}

@@ -10,8 +10,8 @@ import { load } from "../load";
 import { describe } from "../model";
 import { useProject } from "../project";
 import { worseOf } from "../stats/worse";
-import { Page } from "../ui/Page";
-import { Delta, Failure, LinkButton, Skeleton, Time, Value } from "../ui/parts";
+import { LoadingPage, Page } from "../ui/Page";
+import { Delta, LinkButton, Time, Value } from "../ui/parts";
 import { Raw } from "../ui/Raw";
 import { Fact, Record as Facts } from "../ui/Record";
 import { Gauge, limitsText, StatusBadge } from "../ui/Verdict";
@@ -26,16 +26,7 @@ export function View(): JSX.Element {
     (path, signal) => call("get", "/v0/projects/{project}/metrics/{metric}", { path, signal }),
   );
   return (
-    <Show
-      when={metric()}
-      fallback={
-        <Page title="Metric" crumbs={project.crumbs()}>
-          <Show when={metric.error()} fallback={<Skeleton lines={10} />}>
-            {(error) => <Failure error={error()} retry={metric.refresh} />}
-          </Show>
-        </Page>
-      }
-    >
+    <Show when={metric()} fallback={<LoadingPage title="Metric" crumbs={project.crumbs()} lines={10} item={metric} />}>
       {(shown) => (
         <Page
           title={value(shown().metric.value, shown().measure.units)}

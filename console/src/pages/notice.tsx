@@ -22,19 +22,8 @@ import { user } from "../session";
 import { Confirm } from "../ui/Dialog";
 import { Form, SelectField, TextField, type Values } from "../ui/Form";
 import { List as Listing, type ListQuery } from "../ui/List";
-import { type Crumb, Page } from "../ui/Page";
-import {
-  Badge,
-  Button,
-  Code,
-  Empty,
-  Failure,
-  LinkButton,
-  Notice as Remark,
-  Skeleton,
-  Time,
-  type Tone,
-} from "../ui/parts";
+import { type Crumb, LoadingPage, Page } from "../ui/Page";
+import { Badge, Button, Code, Empty, LinkButton, Notice as Remark, Time, type Tone } from "../ui/parts";
 import { EditableFact, Fact, Record as Facts } from "../ui/Record";
 import { toast, toastFailure } from "../ui/Toast";
 import "./lists.css";
@@ -316,13 +305,7 @@ function View(props: { owner: Owner }): JSX.Element {
   return (
     <Show
       when={notice()}
-      fallback={
-        <Page title="Notice" crumbs={noticeCrumbs(props.owner)}>
-          <Show when={notice.error()} fallback={<Skeleton lines={6} />}>
-            {(error) => <Failure error={error()} retry={notice.refresh} />}
-          </Show>
-        </Page>
-      }
+      fallback={<LoadingPage title="Notice" crumbs={noticeCrumbs(props.owner)} lines={6} item={notice} />}
     >
       {(shown) => (
         <Page

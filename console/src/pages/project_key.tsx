@@ -8,8 +8,8 @@ import { useProject } from "../project";
 import { Confirm } from "../ui/Dialog";
 import { Form, SelectField, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
-import { Page } from "../ui/Page";
-import { Badge, Button, Code, Empty, Failure, LinkButton, Notice, Skeleton, Time, type Tone } from "../ui/parts";
+import { LoadingPage, Page } from "../ui/Page";
+import { Badge, Button, Code, Empty, LinkButton, Notice, Time, type Tone } from "../ui/parts";
 import { EditableFact, Fact, Record as Facts } from "../ui/Record";
 import { toast } from "../ui/Toast";
 import "./lists.css";
@@ -180,13 +180,7 @@ export function View(): JSX.Element {
   return (
     <Show
       when={key()}
-      fallback={
-        <Page title="Key" crumbs={project.crumbs("keys", "Keys")}>
-          <Show when={key.error()} fallback={<Skeleton lines={5} />}>
-            {(error) => <Failure error={error()} retry={key.refresh} />}
-          </Show>
-        </Page>
-      }
+      fallback={<LoadingPage title="Key" crumbs={project.crumbs("keys", "Keys")} lines={5} item={key} />}
     >
       {(shown) => (
         <Page

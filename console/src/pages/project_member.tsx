@@ -9,9 +9,9 @@ import { user } from "../session";
 import { Confirm } from "../ui/Dialog";
 import { Form, SelectField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
-import { Page } from "../ui/Page";
+import { LoadingPage, Page } from "../ui/Page";
 import { type Choice, Picker } from "../ui/Picker";
-import { Badge, Button, Empty, Failure, LinkButton, Skeleton, Time } from "../ui/parts";
+import { Badge, Button, Empty, LinkButton, Time } from "../ui/parts";
 import { Fact, Record as Facts } from "../ui/Record";
 import { toast, toastFailure } from "../ui/Toast";
 import "./lists.css";
@@ -172,13 +172,7 @@ export function View(): JSX.Element {
   return (
     <Show
       when={member()}
-      fallback={
-        <Page title="Member" crumbs={project.crumbs("members", "Members")}>
-          <Show when={member.error()} fallback={<Skeleton lines={5} />}>
-            {(error) => <Failure error={error()} retry={member.refresh} />}
-          </Show>
-        </Page>
-      }
+      fallback={<LoadingPage title="Member" crumbs={project.crumbs("members", "Members")} lines={5} item={member} />}
     >
       {(shown) => (
         <Page

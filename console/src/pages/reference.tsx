@@ -24,8 +24,8 @@ import {
 } from "../openapi";
 import { user } from "../session";
 import { Icon } from "../ui/Icon";
-import { Page } from "../ui/Page";
-import { Badge, Button, Code, Copy, Empty, Failure, Skeleton } from "../ui/parts";
+import { LoadingPage, Page } from "../ui/Page";
+import { Badge, Button, Code, Copy, Empty } from "../ui/parts";
 import "./reference.css";
 
 const BASE = "/console/api";
@@ -37,16 +37,7 @@ export function Reference(): JSX.Element {
     async (_, signal) => (await call("get", "/v0/server/spec", { signal })) as unknown as Spec,
   );
   return (
-    <Show
-      when={spec()}
-      fallback={
-        <Page title="API reference">
-          <Show when={spec.error()} fallback={<Skeleton lines={14} />}>
-            {(error) => <Failure error={error()} retry={spec.refresh} />}
-          </Show>
-        </Page>
-      }
-    >
+    <Show when={spec()} fallback={<LoadingPage title="API reference" lines={14} item={spec} />}>
       {(spec) => (
         <div class="reference" classList={{ inside: Boolean(params.operation) }}>
           <Contents spec={spec()} />

@@ -21,8 +21,8 @@ import { worseOf } from "../stats/worse";
 import { Confirm } from "../ui/Dialog";
 import { Icon } from "../ui/Icon";
 import { List as Rows } from "../ui/List";
-import { Page } from "../ui/Page";
-import { Badge, Button, Copy, Delta, Empty, Failure, LinkButton, Skeleton, Time, Value } from "../ui/parts";
+import { LoadingPage, Page } from "../ui/Page";
+import { Badge, Button, Copy, Delta, Empty, LinkButton, Time, Value } from "../ui/parts";
 import { Raw } from "../ui/Raw";
 import { Table } from "../ui/Table";
 import { toast, toastFailure } from "../ui/Toast";
@@ -191,7 +191,10 @@ export function View(): JSX.Element {
   };
 
   return (
-    <Show when={report()} fallback={<Loading error={report.error()} retry={report.refresh} />}>
+    <Show
+      when={report()}
+      fallback={<LoadingPage title="Report" crumbs={project.crumbs("reports", "Reports")} lines={12} item={report} />}
+    >
       {(shown) => (
         <Page
           title={`Report of ${moment(shown().start_time)}`}
@@ -622,15 +625,4 @@ function prefix(name: string): string {
   const plain = name.replace(/ \(.*\)$/, "");
   const end = Math.max(plain.lastIndexOf("::"), plain.lastIndexOf("/"));
   return end > 0 ? plain.slice(0, end) : "Others";
-}
-
-function Loading(props: { error: unknown; retry: () => unknown }): JSX.Element {
-  const project = useProject();
-  return (
-    <Page title="Report" crumbs={project.crumbs("reports", "Reports")}>
-      <Show when={props.error} fallback={<Skeleton lines={12} />}>
-        {(error) => <Failure error={error()} retry={props.retry} />}
-      </Show>
-    </Page>
-  );
 }

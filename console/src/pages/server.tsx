@@ -10,7 +10,7 @@ import { Audit as Entries } from "../ui/Audit";
 import { Confirm } from "../ui/Dialog";
 import { CheckField, Form, SelectField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
-import { Page } from "../ui/Page";
+import { LoadingPage, Page } from "../ui/Page";
 import { Badge, Button, Empty, Failure, LinkButton, Notice, Skeleton, Time } from "../ui/parts";
 import { EditableFact, Fact, Record } from "../ui/Record";
 import { toast } from "../ui/Toast";
@@ -244,16 +244,7 @@ export function User(): JSX.Element {
     toast("Account saved.");
   };
   return (
-    <Show
-      when={account()}
-      fallback={
-        <Page title="User" crumbs={crumbs}>
-          <Show when={account.error()} fallback={<Skeleton lines={5} />}>
-            {(error) => <Failure error={error()} retry={account.refresh} />}
-          </Show>
-        </Page>
-      }
-    >
+    <Show when={account()} fallback={<LoadingPage title="User" crumbs={crumbs} lines={5} item={account} />}>
       {(shown) => (
         <Page
           title={shown().name}

@@ -12,7 +12,7 @@ import type { Model } from "../stats/limits";
 import { worseOf } from "../stats/worse";
 import { Confirm } from "../ui/Dialog";
 import { List as Rows } from "../ui/List";
-import { Page } from "../ui/Page";
+import { LoadingPage, Page } from "../ui/Page";
 import { Picker } from "../ui/Picker";
 import { Badge, Button, Empty, Failure, LinkButton, Notice, Skeleton, Time } from "../ui/parts";
 import { Raw } from "../ui/Raw";
@@ -225,7 +225,17 @@ export function Edit(): JSX.Element {
     toast("Model saved.", undo);
   };
   return (
-    <Show when={threshold()} fallback={<Loading error={threshold.error()} retry={threshold.refresh} />}>
+    <Show
+      when={threshold()}
+      fallback={
+        <LoadingPage
+          title="Threshold"
+          crumbs={project.crumbs("thresholds", "Thresholds")}
+          lines={12}
+          item={threshold}
+        />
+      }
+    >
       {(shown) => (
         <Page
           title="Edit model"
@@ -351,7 +361,17 @@ export function View(): JSX.Element {
     navigate(project.path("thresholds"));
   };
   return (
-    <Show when={threshold()} fallback={<Loading error={threshold.error()} retry={threshold.refresh} />}>
+    <Show
+      when={threshold()}
+      fallback={
+        <LoadingPage
+          title="Threshold"
+          crumbs={project.crumbs("thresholds", "Thresholds")}
+          lines={12}
+          item={threshold}
+        />
+      }
+    >
       {(shown) => {
         const old = () => shown().model?.replaced;
         return (
@@ -497,15 +517,4 @@ function ModelFacts(props: { model: JsonModel }): JSX.Element {
 
 function titleOf({ measure, branch, testbed }: JsonThreshold): string {
   return `${measure.name} · ${branch.name} · ${testbed.name}`;
-}
-
-function Loading(props: { error: unknown; retry: () => unknown }): JSX.Element {
-  const project = useProject();
-  return (
-    <Page title="Threshold" crumbs={project.crumbs("thresholds", "Thresholds")}>
-      <Show when={props.error} fallback={<Skeleton lines={12} />}>
-        {(error) => <Failure error={error()} retry={props.retry} />}
-      </Show>
-    </Page>
-  );
 }

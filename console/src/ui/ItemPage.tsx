@@ -6,8 +6,8 @@ import { createSignal, type JSX, Show } from "solid-js";
 import { load } from "../load";
 import { useProject } from "../project";
 import { Confirm } from "./Dialog";
-import { type Crumb, Page } from "./Page";
-import { Badge, Button, Failure, Skeleton, Time } from "./parts";
+import { type Crumb, LoadingPage, Page } from "./Page";
+import { Badge, Button, Time } from "./parts";
 import { Raw } from "./Raw";
 import { EditableFact, Fact, Record as Facts } from "./Record";
 import { toast, toastFailure } from "./Toast";
@@ -101,11 +101,12 @@ export function ItemPage<T extends Named, C extends Change>(props: {
     <Show
       when={thing()}
       fallback={
-        <Page title={props.noun.charAt(0).toUpperCase() + props.noun.slice(1)} crumbs={props.place.crumbs()}>
-          <Show when={thing.error()} fallback={<Skeleton lines={8} />}>
-            {(error) => <Failure error={error()} retry={thing.refresh} />}
-          </Show>
-        </Page>
+        <LoadingPage
+          title={props.noun.charAt(0).toUpperCase() + props.noun.slice(1)}
+          crumbs={props.place.crumbs()}
+          lines={8}
+          item={thing}
+        />
       }
     >
       {(shown) => (

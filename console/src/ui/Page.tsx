@@ -2,6 +2,8 @@
 
 import { A } from "@solidjs/router";
 import { createEffect, For, type JSX, onMount, Show } from "solid-js";
+import type { Loaded } from "../load";
+import { Failure, Skeleton } from "./parts";
 
 export interface Crumb {
   href: string;
@@ -64,5 +66,21 @@ export function Page(props: {
       </header>
       {props.children}
     </article>
+  );
+}
+
+/** The page of an item that has not loaded: a placeholder with a number of lines, or the error. */
+export function LoadingPage(props: {
+  title: string;
+  crumbs?: readonly Crumb[];
+  lines: number;
+  item: Pick<Loaded<unknown>, "error" | "refresh">;
+}): JSX.Element {
+  return (
+    <Page title={props.title} crumbs={props.crumbs ?? []}>
+      <Show when={props.item.error()} fallback={<Skeleton lines={props.lines} />}>
+        {(error) => <Failure error={error()} retry={props.item.refresh} />}
+      </Show>
+    </Page>
   );
 }
