@@ -4,7 +4,6 @@ import { A, useSearchParams } from "@solidjs/router";
 import { createEffect, createMemo, For, type JSX, Show } from "solid-js";
 import { type JsonReport, list } from "../api";
 import { count, day, plural, ratio, scaleOf, shortHash } from "../format";
-import { bindKeys } from "../keys";
 import { load } from "../load";
 import { useProject } from "../project";
 import { geometricMean, SAME_WITHIN, SMALLEST, type Verdict } from "../stats/compare";
@@ -21,7 +20,6 @@ import {
   writeChoice,
 } from "../stats/sides";
 import { badness } from "../stats/worse";
-import { Icon } from "../ui/Icon";
 import { Page } from "../ui/Page";
 import {
   Badge,
@@ -36,6 +34,7 @@ import {
   type Tone,
   Value,
 } from "../ui/parts";
+import { SearchField } from "../ui/SearchField";
 import "./compare.css";
 
 interface Params extends Record<string, string | undefined> {
@@ -372,8 +371,6 @@ function Result(props: {
   change: (next: Params) => void;
 }): JSX.Element {
   const project = useProject();
-  let field: HTMLInputElement | undefined;
-  bindKeys([{ keys: "/", label: "Search benchmarks", run: () => field?.focus() }]);
   const measures = createMemo(() => [
     ...new Map(props.compared.rows.map(({ measure }) => [measure.uuid, measure])).values(),
   ]);
@@ -464,18 +461,12 @@ function Result(props: {
         </div>
       </details>
       <div class="list-tools">
-        <label class="search">
-          <Icon name="search" size={16} />
-          <span class="visually-hidden">Search benchmarks</span>
-          <input
-            ref={field}
-            type="search"
-            placeholder="Search"
-            value={props.params.search ?? ""}
-            onInput={(event) => props.change({ search: event.currentTarget.value || undefined })}
-          />
-          <kbd aria-hidden="true">/</kbd>
-        </label>
+        <SearchField
+          label="Search benchmarks"
+          value={props.params.search ?? ""}
+          onInput={(words) => props.change({ search: words || undefined })}
+          shortcut="Search benchmarks"
+        />
         <Show when={measures().length > 1}>
           <select
             class="short"

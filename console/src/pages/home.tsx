@@ -12,9 +12,9 @@ import { type ProjectHere, useProject } from "../project";
 import { rememberProject } from "../start";
 import { mainBranch, REPORTS, type Recent, recent, type Series } from "../stats/recent";
 import { badness } from "../stats/worse";
-import { Icon } from "../ui/Icon";
 import { Page } from "../ui/Page";
 import { Badge, Delta, Empty, Failure, LinkButton, Name, Skeleton, Sparkline, Time, Value } from "../ui/parts";
+import { SearchField } from "../ui/SearchField";
 import { Pins } from "./home_plots";
 import "./home.css";
 
@@ -470,16 +470,11 @@ function NoiseBySeries(props: { recent: Recent }): JSX.Element {
         </div>
       </details>
       <div class="list-tools">
-        <label class="search">
-          <Icon name="search" size={16} />
-          <span class="visually-hidden">Search series</span>
-          <input
-            type="search"
-            placeholder="Search"
-            value={params.series_search ?? ""}
-            onInput={(event) => change({ series_search: event.currentTarget.value || undefined })}
-          />
-        </label>
+        <SearchField
+          label="Search series"
+          value={params.series_search ?? ""}
+          onInput={(words) => change({ series_search: words || undefined })}
+        />
         <Show when={testbeds().length > 1}>
           <select
             class="short"

@@ -12,8 +12,8 @@ import type { Found } from "../plot/fetch";
 import { completion, MOST_LINES, ofPlot, type PerfQuery, parse } from "../plot/query";
 import { TreePicker } from "../plot/TreePicker";
 import { useProject } from "../project";
-import { Icon } from "../ui/Icon";
 import { Badge, Button, Failure, IconButton, Skeleton, Time } from "../ui/parts";
+import { SearchField } from "../ui/SearchField";
 import { toastFailure } from "../ui/Toast";
 import { Version } from "../ui/Version";
 
@@ -340,17 +340,7 @@ function Plots(props: { query: PerfQuery; change: (part: Partial<PerfQuery>) => 
   const show = (plot: JsonPlot) => props.change({ ...ofPlot(plot, Date.now()), tab: "plots" });
   return (
     <div class="stack tight">
-      <label class="search">
-        <Icon name="search" size={16} />
-        <span class="visually-hidden">Search plots</span>
-        <input
-          type="search"
-          placeholder="Search"
-          value={tab.words()}
-          maxLength={1024}
-          onInput={(event) => tab.search(event.currentTarget.value)}
-        />
-      </label>
+      <SearchField label="Search plots" value={tab.words()} onInput={tab.search} />
       <Show when={plots.error()}>{(error) => <Failure error={error()} retry={plots.refresh} />}</Show>
       <Show when={plots()} fallback={<Skeleton lines={5} />}>
         {(shown) => (

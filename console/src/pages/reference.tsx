@@ -5,7 +5,6 @@ import { A, useLocation, useParams, useSearchParams } from "@solidjs/router";
 import { createEffect, createMemo, createSignal, For, type JSX, onCleanup, Show } from "solid-js";
 import { call } from "../api";
 import { count } from "../format";
-import { bindKeys } from "../keys";
 import { load } from "../load";
 import {
   bare,
@@ -23,9 +22,9 @@ import {
   typeText,
 } from "../openapi";
 import { user } from "../session";
-import { Icon } from "../ui/Icon";
 import { LoadingPage, Page } from "../ui/Page";
 import { Badge, Button, Code, Copy, Empty } from "../ui/parts";
+import { SearchField } from "../ui/SearchField";
 import "./reference.css";
 
 const BASE = "/console/api";
@@ -64,8 +63,6 @@ function Shown(props: { spec: Spec; place: string }): JSX.Element {
 function Contents(props: { spec: Spec }): JSX.Element {
   const [params, setParams] = useSearchParams<{ search?: string }>();
   const location = useLocation();
-  let field: HTMLInputElement | undefined;
-  bindKeys([{ keys: "/", label: "Search the API", run: () => field?.focus() }]);
   const words = () => params.search ?? "";
   const groups = createMemo(() => {
     const found = new Map<string, Operation[]>();
@@ -83,20 +80,12 @@ function Contents(props: { spec: Spec }): JSX.Element {
   const query = () => (words() ? `?search=${encodeURIComponent(words())}` : "");
   return (
     <nav class="contents" aria-label="Operations">
-      <label class="search">
-        <Icon name="search" size={16} />
-        <span class="visually-hidden">Search the API</span>
-        <input
-          ref={field}
-          type="search"
-          placeholder="Search"
-          value={words()}
-          onInput={(event) =>
-            setParams({ search: event.currentTarget.value || undefined }, { replace: true, scroll: false })
-          }
-        />
-        <kbd aria-hidden="true">/</kbd>
-      </label>
+      <SearchField
+        label="Search the API"
+        value={words()}
+        onInput={(words) => setParams({ search: words || undefined }, { replace: true, scroll: false })}
+        shortcut="Search the API"
+      />
       <div class="contents-list">
         <For each={groups()} fallback={<p class="muted small">No operation matches.</p>}>
           {([tag, own]) => (

@@ -19,11 +19,11 @@ import { load, refreshWhile } from "../load";
 import { useProject } from "../project";
 import { worseOf } from "../stats/worse";
 import { Confirm } from "../ui/Dialog";
-import { Icon } from "../ui/Icon";
 import { List as Rows } from "../ui/List";
 import { LoadingPage, Page } from "../ui/Page";
 import { Badge, Button, Copy, Delta, Empty, LinkButton, Time, Value } from "../ui/parts";
 import { Raw } from "../ui/Raw";
+import { SearchField } from "../ui/SearchField";
 import { Table } from "../ui/Table";
 import { toast, toastFailure } from "../ui/Toast";
 import { Gauge, limitsText, VERDICTS } from "../ui/Verdict";
@@ -403,16 +403,7 @@ function Results(props: { report: JsonReport }): JSX.Element {
           </For>
         </div>
         <span class="grow" />
-        <label class="search">
-          <Icon name="search" size={16} />
-          <span class="visually-hidden">Search the results</span>
-          <input
-            type="search"
-            value={text("search")}
-            placeholder="Search"
-            onInput={(event) => set("search", event.currentTarget.value)}
-          />
-        </label>
+        <SearchField label="Search the results" value={text("search")} onInput={(words) => set("search", words)} />
         <Show when={measures().length > 1}>
           <label>
             <span class="visually-hidden">Measure</span>

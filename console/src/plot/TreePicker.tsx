@@ -3,6 +3,7 @@
 import { createEffect, createMemo, createSignal, createUniqueId, For, type JSX, Show, untrack } from "solid-js";
 import { count, plural } from "../format";
 import { Icon } from "../ui/Icon";
+import { SearchField } from "../ui/SearchField";
 import { toast } from "../ui/Toast";
 import { matches, type Named, type Node, rows, tree } from "./tree";
 
@@ -87,21 +88,15 @@ export function TreePicker<T extends Named>(props: {
 
   return (
     <div class="tree">
-      <label class="search">
-        <Icon name="search" size={16} />
-        <span class="visually-hidden">Search {plural(2, props.noun).slice(2)}</span>
-        <input
-          type="search"
-          placeholder="Search"
-          value={words()}
-          maxLength={1024}
-          onInput={(event) => {
-            setWords(event.currentTarget.value);
-            setScroll(0);
-            props.onWords?.(event.currentTarget.value);
-          }}
-        />
-      </label>
+      <SearchField
+        label={`Search ${plural(2, props.noun).slice(2)}`}
+        value={words()}
+        onInput={(words) => {
+          setWords(words);
+          setScroll(0);
+          props.onWords?.(words);
+        }}
+      />
       <div class="tree-tools small">
         <label class="check small">
           <Box

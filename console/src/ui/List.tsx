@@ -5,10 +5,10 @@ import { A, useSearchParams } from "@solidjs/router";
 import { createEffect, createSignal, For, type JSX, on, onCleanup, Show } from "solid-js";
 import type { Page as Rows } from "../api";
 import { count, plural } from "../format";
-import { bindKeys } from "../keys";
 import { type Loaded, load, refreshWhile } from "../load";
 import { Icon } from "./Icon";
 import { Empty, Failure, IconButton, Skeleton } from "./parts";
+import { SearchField } from "./SearchField";
 
 /** The query of a list, named as in the API. Order and filters are the parameters of the URL. */
 export interface ListQuery {
@@ -109,7 +109,6 @@ export function List<Row extends object>(props: {
   const change = (next: Record<string, string | undefined>) =>
     setParams({ page: undefined, ...next }, { replace: true, scroll: false });
 
-  let field: HTMLInputElement | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   onCleanup(() => clearTimeout(timer));
   const [typed, setTyped] = createSignal(text("search") ?? "");
@@ -118,7 +117,6 @@ export function List<Row extends object>(props: {
     clearTimeout(timer);
     timer = setTimeout(() => change({ search: words || undefined }), 200);
   };
-  bindKeys([{ keys: "/", label: `Search`, run: () => field?.focus() }]);
 
   const isFiltered = () => Boolean(query().search ?? query()[old()]) || filterNames().some((name) => query()[name]);
   const last = () => Math.max(Math.ceil((rows()?.total ?? 0) / query().per_page), 1);
@@ -140,25 +138,13 @@ export function List<Row extends object>(props: {
       <Show when={props.search || props.archived || props.filters?.length || props.tools}>
         <div class="list-tools">
           <Show when={props.search}>
-            <label class="search">
-              <Icon name="search" size={16} />
-              <span class="visually-hidden">Search {plural(2, props.noun).slice(2)}</span>
-              <input
-                ref={field}
-                type="search"
-                value={typed()}
-                placeholder="Search"
-                maxLength={1024}
-                onInput={(event) => search(event.currentTarget.value)}
-                onKeyDown={(event) => {
-                  if (event.key === "Escape") {
-                    search("");
-                    event.currentTarget.blur();
-                  }
-                }}
-              />
-              <kbd aria-hidden="true">/</kbd>
-            </label>
+            <SearchField
+              label={`Search ${plural(2, props.noun).slice(2)}`}
+              value={typed()}
+              onInput={search}
+              shortcut="Search"
+              clearOnEscape
+            />
           </Show>
           <For each={props.filters}>
             {(filter) => (
