@@ -13,7 +13,8 @@ import { Form, SelectField, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { LoadingPage, Page } from "../ui/Page";
 import { Badge, Button, Code, Empty, Failure, LinkButton, Notice, Skeleton, Time } from "../ui/parts";
-import { EditableFact, Fact, Record } from "../ui/Record";
+import { EditableFact, Fact, Record, SelectFact } from "../ui/Record";
+import type { Option } from "../ui/Select";
 import { toast, toastFailure } from "../ui/Toast";
 import "./admin.css";
 
@@ -379,7 +380,7 @@ function Sessions(props: { user: string }): JSX.Element {
   );
 }
 
-const THEMES: readonly { value: Theme; label: string }[] = [
+const THEMES: readonly Option<Theme>[] = [
   { value: "system", label: "System" },
   { value: "light", label: "Light" },
   { value: "dark", label: "Dark" },
@@ -467,17 +468,7 @@ export function Settings(): JSX.Element {
             <section class="stack tight" aria-labelledby="look">
               <h2 id="look">Appearance</h2>
               <Record>
-                <Fact label="Theme">
-                  <select aria-label="Theme" onChange={(event) => setTheme(event.currentTarget.value as Theme)}>
-                    <For each={THEMES}>
-                      {({ value, label }) => (
-                        <option value={value} selected={theme() === value}>
-                          {label}
-                        </option>
-                      )}
-                    </For>
-                  </select>
-                </Fact>
+                <SelectFact label="Theme" value={theme()} options={THEMES} save={setTheme} />
               </Record>
             </section>
             <Sessions user={shown().slug} />

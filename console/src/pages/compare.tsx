@@ -35,6 +35,7 @@ import {
   Value,
 } from "../ui/parts";
 import { SearchField } from "../ui/SearchField";
+import { Select, toOption } from "../ui/Select";
 import "./compare.css";
 
 interface Params extends Record<string, string | undefined> {
@@ -88,7 +89,7 @@ export function Compare(): JSX.Element {
   });
   const error = () => left.error() ?? right.error();
   const testbeds = createMemo(() => [
-    ...new Map((reports()?.rows ?? []).map(({ testbed }) => [testbed.slug, testbed.name])).entries(),
+    ...new Map((reports()?.rows ?? []).map(({ testbed }) => [testbed.slug, testbed])).values(),
   ]);
   const choices = (): [Choice | undefined, Choice | undefined] => [from(), to()];
   return (
@@ -130,40 +131,28 @@ export function Compare(): JSX.Element {
           <Show when={choices().some((choice) => choice && choice.kind !== "report")}>
             <label class="row small">
               <span class="muted">on</span>
-              <select
-                class="short"
-                aria-label="Testbed"
-                onChange={(event) => change({ testbed: event.currentTarget.value || undefined })}
-              >
-                <option value="">any testbed</option>
-                <For each={testbeds()}>
-                  {([slug, name]) => (
-                    <option value={slug} selected={slug === params.testbed}>
-                      {name}
-                    </option>
-                  )}
-                </For>
-              </select>
+              <Select
+                short
+                label="Testbed"
+                value={params.testbed ?? ""}
+                options={[{ value: "", label: "any testbed" }, ...testbeds().map(toOption)]}
+                onChange={(slug) => change({ testbed: slug || undefined })}
+              />
             </label>
           </Show>
           <Show when={choices().some((choice) => choice?.kind === "branch")}>
             <label class="row small">
               <span class="muted">per branch, the last</span>
-              <select
-                class="short"
-                aria-label="Reports of a branch"
-                onChange={(event) =>
-                  change({ last: event.currentTarget.value === String(LAST) ? undefined : event.currentTarget.value })
-                }
-              >
-                <For each={[1, 5, 10, 20, 50]}>
-                  {(number) => (
-                    <option value={number} selected={number === last()}>
-                      {plural(number, "report")}
-                    </option>
-                  )}
-                </For>
-              </select>
+              <Select
+                short
+                label="Reports of a branch"
+                value={String(last())}
+                options={[1, 5, 10, 20, 50].map((number) => ({
+                  value: String(number),
+                  label: plural(number, "report"),
+                }))}
+                onChange={(number) => change({ last: number === String(LAST) ? undefined : number })}
+              />
             </label>
           </Show>
         </div>
@@ -356,10 +345,10 @@ function Picker(props: {
 }
 
 const SORTS = [
-  { sort: "effect", label: "Largest effect first" },
-  { sort: "worst", label: "Worst first" },
-  { sort: "best", label: "Best first" },
-  { sort: "name", label: "By name" },
+  { value: "effect", label: "Largest effect first" },
+  { value: "worst", label: "Worst first" },
+  { value: "best", label: "Best first" },
+  { value: "name", label: "By name" },
 ] as const;
 
 function Result(props: {
@@ -391,7 +380,7 @@ function Result(props: {
       best: (one: Row, two: Row) => bad(one) - bad(two),
       name: (one: Row, two: Row) => one.benchmark.name.localeCompare(two.benchmark.name),
     };
-    const order = SORTS.find(({ sort }) => sort === props.params.sort)?.sort ?? "effect";
+    const order = SORTS.find(({ value }) => value === props.params.sort)?.value ?? "effect";
     return found.sort(orders[order]);
   });
   // The scale of the interval graphics: nearly all intervals fit.
@@ -468,36 +457,21 @@ function Result(props: {
           shortcut="Search benchmarks"
         />
         <Show when={measures().length > 1}>
-          <select
-            class="short"
-            aria-label="Measure"
-            onChange={(event) => props.change({ measure: event.currentTarget.value || undefined })}
-          >
-            <option value="">All measures</option>
-            <For each={measures()}>
-              {(measure) => (
-                <option value={measure.slug} selected={measure.slug === props.params.measure}>
-                  {measure.name}
-                </option>
-              )}
-            </For>
-          </select>
+          <Select
+            short
+            label="Measure"
+            value={props.params.measure ?? ""}
+            options={[{ value: "", label: "All measures" }, ...measures().map(toOption)]}
+            onChange={(slug) => props.change({ measure: slug || undefined })}
+          />
         </Show>
-        <select
-          class="short"
-          aria-label="Order"
-          onChange={(event) =>
-            props.change({ sort: event.currentTarget.value === "effect" ? undefined : event.currentTarget.value })
-          }
-        >
-          <For each={SORTS}>
-            {({ sort, label }) => (
-              <option value={sort} selected={sort === (props.params.sort ?? "effect")}>
-                {label}
-              </option>
-            )}
-          </For>
-        </select>
+        <Select
+          short
+          label="Order"
+          value={props.params.sort ?? "effect"}
+          options={SORTS}
+          onChange={(sort) => props.change({ sort: sort === "effect" ? undefined : sort })}
+        />
         <label class="check small">
           <input
             type="checkbox"

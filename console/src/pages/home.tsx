@@ -15,6 +15,7 @@ import { badness } from "../stats/worse";
 import { Page } from "../ui/Page";
 import { Badge, Delta, Empty, Failure, LinkButton, Name, Skeleton, Sparkline, Time, Value } from "../ui/parts";
 import { SearchField } from "../ui/SearchField";
+import { Select, toOption } from "../ui/Select";
 import { Pins } from "./home_plots";
 import "./home.css";
 
@@ -94,21 +95,13 @@ export function Home(): JSX.Element {
               <Show when={branches().length > 1}>
                 <label class="row small">
                   <span class="muted">on</span>
-                  <select
-                    class="short"
-                    onChange={(event) =>
-                      setParams({ branch: event.currentTarget.value }, { replace: true, scroll: false })
-                    }
-                    aria-label="Branch"
-                  >
-                    <For each={branches()}>
-                      {(one) => (
-                        <option value={one.slug} selected={one.uuid === branch()?.uuid}>
-                          {one.name}
-                        </option>
-                      )}
-                    </For>
-                  </select>
+                  <Select
+                    short
+                    label="Branch"
+                    value={branch()?.slug ?? ""}
+                    options={branches().map(toOption)}
+                    onChange={(slug) => setParams({ branch: slug }, { replace: true, scroll: false })}
+                  />
                 </label>
               </Show>
             </header>
@@ -476,36 +469,22 @@ function NoiseBySeries(props: { recent: Recent }): JSX.Element {
           onInput={(words) => change({ series_search: words || undefined })}
         />
         <Show when={testbeds().length > 1}>
-          <select
-            class="short"
-            aria-label="Testbed"
-            onChange={(event) => change({ testbed: event.currentTarget.value || undefined })}
-          >
-            <option value="">All testbeds</option>
-            <For each={testbeds()}>
-              {(one) => (
-                <option value={one.slug} selected={one.slug === params.testbed}>
-                  {one.name}
-                </option>
-              )}
-            </For>
-          </select>
+          <Select
+            short
+            label="Testbed"
+            value={params.testbed ?? ""}
+            options={[{ value: "", label: "All testbeds" }, ...testbeds().map(toOption)]}
+            onChange={(slug) => change({ testbed: slug || undefined })}
+          />
         </Show>
         <Show when={measures().length > 1}>
-          <select
-            class="short"
-            aria-label="Measure"
-            onChange={(event) => change({ measure: event.currentTarget.value || undefined })}
-          >
-            <option value="">All measures</option>
-            <For each={measures()}>
-              {(one) => (
-                <option value={one.slug} selected={one.slug === params.measure}>
-                  {one.name}
-                </option>
-              )}
-            </For>
-          </select>
+          <Select
+            short
+            label="Measure"
+            value={params.measure ?? ""}
+            options={[{ value: "", label: "All measures" }, ...measures().map(toOption)]}
+            onChange={(slug) => change({ measure: slug || undefined })}
+          />
         </Show>
         <span class="grow" />
         <span class="muted small number" role="status">

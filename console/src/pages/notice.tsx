@@ -2,7 +2,7 @@
 // shown once.
 
 import { A, useNavigate, useParams } from "@solidjs/router";
-import { createSignal, For, type JSX, Show } from "solid-js";
+import { createSignal, type JSX, Show } from "solid-js";
 import {
   call,
   type Digest,
@@ -24,7 +24,7 @@ import { Form, SelectField, TextField, type Values } from "../ui/Form";
 import { List as Listing, type ListQuery } from "../ui/List";
 import { type Crumb, LoadingPage, Page } from "../ui/Page";
 import { Badge, Button, Code, Empty, LinkButton, Notice as Remark, Time, type Tone } from "../ui/parts";
-import { EditableFact, Fact, Record as Facts } from "../ui/Record";
+import { EditableFact, Fact, Record as Facts, SelectFact } from "../ui/Record";
 import { toast, toastFailure } from "../ui/Toast";
 import "./lists.css";
 
@@ -342,8 +342,13 @@ function View(props: { owner: Owner }): JSX.Element {
                 )}
               </Fact>
             </Show>
-            <Choice label="Notify about" value={shown().event} options={EVENTS} pick={(event) => pick({ event })} />
-            <Choice label="Frequency" value={shown().digest} options={DIGESTS} pick={(digest) => pick({ digest })} />
+            <SelectFact label="Notify about" value={shown().event} options={EVENTS} save={(event) => pick({ event })} />
+            <SelectFact
+              label="Frequency"
+              value={shown().digest}
+              options={DIGESTS}
+              save={(digest) => pick({ digest })}
+            />
             <EditableFact
               label="Quiet hours (UTC)"
               value={hours(shown().quiet)}
@@ -435,28 +440,6 @@ function Log(props: { owner: Owner; notice: JsonNotice }): JSX.Element {
       )}
       empty={<Empty title="No deliveries yet">This list shows the deliveries of the last 30 days.</Empty>}
     />
-  );
-}
-
-/** An editable field with a few options. */
-function Choice<T extends string>(props: {
-  label: string;
-  value: T;
-  options: readonly { value: T; label: string }[];
-  pick: (value: T) => unknown;
-}): JSX.Element {
-  return (
-    <Fact label={props.label}>
-      <select aria-label={props.label} onChange={(event) => props.pick(event.currentTarget.value as T)}>
-        <For each={props.options}>
-          {(option) => (
-            <option value={option.value} selected={option.value === props.value}>
-              {option.label}
-            </option>
-          )}
-        </For>
-      </select>
-    </Fact>
   );
 }
 

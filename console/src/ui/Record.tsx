@@ -3,6 +3,7 @@
 import { createSignal, createUniqueId, type JSX, Show } from "solid-js";
 import { sentence } from "../api";
 import { Copy, IconButton } from "./parts";
+import { type Option, Select } from "./Select";
 
 /** The fields of an item. */
 export function Record(props: { children: JSX.Element }): JSX.Element {
@@ -110,5 +111,19 @@ export function EditableFact(props: {
         </Show>
       </dd>
     </div>
+  );
+}
+
+/** An editable field with a few options. */
+export function SelectFact<T extends string>(props: {
+  label: string;
+  value: T;
+  options: readonly Option<T>[];
+  save: (value: T) => unknown;
+}): JSX.Element {
+  return (
+    <Fact label={props.label}>
+      <Select label={props.label} value={props.value} options={props.options} onChange={props.save} />
+    </Fact>
   );
 }
