@@ -13,7 +13,7 @@ export interface Series {
   measure: string;
 }
 
-/** The perf page with one series and its limits. */
+/** The perf page with one series. */
 export function perfPath(project: ProjectHere, series: Series, more: Record<string, string> = {}): string {
   const query = new URLSearchParams({
     branches: series.branch,
@@ -27,12 +27,28 @@ export function perfPath(project: ProjectHere, series: Series, more: Record<stri
   return `${project.perfPath()}?${query}`;
 }
 
-/** The dimensions of a change or an alert. */
+/** The dimensions of a change, an alert or a metric. */
 interface Measured {
   branch: JsonBranch;
-  testbed: { uuid: string };
+  testbed: { uuid: string; spec?: { uuid: string } | null };
   benchmark: { uuid: string };
   measure: { uuid: string };
+}
+
+/** The plot of a series with its limits. */
+export function perfWithLimits(project: ProjectHere, { branch, testbed, benchmark, measure }: Measured): string {
+  return perfPath(
+    project,
+    {
+      branch: branch.uuid,
+      head: branch.head.uuid,
+      testbed: testbed.uuid,
+      spec: testbed.spec?.uuid,
+      benchmark: benchmark.uuid,
+      measure: measure.uuid,
+    },
+    { lower_boundary: "true", upper_boundary: "true" },
+  );
 }
 
 const DAY = 86_400_000;

@@ -6,7 +6,7 @@ import { type AlertStatus, call, type JsonAlert, type JsonPerfMetric, list, type
 import { type Kind, type Named, useChoices } from "../choices";
 import { count, moment, plural, value } from "../format";
 import { historyLine, inTime, nameOf } from "../history";
-import { perfPath } from "../links";
+import { perfWithLimits } from "../links";
 import { type Loaded, load } from "../load";
 import { describe } from "../model";
 import { Plot, type Range } from "../plot/Plot";
@@ -377,7 +377,10 @@ export function View(): JSX.Element {
           crumbs={project.crumbs("alerts", "Alerts")}
           actions={
             <>
-              <LinkButton icon="chart" href={perfOf(project, shown())}>
+              <LinkButton
+                icon="chart"
+                href={perfWithLimits(project, { ...shown().threshold, benchmark: shown().benchmark })}
+              >
                 Plot
               </LinkButton>
               <Raw value={shown()} />
@@ -425,21 +428,6 @@ function Sentence(props: { alert: JsonAlert }): JSX.Element {
       </Show>
       , <Time at={created} />.
     </>
-  );
-}
-
-function perfOf(project: ProjectHere, { threshold: { branch, testbed, measure }, benchmark }: JsonAlert): string {
-  return perfPath(
-    project,
-    {
-      branch: branch.uuid,
-      head: branch.head.uuid,
-      testbed: testbed.uuid,
-      spec: testbed.spec?.uuid,
-      benchmark: benchmark.uuid,
-      measure: measure.uuid,
-    },
-    { lower_boundary: "true", upper_boundary: "true" },
   );
 }
 

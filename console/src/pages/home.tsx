@@ -6,7 +6,7 @@ import { createEffect, createMemo, createSignal, For, type JSX, Show } from "sol
 import { type JsonAlert, type JsonBranch, type JsonReport, list } from "../api";
 import { FalseAlarms } from "../detection";
 import { count, plural, share, shortHash } from "../format";
-import { webAddress } from "../links";
+import { perfPath, webAddress } from "../links";
 import { load } from "../load";
 import { type ProjectHere, useProject } from "../project";
 import { rememberProject } from "../start";
@@ -77,7 +77,7 @@ export function Home(): JSX.Element {
             </LinkButton>
           </Show>
           <Show when={!isEmpty()}>
-            <LinkButton icon="chart" primary href={perfPath(project)}>
+            <LinkButton icon="chart" primary href={project.perfPath()}>
               Explore
             </LinkButton>
           </Show>
@@ -159,19 +159,14 @@ export function Home(): JSX.Element {
   );
 }
 
-/** The URL of the perf page of a series. */
-function perfPath(project: ProjectHere, series?: Series): string {
-  const base = project.perfPath();
-  if (!series) return base;
-  const query = new URLSearchParams({
-    branches: series.branch.uuid,
-    testbeds: series.testbed.uuid,
-    benchmarks: series.benchmark.uuid,
-    measures: series.measure.uuid,
-  });
-  const first = series.points[0];
-  if (first) query.set("start_time", String(new Date(first.time).getTime()));
-  return `${base}?${query}`;
+/** The plot of a series, from its oldest analyzed report. */
+function perfOf(project: ProjectHere, { branch, testbed, benchmark, measure, points }: Series): string {
+  const first = points[0];
+  return perfPath(
+    project,
+    { branch: branch.uuid, testbed: testbed.uuid, benchmark: benchmark.uuid, measure: measure.uuid },
+    first ? { start_time: String(new Date(first.time).getTime()) } : {},
+  );
 }
 
 function NoReports(): JSX.Element {
@@ -284,7 +279,7 @@ function Changes(props: { recent: Recent }): JSX.Element {
             const point = series.points[change.at];
             return (
               <li>
-                <A class="grow" href={perfPath(project, series)}>
+                <A class="grow" href={perfOf(project, series)}>
                   <span class="break strong">
                     <Name of={series.benchmark.name} />
                   </span>
@@ -525,7 +520,7 @@ function NoiseBySeries(props: { recent: Recent }): JSX.Element {
               {(series) => (
                 <tr>
                   <td class="first">
-                    <A class="row-link break" href={perfPath(project, series)}>
+                    <A class="row-link break" href={perfOf(project, series)}>
                       <Name of={series.benchmark.name} />
                     </A>
                     <div class="small muted break">

@@ -54,7 +54,7 @@ export function Pins(): JSX.Element {
               <Empty
                 title="No pinned plots"
                 action={
-                  <LinkButton href={perfPath(project)} icon="chart">
+                  <LinkButton href={project.perfPath()} icon="chart">
                     Open perf
                   </LinkButton>
                 }
@@ -74,9 +74,7 @@ export function Pins(): JSX.Element {
 }
 
 /** The perf page with the content of a plot. */
-function perfPath(project: ProjectHere, plot?: JsonPlot): string {
-  const base = project.perfPath();
-  if (!plot) return base;
+function perfOf(project: ProjectHere, plot: JsonPlot): string {
   const query = new URLSearchParams({
     branches: plot.branches.join(),
     testbeds: plot.testbeds.join(),
@@ -89,7 +87,7 @@ function perfPath(project: ProjectHere, plot?: JsonPlot): string {
   });
   for (const name of ["lower_value", "upper_value", "lower_boundary", "upper_boundary"] as const)
     if (plot[name]) query.set(name, "true");
-  return `${base}?${query}`;
+  return `${project.perfPath()}?${query}`;
 }
 
 function Pin(props: {
@@ -119,7 +117,7 @@ function Pin(props: {
     await props.plots.refresh();
   };
   const items = (): MenuItem[] => [
-    { label: "Open in perf", icon: "chart", href: perfPath(project, props.plot) },
+    { label: "Open in perf", icon: "chart", href: perfOf(project, props.plot) },
     ...(project.may("edit")
       ? ([
           { label: "Title and window", icon: "edit", run: () => setEditing(true) },
@@ -340,7 +338,7 @@ export function PlotView(): JSX.Element {
           crumbs={crumbs()}
           actions={
             <>
-              <LinkButton href={perfPath(project, shown())} icon="chart">
+              <LinkButton href={perfOf(project, shown())} icon="chart">
                 Open in perf
               </LinkButton>
               <Show when={project.may("delete")}>

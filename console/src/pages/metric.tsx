@@ -5,7 +5,7 @@ import { type JSX, Show } from "solid-js";
 import { call, type JsonOneMetric } from "../api";
 import { moment, value } from "../format";
 import { parametersOf } from "../history";
-import { perfPath } from "../links";
+import { perfWithLimits } from "../links";
 import { load } from "../load";
 import { describe } from "../model";
 import { useProject } from "../project";
@@ -45,7 +45,7 @@ export function View(): JSX.Element {
           ]}
           actions={
             <>
-              <LinkButton icon="chart" href={perf(shown())}>
+              <LinkButton icon="chart" href={perfWithLimits(project, shown())}>
                 Plot
               </LinkButton>
               <Raw value={shown()} />
@@ -57,21 +57,6 @@ export function View(): JSX.Element {
       )}
     </Show>
   );
-
-  function perf({ branch, testbed, benchmark, measure }: JsonOneMetric): string {
-    return perfPath(
-      project,
-      {
-        branch: branch.uuid,
-        head: branch.head.uuid,
-        testbed: testbed.uuid,
-        spec: testbed.spec?.uuid,
-        benchmark: benchmark.uuid,
-        measure: measure.uuid,
-      },
-      { lower_boundary: "true", upper_boundary: "true" },
-    );
-  }
 }
 
 function Details(props: { metric: JsonOneMetric }): JSX.Element {

@@ -8,6 +8,7 @@ import { describe } from "../model";
 import { useProject } from "../project";
 import { Badge, Failure, LinkButton, Skeleton, Time } from "../ui/parts";
 import { Table } from "../ui/Table";
+import { AlertCount } from "../ui/Verdict";
 import { Version } from "../ui/Version";
 
 const FEW = 8;
@@ -47,15 +48,7 @@ export function Reports(props: { branch?: string; testbed?: string }): JSX.Eleme
           {
             title: "Alerts",
             end: true,
-            cell: (report) => (
-              <Show when={report.counts.alerts.total} fallback={<span class="muted">–</span>}>
-                <Badge tone={report.counts.alerts.active ? "alert" : "neutral"}>
-                  {report.counts.alerts.active
-                    ? `${count(report.counts.alerts.active)} active`
-                    : `${count(report.counts.alerts.total)} inactive`}
-                </Badge>
-              </Show>
-            ),
+            cell: (report) => <AlertCount {...report.counts.alerts} />,
           },
         ]}
       />

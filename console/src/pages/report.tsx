@@ -13,6 +13,7 @@ import {
 } from "../api";
 import { DateRange, FilterPicker } from "../choices";
 import { count, elapsed, moment, plural } from "../format";
+import { nameOf } from "../history";
 import { hasEnded, JobProgress, Noise, Status } from "../job";
 import { perfUpTo } from "../links";
 import { load, refreshWhile } from "../load";
@@ -26,7 +27,7 @@ import { Raw } from "../ui/Raw";
 import { SearchField } from "../ui/SearchField";
 import { Table } from "../ui/Table";
 import { toast, toastFailure } from "../ui/Toast";
-import { Gauge, limitsText, VERDICTS } from "../ui/Verdict";
+import { AlertCount, Gauge, limitsText, VERDICTS } from "../ui/Verdict";
 import { Version } from "../ui/Version";
 import { type Judged, resultOf, type Verdict } from "../verdict";
 import { ReportVerdict } from "./report_verdict";
@@ -66,7 +67,7 @@ export function List(): JSX.Element {
             end: true,
             cell: (report) => <span class="number muted nowrap">{contents(report)}</span>,
           },
-          { title: "Alerts", end: true, cell: (report) => <AlertCount report={report} /> },
+          { title: "Alerts", end: true, cell: (report) => <AlertCount {...report.counts.alerts} /> },
         ]}
         empty={
           <Empty
@@ -90,17 +91,6 @@ function contents({ counts: { results } }: JsonReport): string {
   const measures = Math.max(...results.map((iteration) => iteration.measures), 0);
   const iterations = results.length > 1 ? `${results.length} × ` : "";
   return `${iterations}${plural(benchmarks, "benchmark")}, ${plural(measures, "measure")}`;
-}
-
-function AlertCount(props: { report: JsonReport }): JSX.Element {
-  const alerts = () => props.report.counts.alerts;
-  return (
-    <Show when={alerts().total} fallback={<span class="muted">–</span>}>
-      <Show when={alerts().active} fallback={<Badge>{count(alerts().total)} inactive</Badge>}>
-        <Badge tone="alert">{count(alerts().active)} active</Badge>
-      </Show>
-    </Show>
-  );
 }
 
 /** One value of a report. */
@@ -198,14 +188,7 @@ export function View(): JSX.Element {
       {(shown) => (
         <Page
           title={`Report of ${moment(shown().start_time)}`}
-          aside={
-            <AlertCount
-              report={{
-                ...shown(),
-                counts: { ...shown().counts, alerts: { total: shown().alerts?.length ?? 0, active: active().length } },
-              }}
-            />
-          }
+          aside={<AlertCount total={shown().alerts?.length ?? 0} active={active().length} />}
           crumbs={project.crumbs("reports", "Reports")}
           actions={
             <>
@@ -597,18 +580,12 @@ function allRows(report: JsonReport): Row[] {
   const rows = (report.results ?? []).flat().flatMap((result) =>
     result.measures.map((measured): Row => {
       const alert = alerts.get(measured.metric.uuid);
-      return { ...resultOf(measured, alert?.limit), result, measured, alert, name: label(result) };
+      return { ...resultOf(measured, alert?.limit), result, measured, alert, name: nameOf(result) };
     }),
   );
   const order: readonly Verdict[] = ["regression", "pass", "improvement", "no_baseline", "no_threshold"];
   const rank = ({ verdict }: Row) => (verdict === "improvement" ? order.indexOf("pass") : order.indexOf(verdict));
   return rows.sort((a, b) => rank(a) - rank(b) || b.badness - a.badness || a.name.localeCompare(b.name));
-}
-
-/** Formats the benchmark with its parameters: `parse (size: 10)`. */
-function label({ benchmark, variant }: JsonReportResult): string {
-  const parameters = Object.entries(variant?.parameters ?? {}).map(([name, value]) => `${name}: ${String(value)}`);
-  return parameters.length ? `${benchmark.name} (${parameters.join(", ")})` : benchmark.name;
 }
 
 /** The prefix before the last `::` or `/`. */

@@ -2,7 +2,7 @@
 
 import { type JSX, Show } from "solid-js";
 import type { AlertStatus, JsonBoundary } from "../api";
-import { value } from "../format";
+import { count, value } from "../format";
 import type { Verdict } from "../verdict";
 import { Badge, type Tone } from "./parts";
 
@@ -18,6 +18,17 @@ const STATUSES: Readonly<Record<AlertStatus, Tone>> = { active: "alert", dismiss
 
 export function StatusBadge(props: { status: AlertStatus }): JSX.Element {
   return <Badge tone={STATUSES[props.status]}>{props.status}</Badge>;
+}
+
+/** The number of active alerts; if none is active, the number of inactive alerts. */
+export function AlertCount(props: { total: number; active: number }): JSX.Element {
+  return (
+    <Show when={props.total} fallback={<span class="muted">–</span>}>
+      <Show when={props.active} fallback={<Badge>{count(props.total)} inactive</Badge>}>
+        <Badge tone="alert">{count(props.active)} active</Badge>
+      </Show>
+    </Show>
+  );
 }
 
 /** Formats the limits: `≤ 1.2 ms`, `0.9 ms to 1.2 ms`. */
