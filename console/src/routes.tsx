@@ -45,6 +45,8 @@ const notice = () => import("./pages/notice");
 const projectKey = () => import("./pages/project_key");
 const projectMember = () => import("./pages/project_member");
 const account = () => import("./pages/account");
+const userKey = () => import("./pages/user_key");
+const userToken = () => import("./pages/user_token");
 const server = () => import("./pages/server");
 const runner = () => import("./pages/runner");
 const spec = () => import("./pages/spec");
@@ -150,13 +152,13 @@ export const routes: RouteDefinition[] = [
         component: AccountFrame,
         children: [
           { path: "/", component: to(({ user }) => `/console/users/${user}/settings`) },
-          { path: "/keys", component: page(account, "Keys") },
-          { path: "/keys/add", component: page(account, "AddKey") },
-          { path: "/keys/:key", component: page(account, "Key") },
+          { path: "/keys", component: page(userKey, "List") },
+          { path: "/keys/add", component: page(userKey, "Add") },
+          { path: "/keys/:key", component: page(userKey, "View") },
           { path: "/notices", component: page(notice, "OfUser") },
           { path: "/notices/add", component: page(notice, "AddToUser") },
           { path: "/notices/:notice", component: page(notice, "ViewOfUser") },
-          { path: "/tokens", component: page(account, "Tokens") },
+          { path: "/tokens", component: page(userToken, "List") },
           { path: "/settings", component: page(account, "Settings") },
           { path: "/help", component: page(account, "Help") },
         ],

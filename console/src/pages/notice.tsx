@@ -18,7 +18,6 @@ import {
 } from "../api";
 import { load } from "../load";
 import { useProject } from "../project";
-import { user } from "../session";
 import { Confirm } from "../ui/Dialog";
 import { Form, SelectField, TextField, type Values } from "../ui/Form";
 import { List as Listing, type ListQuery } from "../ui/List";
@@ -26,6 +25,7 @@ import { type Crumb, LoadingPage, Page } from "../ui/Page";
 import { Badge, Button, Code, Empty, LinkButton, Notice as Remark, Time, type Tone } from "../ui/parts";
 import { EditableFact, Fact, Record as Facts, SelectFact } from "../ui/Record";
 import { toast, toastFailure } from "../ui/Toast";
+import { userPath, userTitle } from "../user";
 import "./lists.css";
 
 const KINDS: readonly { value: NoticeKind; label: string }[] = [
@@ -92,11 +92,11 @@ function useUserNotices(): Owner {
   const path = (notice: string) => ({ user: params.user, notice });
   return {
     get title() {
-      return params.user === user()?.slug ? "Your notices" : `Notices of ${params.user}`;
+      return userTitle(params.user, "notices");
     },
     crumbs: [],
     get base() {
-      return `/console/users/${encodeURIComponent(params.user)}/notices`;
+      return userPath(params.user, "notices");
     },
     own: true,
     list: (query, signal) => list("/v0/users/{user}/notices", { path: { user: params.user }, query, signal }),

@@ -3,15 +3,13 @@
 import { useNavigate, useParams } from "@solidjs/router";
 import { createSignal, type JSX, Show } from "solid-js";
 import { call, type JsonProjectKey, list } from "../api";
+import { KEY_TIMES, KeyPage, NewKey } from "../api_key";
 import { load } from "../load";
 import { useProject } from "../project";
-import { Confirm } from "../ui/Dialog";
 import { Form, SelectField, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
-import { LoadingPage, Page } from "../ui/Page";
-import { Badge, Button, Code, Empty, LinkButton, Notice, Time, type Tone } from "../ui/parts";
-import { EditableFact, Fact, Record as Facts } from "../ui/Record";
-import { toast } from "../ui/Toast";
+import { Page } from "../ui/Page";
+import { Badge, Empty, LinkButton, type Tone } from "../ui/parts";
 import "./lists.css";
 
 /** The lifetime of a key in seconds; empty for the maximum of the server. */
@@ -33,15 +31,6 @@ function State(props: { of: JsonProjectKey }): JSX.Element {
     return left < SOON ? ["warn", "expires soon"] : ["good", "active"];
   };
   return <Badge tone={state()[0]}>{state()[1]}</Badge>;
-}
-
-/** When a key expires. A key that never expires has a date beyond the calendar. */
-function Expiry(props: { at: string }): JSX.Element {
-  return (
-    <Show when={new Date(props.at).getFullYear() < 2100} fallback="never">
-      <Time at={props.at} />
-    </Show>
-  );
 }
 
 export function List(): JSX.Element {
@@ -70,26 +59,7 @@ export function List(): JSX.Element {
         columns={[
           { title: "Name", sort: "name", cell: (key) => key.name },
           { title: "State", cell: (key) => <State of={key} /> },
-          {
-            title: "Created",
-            wide: true,
-            end: true,
-            cell: (key) => (
-              <span class="muted">
-                <Time at={key.creation} />
-              </span>
-            ),
-          },
-          {
-            title: "Expires",
-            wide: true,
-            end: true,
-            cell: (key) => (
-              <span class="muted">
-                <Expiry at={key.expiration} />
-              </span>
-            ),
-          },
+          ...KEY_TIMES,
         ]}
         empty={
           <Empty title="No keys yet" action={add()}>
@@ -135,16 +105,15 @@ export function Add(): JSX.Element {
       >
         {(key) => (
           <div class="stack">
-            <Notice tone="warn">Copy the key now. It is shown only once.</Notice>
-            <Code label="The key" text={key()} />
-            <p class="muted">Store it as a CI secret. The command line reads it from the environment:</p>
-            <Code
+            <NewKey
+              text={key()}
+              usage="Store it as a CI secret. The command line reads it from the environment:"
               label="Environment"
-              text={[
+              commands={[
                 `export TIDEMARK_HOST=${location.origin}`,
                 `export TIDEMARK_API_KEY=${key()}`,
                 `tidemark run --project ${project.slug()} "cargo bench"`,
-              ].join("\n")}
+              ]}
             />
             <div class="row">
               <LinkButton href={project.path("keys")} primary>
@@ -161,14 +130,8 @@ export function Add(): JSX.Element {
 export function View(): JSX.Element {
   const project = useProject();
   const params = useParams<{ key: string }>();
-  const [revoking, setRevoking] = createSignal(false);
   const path = () => ({ project: project.slug(), key: params.key });
   const key = load(path, (path, signal) => call("get", "/v0/projects/{project}/keys/{key}", { path, signal }));
-  const revoke = async () => {
-    await call("delete", "/v0/projects/{project}/keys/{key}", { path: path() });
-    toast("Key revoked.");
-    await key.refresh();
-  };
   const rename = async (name: string) => {
     key.set(
       await key.optimistic(
@@ -178,62 +141,13 @@ export function View(): JSX.Element {
     );
   };
   return (
-    <Show
-      when={key()}
-      fallback={<LoadingPage title="Key" crumbs={project.crumbs("keys", "Keys")} lines={5} item={key} />}
-    >
-      {(shown) => (
-        <Page
-          title={shown().name}
-          aside={<State of={shown()} />}
-          crumbs={project.crumbs("keys", "Keys")}
-          actions={
-            <Show when={!shown().revoked && project.may("manage")}>
-              <Button kind="danger" onClick={() => setRevoking(true)}>
-                Revoke
-              </Button>
-            </Show>
-          }
-        >
-          <Facts>
-            <EditableFact
-              label="Name"
-              value={shown().name}
-              maxLength={64}
-              editable={!shown().revoked && project.may("manage")}
-              save={rename}
-            />
-            <Fact label="UUID" copy={shown().uuid}>
-              <span class="mono">{shown().uuid}</span>
-            </Fact>
-            <Fact label="Created">
-              <Time at={shown().creation} />
-            </Fact>
-            <Fact label="Expires">
-              <Expiry at={shown().expiration} />
-            </Fact>
-            <Show when={shown().revoked}>
-              {(at) => (
-                <Fact label="Revoked">
-                  <Time at={at()} />
-                </Fact>
-              )}
-            </Show>
-          </Facts>
-          <Confirm
-            open={revoking()}
-            title="Revoke key?"
-            action="Revoke"
-            onConfirm={revoke}
-            onClose={() => setRevoking(false)}
-          >
-            <p>
-              A client that uses <strong class="break">{shown().name}</strong> is rejected from now on. You cannot undo
-              this.
-            </p>
-          </Confirm>
-        </Page>
-      )}
-    </Show>
+    <KeyPage
+      item={key}
+      crumbs={project.crumbs("keys", "Keys")}
+      status={(key) => <State of={key} />}
+      editable={project.may("manage")}
+      rename={rename}
+      revoke={() => call("delete", "/v0/projects/{project}/keys/{key}", { path: path() })}
+    />
   );
 }

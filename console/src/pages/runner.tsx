@@ -3,6 +3,7 @@
 import { A, useNavigate, useParams } from "@solidjs/router";
 import { createSignal, For, type JSX, Show } from "solid-js";
 import { call, type JsonRunner, type JsonSpec, type JsonUpdateRunner, list, type RunnerState } from "../api";
+import { NewKey } from "../api_key";
 import { count, plural } from "../format";
 import { load, refreshWhile } from "../load";
 import { machineText } from "../spec";
@@ -12,7 +13,7 @@ import { ItemPage, type Place } from "../ui/ItemPage";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
 import { Picker } from "../ui/Picker";
-import { Badge, Button, Code, Empty, Failure, LinkButton, Notice, Skeleton, Time, type Tone } from "../ui/parts";
+import { Badge, Button, Empty, Failure, LinkButton, Skeleton, Time, type Tone } from "../ui/parts";
 import { Fact } from "../ui/Record";
 import { toast, toastFailure } from "../ui/Toast";
 import "./admin.css";
@@ -114,19 +115,16 @@ export function List(): JSX.Element {
 /** The key and the commands that use it. */
 function Key(props: { runner: string; text: string }): JSX.Element {
   return (
-    <>
-      <Notice tone="warn">Copy the key now. It is shown only once.</Notice>
-      <Code label="The key" text={props.text} />
-      <p class="muted">Start the runner on its machine, as a user with permission to create containers:</p>
-      <Code
-        label="Commands"
-        text={[
-          `export TIDEMARK_HOST=${location.origin}`,
-          `export TIDEMARK_RUNNER_KEY=${props.text}`,
-          `tidemark runner up --runner ${props.runner}`,
-        ].join("\n")}
-      />
-    </>
+    <NewKey
+      text={props.text}
+      usage="Start the runner on its machine, as a user with permission to create containers:"
+      label="Commands"
+      commands={[
+        `export TIDEMARK_HOST=${location.origin}`,
+        `export TIDEMARK_RUNNER_KEY=${props.text}`,
+        `tidemark runner up --runner ${props.runner}`,
+      ]}
+    />
   );
 }
 

@@ -1,0 +1,149 @@
+// API keys of a user. A key is shown once.
+
+import { useNavigate, useParams } from "@solidjs/router";
+import { createSignal, type JSX, Show } from "solid-js";
+import { call, type JsonUserKey, list } from "../api";
+import { KEY_TIMES, KeyPage, NewKey } from "../api_key";
+import { load } from "../load";
+import { Form, SelectField, TextField } from "../ui/Form";
+import { List as Rows } from "../ui/List";
+import { Page } from "../ui/Page";
+import { Badge, Empty, LinkButton, type Tone } from "../ui/parts";
+import { userPath, userTitle } from "../user";
+import "./admin.css";
+
+/** The lifetime of a key in seconds; empty for the maximum of the server. */
+const LIFETIMES = [
+  { value: String(30 * 86_400), label: "30 days" },
+  { value: String(90 * 86_400), label: "90 days" },
+  { value: String(365 * 86_400), label: "1 year" },
+  { value: "", label: "Maximum" },
+];
+
+/** The status of a key or a token. */
+export function KeyStatus(props: { of: { revoked?: string | null; expiration: string } }): JSX.Element {
+  const status = (): [tone: Tone, word: string] => {
+    if (props.of.revoked) return ["alert", "revoked"];
+    return new Date(props.of.expiration).getTime() < Date.now() ? ["warn", "expired"] : ["good", "active"];
+  };
+  return <Badge tone={status()[0]}>{status()[1]}</Badge>;
+}
+
+export function List(): JSX.Element {
+  const params = useParams<{ user: string }>();
+  return (
+    <Page
+      title={userTitle(params.user, "keys")}
+      actions={
+        <LinkButton href={userPath(params.user, "keys", "add")} icon="plus" primary>
+          Create key
+        </LinkButton>
+      }
+    >
+      <p class="muted">
+        A key has your permissions. For CI, use a project key: it has fewer permissions and does not depend on your
+        account.
+      </p>
+      <Rows<JsonUserKey>
+        noun="key"
+        search
+        archived="revoked"
+        load={(query, signal) =>
+          list("/v0/users/{user}/keys", { path: { user: params.user }, query: { ...query, sort: "name" }, signal })
+        }
+        href={(key) => userPath(params.user, "keys", key.uuid)}
+        columns={[
+          { title: "Name", sort: "name", cell: (key) => key.name },
+          { title: "State", cell: (key) => <KeyStatus of={key} /> },
+          ...KEY_TIMES,
+        ]}
+        empty={
+          <Empty
+            title="No keys yet"
+            action={
+              <LinkButton href={userPath(params.user, "keys", "add")} primary>
+                Create key
+              </LinkButton>
+            }
+          >
+            The command line and scripts authenticate with a key.
+          </Empty>
+        }
+      />
+    </Page>
+  );
+}
+
+export function Add(): JSX.Element {
+  const params = useParams<{ user: string }>();
+  const navigate = useNavigate();
+  const [made, setMade] = createSignal<string>();
+  return (
+    <Page
+      title="Create key"
+      crumbs={[{ href: userPath(params.user, "keys"), label: userTitle(params.user, "keys") }]}
+      narrow
+    >
+      <Show
+        when={made()}
+        fallback={
+          <Form
+            action="Create key"
+            onCancel={() => navigate(userPath(params.user, "keys"))}
+            onSubmit={async ({ name = "", ttl }) => {
+              const created = await call("post", "/v0/users/{user}/keys", {
+                path: { user: params.user },
+                body: { name, ttl: ttl ? Number(ttl) : null },
+              });
+              setMade(created.key);
+            }}
+          >
+            <TextField
+              name="name"
+              label="Name"
+              required
+              maxLength={64}
+              autofocus
+              hint="Where the key is used, for example: my laptop, nightly script."
+            />
+            <SelectField name="ttl" label="Lifetime" required value={LIFETIMES[1]?.value ?? ""} options={LIFETIMES} />
+          </Form>
+        }
+      >
+        {(key) => (
+          <div class="stack">
+            <NewKey
+              text={key()}
+              usage="The command line reads it from the environment:"
+              label="Environment"
+              commands={[`export TIDEMARK_HOST=${location.origin}`, `export TIDEMARK_API_KEY=${key()}`]}
+            />
+            <div class="row">
+              <LinkButton href={userPath(params.user, "keys")} primary>
+                Done
+              </LinkButton>
+            </div>
+          </div>
+        )}
+      </Show>
+    </Page>
+  );
+}
+
+export function View(): JSX.Element {
+  const params = useParams<{ user: string; key: string }>();
+  const path = () => ({ user: params.user, key: params.key });
+  const key = load(path, (path, signal) => call("get", "/v0/users/{user}/keys/{key}", { path, signal }));
+  return (
+    <KeyPage
+      item={key}
+      crumbs={[{ href: userPath(params.user, "keys"), label: userTitle(params.user, "keys") }]}
+      status={(key) => <KeyStatus of={key} />}
+      editable
+      rename={async (name) =>
+        key.set(await call("patch", "/v0/users/{user}/keys/{key}", { path: path(), body: { name } }))
+      }
+      revoke={() => call("delete", "/v0/users/{user}/keys/{key}", { path: path() })}
+    />
+  );
+}
