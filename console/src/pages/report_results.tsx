@@ -1,0 +1,296 @@
+// The results of a report with the verdicts of its thresholds, worst first.
+
+import { A, useSearchParams } from "@solidjs/router";
+import { createMemo, For, type JSX, Show } from "solid-js";
+import type { JsonAlert, JsonReport, JsonReportMeasure, JsonReportResult } from "../api";
+import { count } from "../format";
+import { nameOf } from "../history";
+import { perfUpTo } from "../links";
+import { useProject } from "../project";
+import { worseOf } from "../stats/worse";
+import { Badge, Button, Delta, Empty, Value } from "../ui/parts";
+import { SearchField } from "../ui/SearchField";
+import { Table } from "../ui/Table";
+import { Gauge, limitsText, VERDICTS } from "../ui/Verdict";
+import { type Judged, resultOf, type Verdict } from "../verdict";
+import "./lists.css";
+
+/** One value of a report. */
+interface Row extends Judged {
+  result: JsonReportResult;
+  measured: JsonReportMeasure;
+  alert: JsonAlert | undefined;
+  /** The benchmark and its parameters. */
+  name: string;
+}
+
+/** The filter of the results, by its value in the URL. */
+const SHOWN: readonly { value: string; label: string; fits: (verdict: Verdict) => boolean }[] = [
+  { value: "", label: "All", fits: () => true },
+  {
+    value: "moved",
+    label: "Only changes",
+    fits: (verdict) => verdict === "regression" || verdict === "improvement",
+  },
+  { value: "regression", label: "Outside the threshold", fits: (verdict) => verdict === "regression" },
+  { value: "improvement", label: "Improved beyond the limits", fits: (verdict) => verdict === "improvement" },
+  { value: "unwatched", label: "No limits", fits: (verdict) => verdict.startsWith("no_") },
+];
+
+/** Number of rows of a group before "Show more". */
+const FIRST = 100;
+
+/** The results of a report: filters, groups and tables. */
+export function Results(props: { report: JsonReport }): JSX.Element {
+  const [params, setParams] = useSearchParams();
+  const text = (name: string) => (typeof params[name] === "string" ? params[name] : "");
+  const set = (name: string, value: string) =>
+    setParams({ [name]: value || undefined }, { replace: true, scroll: false });
+  const rows = createMemo(() => allRows(props.report));
+  const measures = createMemo(() => [
+    ...new Map(rows().map(({ measured: { measure } }) => [measure.slug, measure.name])),
+  ]);
+  const grouping = () => text("group") || (measures().length > 1 ? "measure" : "none");
+  const words = () => text("search").toLowerCase().split(/\s+/).filter(Boolean);
+  const found = createMemo(() =>
+    rows().filter(
+      ({ name, measured: { measure } }) =>
+        (!text("measure") || measure.slug === text("measure")) &&
+        words().every((word) => name.toLowerCase().includes(word)),
+    ),
+  );
+  const shown = () => SHOWN.find(({ value }) => value === text("show")) ?? SHOWN[0];
+  const visible = createMemo(() => found().filter(({ verdict }) => shown()?.fits(verdict)));
+  const groups = createMemo(() => {
+    const key = ({ name, measured: { measure } }: Row) =>
+      grouping() === "measure" ? measure.name : grouping() === "benchmark" ? prefix(name) : "";
+    const sorted = new Map<string, Row[]>();
+    for (const row of visible()) sorted.set(key(row), [...(sorted.get(key(row)) ?? []), row]);
+    return [...sorted];
+  });
+  return (
+    <section class="stack" aria-label="Results">
+      <div class="list-tools">
+        <div class="segments" role="group" aria-label="Filter results">
+          <For each={SHOWN}>
+            {(choice) => {
+              const number = () => found().filter(({ verdict }) => choice.fits(verdict)).length;
+              return (
+                <Show when={!choice.value || choice.value === "moved" || number() || shown() === choice}>
+                  <button type="button" aria-pressed={shown() === choice} onClick={() => set("show", choice.value)}>
+                    {choice.label} <span class="muted number small">{count(number())}</span>
+                  </button>
+                </Show>
+              );
+            }}
+          </For>
+        </div>
+        <span class="grow" />
+        <SearchField label="Search the results" value={text("search")} onInput={(words) => set("search", words)} />
+        <Show when={measures().length > 1}>
+          <label>
+            <span class="visually-hidden">Measure</span>
+            <select onChange={(event) => set("measure", event.currentTarget.value)}>
+              <option value="">All measures</option>
+              <For each={measures()}>
+                {([slug, name]) => (
+                  <option value={slug} selected={slug === text("measure")}>
+                    {name}
+                  </option>
+                )}
+              </For>
+            </select>
+          </label>
+        </Show>
+        <label>
+          <span class="visually-hidden">Group</span>
+          <select onChange={(event) => set("group", event.currentTarget.value)}>
+            <For
+              each={
+                [
+                  ["none", "No grouping"],
+                  ["measure", "By measure"],
+                  ["benchmark", "By group"],
+                ] as const
+              }
+            >
+              {([value, label]) => (
+                <option value={value} selected={value === grouping()}>
+                  {label}
+                </option>
+              )}
+            </For>
+          </select>
+        </label>
+      </div>
+      <Show
+        when={groups().length}
+        fallback={
+          <Show when={rows().length} fallback={<Empty title="The report has no results" />}>
+            <Show
+              when={text("show") === "moved" && !text("search") && !text("measure")}
+              fallback={<Empty title="No matches">No result matches the search and the filters.</Empty>}
+            >
+              <Empty title="No changes" action={<Button onClick={() => set("show", "")}>Show all</Button>}>
+                All values with limits are within them.
+              </Empty>
+            </Show>
+          </Show>
+        }
+      >
+        <For each={groups()}>
+          {([title, rows]) => (
+            <Group
+              title={title}
+              rows={rows}
+              report={props.report}
+              withMeasure={grouping() !== "measure" && measures().length > 1}
+            />
+          )}
+        </For>
+      </Show>
+    </section>
+  );
+}
+
+function Group(props: { title: string; rows: readonly Row[]; report: JsonReport; withMeasure: boolean }): JSX.Element {
+  const project = useProject();
+  const several = () => (props.report.results?.length ?? 0) > 1;
+  return (
+    <div class="group">
+      <Show when={props.title}>
+        <h2>
+          {props.title} <span class="muted small number">{count(props.rows.length)}</span>
+        </h2>
+      </Show>
+      <Table<Row>
+        label={props.title || "Results"}
+        rows={props.rows}
+        first={FIRST}
+        href={({ result, measured }) => perfUpTo(project, props.report, result.benchmark, measured.measure)}
+        columns={[
+          {
+            title: "Benchmark",
+            cell: (row) => (
+              <>
+                {row.name}
+                <Show when={several()}>
+                  {" "}
+                  <span class="muted small">iteration {row.result.iteration}</span>
+                </Show>
+                <Show when={props.withMeasure}>
+                  <span class="muted small"> · {row.measured.measure.name}</span>
+                </Show>
+              </>
+            ),
+          },
+          {
+            title: "Value",
+            end: true,
+            cell: (row) => (
+              <A class="above plain" href={project.path("metrics", row.measured.metric.uuid)}>
+                <Value value={row.measured.metric.value} units={row.measured.measure.units} />
+              </A>
+            ),
+          },
+          {
+            title: "Baseline",
+            end: true,
+            wide: true,
+            cell: (row) => (
+              <Show when={typeof row.measured.boundary?.baseline === "number"} fallback={<span class="muted">–</span>}>
+                <span class="muted">
+                  <Value value={row.measured.boundary?.baseline ?? 0} units={row.measured.measure.units} />
+                </span>
+              </Show>
+            ),
+          },
+          { title: "Δ", end: true, cell: (row) => <Change row={row} /> },
+          {
+            title: "Limits",
+            wide: true,
+            cell: (row) => (
+              <Show
+                when={row.measured.boundary && !row.verdict.startsWith("no_") && row.measured.boundary}
+                fallback={<span class="muted">–</span>}
+              >
+                {(boundary) => (
+                  <span class="row limits-cell">
+                    <Gauge
+                      value={row.measured.metric.value}
+                      boundary={boundary()}
+                      units={row.measured.measure.units}
+                      bad={row.verdict === "regression"}
+                    />
+                    <span class="small muted number nowrap">{limitsText(boundary(), row.measured.measure.units)}</span>
+                  </span>
+                )}
+              </Show>
+            ),
+          },
+          { title: "Verdict", end: true, cell: (row) => <ResultVerdict row={row} /> },
+        ]}
+      />
+    </div>
+  );
+}
+
+function Change(props: { row: Row }): JSX.Element {
+  const direction = () => (props.row.verdict === "pass" ? undefined : worseOf(props.row.measured.measure));
+  return (
+    <Show when={typeof props.row.measured.boundary?.baseline === "number"} fallback={<span class="muted">–</span>}>
+      <Delta
+        from={props.row.measured.boundary?.baseline ?? 0}
+        to={props.row.measured.metric.value}
+        {...(direction() ? { worse: direction() as "up" | "down" } : {})}
+      />
+    </Show>
+  );
+}
+
+function ResultVerdict(props: { row: Row }): JSX.Element {
+  const project = useProject();
+  const word = () => VERDICTS[props.row.verdict];
+  return (
+    <Show
+      when={props.row.alert}
+      fallback={
+        <Show
+          when={props.row.verdict === "improvement"}
+          fallback={<span class="small muted nowrap">{word().word}</span>}
+        >
+          <Badge tone="good">{word().word}</Badge>
+        </Show>
+      }
+    >
+      {(alert) => (
+        <A class="above plain nowrap" href={project.path("alerts", alert().uuid)}>
+          <Badge tone={alert().status === "active" ? word().tone : "neutral"}>
+            {alert().status === "active" ? word().word : `${word().word}, ${alert().status}`}
+          </Badge>
+        </A>
+      )}
+    </Show>
+  );
+}
+
+/** All values of a report, worst first. */
+function allRows(report: JsonReport): Row[] {
+  const alerts = new Map((report.alerts ?? []).map((alert) => [alert.metric.uuid, alert]));
+  const rows = (report.results ?? []).flat().flatMap((result) =>
+    result.measures.map((measured): Row => {
+      const alert = alerts.get(measured.metric.uuid);
+      return { ...resultOf(measured, alert?.limit), result, measured, alert, name: nameOf(result) };
+    }),
+  );
+  const order: readonly Verdict[] = ["regression", "pass", "improvement", "no_baseline", "no_threshold"];
+  const rank = ({ verdict }: Row) => (verdict === "improvement" ? order.indexOf("pass") : order.indexOf(verdict));
+  return rows.sort((a, b) => rank(a) - rank(b) || b.badness - a.badness || a.name.localeCompare(b.name));
+}
+
+/** The prefix before the last `::` or `/`. */
+function prefix(name: string): string {
+  const plain = name.replace(/ \(.*\)$/, "");
+  const end = Math.max(plain.lastIndexOf("::"), plain.lastIndexOf("/"));
+  return end > 0 ? plain.slice(0, end) : "Others";
+}
