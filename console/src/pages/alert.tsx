@@ -1,27 +1,25 @@
 // Alerts: the list, and one alert with its history.
 
 import { A, useParams, useSearchParams } from "@solidjs/router";
-import { createMemo, createSignal, For, type JSX, Show } from "solid-js";
-import { type AlertStatus, call, type JsonAlert, type JsonPerfMetric, list, type UpdateAlertStatus } from "../api";
-import { type Kind, type Named, useChoices } from "../choices";
-import { count, moment, plural, value } from "../format";
-import { historyLine, inTime, nameOf } from "../history";
+import { createSignal, type JSX, Show } from "solid-js";
+import { type AlertStatus, call, type JsonAlert, list, type UpdateAlertStatus } from "../api";
+import { value } from "../format";
+import { nameOf } from "../history";
 import { perfWithLimits } from "../links";
 import { type Loaded, load } from "../load";
 import { describe } from "../model";
-import { Plot, type Range } from "../plot/Plot";
 import { type ProjectHere, useProject } from "../project";
 import { worseOf } from "../stats/worse";
-import { Confirm } from "../ui/Dialog";
 import { List as Rows } from "../ui/List";
 import { LoadingPage, Page } from "../ui/Page";
-import { Picker } from "../ui/Picker";
-import { Button, Delta, Empty, Failure, LinkButton, Name, Notice, StatusTabs, Time, Value } from "../ui/parts";
+import { Button, Delta, Empty, LinkButton, Name, StatusTabs, Time, Value } from "../ui/parts";
 import { Raw } from "../ui/Raw";
 import { Fact, Record as Facts } from "../ui/Record";
 import { toast, toastFailure } from "../ui/Toast";
 import { limitsText, StatusBadge } from "../ui/Verdict";
 import { Version } from "../ui/Version";
+import { DismissAlerts } from "./alert_dismiss";
+import { History } from "./alert_history";
 import "./lists.css";
 
 type Shown = AlertStatus | "all";
@@ -166,7 +164,7 @@ export function List(): JSX.Element {
           />
         )}
       </Show>
-      <DismissSeveral open={dismissing()} onClose={() => setDismissing(false)} onDone={settled} />
+      <DismissAlerts open={dismissing()} onClose={() => setDismissing(false)} onDone={settled} />
     </Page>
   );
 }
@@ -188,6 +186,20 @@ function EmptyList(props: { status: Shown }): JSX.Element {
       <Empty title={props.status === "active" ? "No active alerts" : "No alerts yet"} action={ACTIONS}>
         A value that crosses the limit of a threshold raises an alert.
       </Empty>
+    </Show>
+  );
+}
+
+function AlertChange(props: { alert: JsonAlert }): JSX.Element {
+  const direction = () => worseOf(props.alert.threshold.measure) ?? (props.alert.limit === "upper" ? "up" : "down");
+  return (
+    <Show
+      when={typeof props.alert.boundary.baseline === "number"}
+      fallback={
+        <span class="small muted nowrap">{props.alert.limit === "upper" ? "above the limit" : "below the limit"}</span>
+      }
+    >
+      <Delta from={props.alert.boundary.baseline ?? 0} to={props.alert.metric.value} worse={direction()} />
     </Show>
   );
 }
@@ -229,119 +241,6 @@ async function settle(
     toastFailure(error);
   }
 }
-
-const KINDS: readonly { kind: Kind; label: string }[] = [
-  { kind: "branch", label: "Branch" },
-  { kind: "testbed", label: "Testbed" },
-  { kind: "benchmark", label: "Benchmark" },
-  { kind: "measure", label: "Measure" },
-];
-
-/** Dismisses all active alerts that match the conditions, with one request. */
-function DismissSeveral(props: { open: boolean; onClose: () => void; onDone: () => void }): JSX.Element {
-  const project = useProject();
-  const [chosen, setChosen] = createSignal<Partial<Record<Kind, Named>>>({});
-  const active = load(
-    () => props.open && { project: project.slug(), at: Date.now() },
-    ({ project }, signal) => everyActive(project, signal),
-  );
-  const fitting = createMemo(() => {
-    const of: Readonly<Record<Kind, (alert: JsonAlert) => string>> = {
-      branch: ({ threshold }) => threshold.branch.slug,
-      testbed: ({ threshold }) => threshold.testbed.slug,
-      benchmark: ({ benchmark }) => benchmark.slug,
-      measure: ({ threshold }) => threshold.measure.slug,
-    };
-    return active()?.filter((alert) =>
-      KINDS.every(({ kind }) => !chosen()[kind] || of[kind](alert) === chosen()[kind]?.slug),
-    );
-  });
-  const confirm = async () => {
-    const before = fitting() ?? [];
-    const slugs = Object.fromEntries(
-      KINDS.flatMap(({ kind }) => (chosen()[kind] ? [[kind, chosen()[kind]?.slug]] : [])),
-    );
-    const { updated } = await call("patch", "/v0/projects/{project}/alerts", {
-      path: { project: project.slug() },
-      body: { status: "dismissed", ...slugs },
-    });
-    props.onDone();
-    toast(`${plural(updated, "alert")} dismissed.`, async () => {
-      // One request per alert: a single request would also restore alerts that were dismissed before.
-      for (const { uuid } of before) {
-        await call("patch", "/v0/projects/{project}/alerts/{alert}", {
-          path: { project: project.slug(), alert: uuid },
-          body: { status: "active" },
-        }).catch(toastFailure);
-      }
-      props.onDone();
-    });
-  };
-  const close = () => {
-    setChosen({});
-    props.onClose();
-  };
-  return (
-    <Confirm
-      open={props.open}
-      title="Dismiss multiple alerts"
-      action={fitting() ? `Dismiss ${plural(fitting()?.length ?? 0, "alert")}` : "Dismiss"}
-      onConfirm={confirm}
-      onClose={close}
-    >
-      <p class="muted">Dismisses all active alerts that match the filters; without filters, all active alerts.</p>
-      <For each={KINDS}>
-        {({ kind, label }) => (
-          <Picker
-            label={label}
-            placeholder={`Any ${kind}`}
-            value={chosen()[kind]}
-            onPick={(choice) =>
-              setChosen(({ [kind]: _, ...others }) => (choice ? { ...others, [kind]: choice } : others))
-            }
-            search={useChoices(kind)}
-          />
-        )}
-      </For>
-      <Show when={active.error()}>{(error) => <Failure error={error()} retry={active.refresh} />}</Show>
-      <p class="number" role="status">
-        {fitting()
-          ? `${plural(fitting()?.length ?? 0, "alert")} of ${count(active()?.length ?? 0)} match.`
-          : "Counting…"}
-      </p>
-    </Confirm>
-  );
-}
-
-async function everyActive(project: string, signal: AbortSignal): Promise<JsonAlert[]> {
-  const all: JsonAlert[] = [];
-  for (let page = 1; ; page++) {
-    const { rows, total } = await list("/v0/projects/{project}/alerts", {
-      path: { project },
-      query: { status: "active", page, per_page: 255 },
-      signal,
-    });
-    all.push(...rows);
-    if (!rows.length || all.length >= total) return all;
-  }
-}
-
-function AlertChange(props: { alert: JsonAlert }): JSX.Element {
-  const direction = () => worseOf(props.alert.threshold.measure) ?? (props.alert.limit === "upper" ? "up" : "down");
-  return (
-    <Show
-      when={typeof props.alert.boundary.baseline === "number"}
-      fallback={
-        <span class="small muted nowrap">{props.alert.limit === "upper" ? "above the limit" : "below the limit"}</span>
-      }
-    >
-      <Delta from={props.alert.boundary.baseline ?? 0} to={props.alert.metric.value} worse={direction()} />
-    </Show>
-  );
-}
-
-/** Number of points shown before and after the alert. */
-const SHOWN_POINTS = { before: 40, after: 20 };
 
 export function View(): JSX.Element {
   const project = useProject();
@@ -428,162 +327,6 @@ function Sentence(props: { alert: JsonAlert }): JSX.Element {
       </Show>
       , <Time at={created} />.
     </>
-  );
-}
-
-function History(props: { alert: JsonAlert }): JSX.Element {
-  const project = useProject();
-  const measure = () => props.alert.threshold.measure;
-  const perf = load(
-    () => {
-      const { threshold, benchmark, metric } = props.alert;
-      return {
-        project: project.slug(),
-        branch: threshold.branch.uuid,
-        head: threshold.branch.head.uuid,
-        testbed: threshold.testbed.uuid,
-        spec: threshold.testbed.spec?.uuid,
-        benchmark: benchmark.uuid,
-        measure: threshold.measure.uuid,
-        metric: metric.uuid,
-      };
-    },
-    async ({ project, branch, head, testbed, spec, benchmark, measure, metric }, signal) => {
-      const query = {
-        branches: branch,
-        heads: head,
-        testbeds: testbed,
-        ...(spec ? { specs: spec } : {}),
-        benchmarks: benchmark,
-        measures: measure,
-      };
-      const { results } = await call("get", "/v0/projects/{project}/perf", { path: { project }, query, signal });
-      // A benchmark with parameters has one series per variant.
-      const series = results.find(({ metrics }) => metrics.some((point) => point.metric.uuid === metric));
-      return inTime(series?.metrics ?? []);
-    },
-  );
-  const place = () => perf()?.findIndex(({ metric }) => metric.uuid === props.alert.metric.uuid) ?? -1;
-  const lines = createMemo(() => {
-    const metrics = perf();
-    return (
-      metrics && [
-        historyLine(
-          { id: props.alert.metric.uuid, label: nameOf(props.alert), units: measure().units },
-          metrics,
-          ({ alert }) => alert?.uuid === props.alert.uuid,
-        ),
-      ]
-    );
-  });
-  const time = (at: number) => new Date(perf()?.at(at)?.start_time ?? 0).getTime();
-  const around = createMemo((): Range | undefined => {
-    const length = perf()?.length ?? 0;
-    if (place() < 0 || length <= SHOWN_POINTS.before + SHOWN_POINTS.after) return undefined;
-    const [from, to] = [Math.max(place() - SHOWN_POINTS.before, 0), Math.min(place() + SHOWN_POINTS.after, length - 1)];
-    const room = (time(to) - time(from)) * 0.02;
-    return [time(from) - room, time(to) + room];
-  });
-  const [whole, setWhole] = createSignal(false);
-  const shown = () => ({ lower_boundary: measureHas("lower_limit"), upper_boundary: measureHas("upper_limit") });
-  const measureHas = (name: "lower_limit" | "upper_limit") => typeof props.alert.boundary[name] === "number";
-  return (
-    <section class="stack tight" aria-label="History">
-      <div class="row between">
-        <h2>History</h2>
-        <Show when={around()}>
-          <div class="segments" role="group" aria-label="Range">
-            <button type="button" aria-pressed={!whole()} onClick={() => setWhole(false)}>
-              Around the alert
-            </button>
-            <button type="button" aria-pressed={whole()} onClick={() => setWhole(true)}>
-              Whole history
-            </button>
-          </div>
-        </Show>
-      </div>
-      <Show when={perf.error()}>{(error) => <Failure error={error()} retry={perf.refresh} />}</Show>
-      <div class="history-plot">
-        <Show when={lines()}>
-          {(lines) => (
-            <Plot
-              label={`${measure().name} of ${nameOf(props.alert)} around the alert`}
-              lines={lines()}
-              shown={shown()}
-              height={300}
-              range={whole() ? undefined : around()}
-              readout={(_, at) => (
-                <Show when={perf()?.[at]}>{(point) => <Readout point={point()} alert={props.alert} />}</Show>
-              )}
-            />
-          )}
-        </Show>
-      </div>
-      <div class="since">
-        <CurrentState alert={props.alert} metrics={perf()} place={place()} />
-      </div>
-    </section>
-  );
-}
-
-function Readout(props: { point: JsonPerfMetric; alert: JsonAlert }): JSX.Element {
-  const project = useProject();
-  const units = () => props.alert.threshold.measure.units;
-  return (
-    <>
-      <strong class="number">{value(props.point.metric.value, units())}</strong>
-      <Show when={typeof props.point.boundary?.baseline === "number"}>
-        <span class="small">
-          <Delta from={props.point.boundary?.baseline ?? 0} to={props.point.metric.value} /> against the baseline
-        </span>
-      </Show>
-      <Show when={props.point.boundary}>
-        {(boundary) => <span class="small muted">Allowed: {limitsText(boundary(), units())}</span>}
-      </Show>
-      <span class="small muted">{moment(props.point.start_time)}</span>
-      <span class="small">
-        <Version version={props.point.version} /> · <A href={project.path("reports", props.point.report)}>report</A>
-      </span>
-    </>
-  );
-}
-
-/** The current state: whether the newest values still cross the limit. */
-function CurrentState(props: {
-  alert: JsonAlert;
-  metrics: readonly JsonPerfMetric[] | undefined;
-  place: number;
-}): JSX.Element {
-  const later = () => (props.place < 0 ? [] : (props.metrics ?? []).slice(props.place + 1));
-  const crosses = ({ metric }: JsonPerfMetric) => {
-    const { lower_limit: lower, upper_limit: upper } = props.alert.boundary;
-    return props.alert.limit === "upper"
-      ? typeof upper === "number" && metric.value > upper
-      : typeof lower === "number" && metric.value < lower;
-  };
-  const back = () => later().findIndex((metric) => !crosses(metric));
-  const last = () => later().at(-1);
-  return (
-    <Show when={props.metrics}>
-      <Show when={last()} fallback={<Notice tone="neutral">This is the newest value of the series.</Notice>}>
-        {(last) => (
-          <Show
-            when={crosses(last())}
-            fallback={
-              <Notice tone="good">
-                The newest value, {value(last().metric.value, props.alert.threshold.measure.units)}, is within the limit
-                again, first {plural(back() + 1, "run")} after the alert.
-              </Notice>
-            }
-          >
-            <Notice tone="warn">
-              The newest value, {value(last().metric.value, props.alert.threshold.measure.units)}, still crosses the
-              limit {plural(later().length, "run")} later.
-            </Notice>
-          </Show>
-        )}
-      </Show>
-    </Show>
   );
 }
 

@@ -1,0 +1,108 @@
+// The dialog that dismisses multiple alerts.
+
+import { createMemo, createSignal, For, type JSX, Show } from "solid-js";
+import { call, type JsonAlert, list } from "../api";
+import { type Kind, type Named, useChoices } from "../choices";
+import { count, plural } from "../format";
+import { load } from "../load";
+import { useProject } from "../project";
+import { Confirm } from "../ui/Dialog";
+import { Picker } from "../ui/Picker";
+import { Failure } from "../ui/parts";
+import { toast, toastFailure } from "../ui/Toast";
+
+const KINDS: readonly { kind: Kind; label: string }[] = [
+  { kind: "branch", label: "Branch" },
+  { kind: "testbed", label: "Testbed" },
+  { kind: "benchmark", label: "Benchmark" },
+  { kind: "measure", label: "Measure" },
+];
+
+/** Dismisses all active alerts that match the conditions, with one request. */
+export function DismissAlerts(props: { open: boolean; onClose: () => void; onDone: () => void }): JSX.Element {
+  const project = useProject();
+  const [chosen, setChosen] = createSignal<Partial<Record<Kind, Named>>>({});
+  const active = load(
+    () => props.open && { project: project.slug(), at: Date.now() },
+    ({ project }, signal) => allActive(project, signal),
+  );
+  const fitting = createMemo(() => {
+    const of: Readonly<Record<Kind, (alert: JsonAlert) => string>> = {
+      branch: ({ threshold }) => threshold.branch.slug,
+      testbed: ({ threshold }) => threshold.testbed.slug,
+      benchmark: ({ benchmark }) => benchmark.slug,
+      measure: ({ threshold }) => threshold.measure.slug,
+    };
+    return active()?.filter((alert) =>
+      KINDS.every(({ kind }) => !chosen()[kind] || of[kind](alert) === chosen()[kind]?.slug),
+    );
+  });
+  const confirm = async () => {
+    const before = fitting() ?? [];
+    const slugs = Object.fromEntries(
+      KINDS.flatMap(({ kind }) => (chosen()[kind] ? [[kind, chosen()[kind]?.slug]] : [])),
+    );
+    const { updated } = await call("patch", "/v0/projects/{project}/alerts", {
+      path: { project: project.slug() },
+      body: { status: "dismissed", ...slugs },
+    });
+    props.onDone();
+    toast(`${plural(updated, "alert")} dismissed.`, async () => {
+      // One request per alert: a single request would also restore alerts that were dismissed before.
+      for (const { uuid } of before) {
+        await call("patch", "/v0/projects/{project}/alerts/{alert}", {
+          path: { project: project.slug(), alert: uuid },
+          body: { status: "active" },
+        }).catch(toastFailure);
+      }
+      props.onDone();
+    });
+  };
+  const close = () => {
+    setChosen({});
+    props.onClose();
+  };
+  return (
+    <Confirm
+      open={props.open}
+      title="Dismiss multiple alerts"
+      action={fitting() ? `Dismiss ${plural(fitting()?.length ?? 0, "alert")}` : "Dismiss"}
+      onConfirm={confirm}
+      onClose={close}
+    >
+      <p class="muted">Dismisses all active alerts that match the filters; without filters, all active alerts.</p>
+      <For each={KINDS}>
+        {({ kind, label }) => (
+          <Picker
+            label={label}
+            placeholder={`Any ${kind}`}
+            value={chosen()[kind]}
+            onPick={(choice) =>
+              setChosen(({ [kind]: _, ...others }) => (choice ? { ...others, [kind]: choice } : others))
+            }
+            search={useChoices(kind)}
+          />
+        )}
+      </For>
+      <Show when={active.error()}>{(error) => <Failure error={error()} retry={active.refresh} />}</Show>
+      <p class="number" role="status">
+        {fitting()
+          ? `${plural(fitting()?.length ?? 0, "alert")} of ${count(active()?.length ?? 0)} match.`
+          : "Counting…"}
+      </p>
+    </Confirm>
+  );
+}
+
+async function allActive(project: string, signal: AbortSignal): Promise<JsonAlert[]> {
+  const all: JsonAlert[] = [];
+  for (let page = 1; ; page++) {
+    const { rows, total } = await list("/v0/projects/{project}/alerts", {
+      path: { project },
+      query: { status: "active", page, per_page: 255 },
+      signal,
+    });
+    all.push(...rows);
+    if (!rows.length || all.length >= total) return all;
+  }
+}
