@@ -1,31 +1,26 @@
-// Notices of a project and of a user: destinations of notifications, with their deliveries. The secret of a webhook is
-// shown once.
+// Notices of a project and of a user: destinations of notifications. The secret of a webhook is shown once.
 
 import { A, useNavigate, useParams } from "@solidjs/router";
 import { createSignal, type JSX, Show } from "solid-js";
-import {
-  call,
-  type Digest,
-  type JsonDelivery,
-  type JsonNewNotice,
-  type JsonNotice,
-  type JsonQuietHours,
-  type JsonUpdateNotice,
-  list,
-  type NoticeEvent,
-  type NoticeKind,
-  type Page as Rows,
+import type {
+  Digest,
+  JsonNewNotice,
+  JsonNotice,
+  JsonQuietHours,
+  JsonUpdateNotice,
+  NoticeEvent,
+  NoticeKind,
 } from "../api";
 import { load } from "../load";
-import { useProject } from "../project";
 import { Confirm } from "../ui/Dialog";
 import { Form, SelectField, TextField, type Values } from "../ui/Form";
-import { List as Listing, type ListQuery } from "../ui/List";
+import { List as Listing } from "../ui/List";
 import { type Crumb, LoadingPage, Page } from "../ui/Page";
-import { Badge, Button, Code, Empty, LinkButton, Notice as Remark, Time, type Tone } from "../ui/parts";
+import { Badge, Button, Code, Empty, LinkButton, Notice as Remark, Time } from "../ui/parts";
 import { EditableFact, Fact, Record as Facts, SelectFact } from "../ui/Record";
 import { toast, toastFailure } from "../ui/Toast";
-import { userPath, userTitle } from "../user";
+import { Deliveries } from "./notice_delivery";
+import { type NoticeOwner, useProjectNotices, useUserNotices } from "./notice_owner";
 import "./lists.css";
 
 const KINDS: readonly { value: NoticeKind; label: string }[] = [
@@ -43,73 +38,6 @@ const DIGESTS: readonly { value: Digest; label: string }[] = [
   { value: "none", label: "Per report" },
   { value: "daily", label: "Daily, after midnight UTC" },
 ];
-
-/** The owner of the notices: their paths in the API and in the console. */
-interface Owner {
-  title: string;
-  crumbs: Crumb[];
-  base: string;
-  /** Whether the owner is a user. */
-  own: boolean;
-  list: (query: ListQuery, signal: AbortSignal) => Promise<Rows<JsonNotice>>;
-  create: (body: JsonNewNotice) => Promise<JsonNotice>;
-  view: (notice: string, signal: AbortSignal) => Promise<JsonNotice>;
-  update: (notice: string, body: JsonUpdateNotice) => Promise<JsonNotice>;
-  remove: (notice: string) => Promise<unknown>;
-  deliveries: (notice: string, query: ListQuery, signal: AbortSignal) => Promise<Rows<JsonDelivery>>;
-  repeat: (notice: string, delivery: string) => Promise<unknown>;
-}
-
-function useProjectNotices(): Owner {
-  const project = useProject();
-  const path = (notice: string) => ({ project: project.slug(), notice });
-  return {
-    title: "Notices",
-    get crumbs() {
-      return project.crumbs("settings", "Settings");
-    },
-    get base() {
-      return project.path("notices");
-    },
-    own: false,
-    list: (query, signal) =>
-      list("/v0/projects/{project}/notices", { path: { project: project.slug() }, query, signal }),
-    create: (body) => call("post", "/v0/projects/{project}/notices", { path: { project: project.slug() }, body }),
-    view: (notice, signal) => call("get", "/v0/projects/{project}/notices/{notice}", { path: path(notice), signal }),
-    update: (notice, body) => call("patch", "/v0/projects/{project}/notices/{notice}", { path: path(notice), body }),
-    remove: (notice) => call("delete", "/v0/projects/{project}/notices/{notice}", { path: path(notice) }),
-    deliveries: (notice, query, signal) =>
-      list("/v0/projects/{project}/notices/{notice}/deliveries", { path: path(notice), query, signal }),
-    repeat: (notice, delivery) =>
-      call("post", "/v0/projects/{project}/notices/{notice}/deliveries/{delivery}", {
-        path: { ...path(notice), delivery },
-      }),
-  };
-}
-
-function useUserNotices(): Owner {
-  const params = useParams<{ user: string }>();
-  const path = (notice: string) => ({ user: params.user, notice });
-  return {
-    get title() {
-      return userTitle(params.user, "notices");
-    },
-    crumbs: [],
-    get base() {
-      return userPath(params.user, "notices");
-    },
-    own: true,
-    list: (query, signal) => list("/v0/users/{user}/notices", { path: { user: params.user }, query, signal }),
-    create: (body) => call("post", "/v0/users/{user}/notices", { path: { user: params.user }, body }),
-    view: (notice, signal) => call("get", "/v0/users/{user}/notices/{notice}", { path: path(notice), signal }),
-    update: (notice, body) => call("patch", "/v0/users/{user}/notices/{notice}", { path: path(notice), body }),
-    remove: (notice) => call("delete", "/v0/users/{user}/notices/{notice}", { path: path(notice) }),
-    deliveries: (notice, query, signal) =>
-      list("/v0/users/{user}/notices/{notice}/deliveries", { path: path(notice), query, signal }),
-    repeat: (notice, delivery) =>
-      call("post", "/v0/users/{user}/notices/{notice}/deliveries/{delivery}", { path: { ...path(notice), delivery } }),
-  };
-}
 
 export function OfProject(): JSX.Element {
   const owner = useProjectNotices();
@@ -141,7 +69,7 @@ export function ViewOfUser(): JSX.Element {
   return <View owner={owner} />;
 }
 
-function List(props: { owner: Owner }): JSX.Element {
+function List(props: { owner: NoticeOwner }): JSX.Element {
   const add = () => (
     <LinkButton href={`${props.owner.base}/add`} icon="plus" primary>
       Add a notice
@@ -184,7 +112,7 @@ function List(props: { owner: Owner }): JSX.Element {
   );
 }
 
-function Add(props: { owner: Owner }): JSX.Element {
+function Add(props: { owner: NoticeOwner }): JSX.Element {
   const navigate = useNavigate();
   const [kind, setKind] = createSignal<NoticeKind>(props.owner.own ? "email" : "slack");
   const [made, setMade] = createSignal<JsonNotice>();
@@ -279,7 +207,7 @@ function Add(props: { owner: Owner }): JSX.Element {
   );
 }
 
-function View(props: { owner: Owner }): JSX.Element {
+function View(props: { owner: NoticeOwner }): JSX.Element {
   const params = useParams<{ notice: string }>();
   const navigate = useNavigate();
   const [deleting, setDeleting] = createSignal(false);
@@ -365,7 +293,7 @@ function View(props: { owner: Owner }): JSX.Element {
           </Facts>
           <section class="stack tight" aria-labelledby="log">
             <h2 id="log">Deliveries</h2>
-            <Log owner={props.owner} notice={shown()} />
+            <Deliveries owner={props.owner} notice={shown()} />
           </section>
           <Confirm
             open={deleting()}
@@ -382,64 +310,6 @@ function View(props: { owner: Owner }): JSX.Element {
         </Page>
       )}
     </Show>
-  );
-}
-
-const TONES: Readonly<Record<JsonDelivery["status"], Tone>> = {
-  waiting: "warn",
-  delivered: "good",
-  failed: "alert",
-  dropped: "neutral",
-};
-const STATUSES = [
-  { value: "", label: "All" },
-  { value: "waiting", label: "Waiting" },
-  { value: "delivered", label: "Delivered" },
-  { value: "failed", label: "Failed" },
-  { value: "dropped", label: "Dropped" },
-];
-
-function Log(props: { owner: Owner; notice: JsonNotice }): JSX.Element {
-  const repeat = async (delivery: JsonDelivery, done: () => Promise<void>) => {
-    try {
-      await props.owner.repeat(props.notice.uuid, delivery.uuid);
-      toast("Delivery enqueued.");
-      await done();
-    } catch (error) {
-      toastFailure(error);
-    }
-  };
-  return (
-    <Listing<JsonDelivery>
-      noun="delivery"
-      filters={[{ name: "status", label: "Status", options: STATUSES }]}
-      load={(query, signal) => props.owner.deliveries(props.notice.uuid, query, signal)}
-      again={props.notice.modified}
-      changing={(rows) => rows.some((row) => row.status === "waiting")}
-      columns={[
-        {
-          title: "Report",
-          cell: (row) => (
-            <Show when={row.report} fallback={<span class="muted">deleted</span>}>
-              {(report) => (
-                <A href={`/console/projects/${row.project}/reports/${report()}`}>
-                  <Time at={row.created} />
-                </A>
-              )}
-            </Show>
-          ),
-        },
-        { title: "Status", cell: (row) => <Badge tone={TONES[row.status]}>{row.status}</Badge> },
-        { title: "Attempts", wide: true, end: true, cell: (row) => <span class="number">{row.attempts}</span> },
-        { title: "Error", wide: true, cell: (row) => <span class="muted break">{row.error ?? ""}</span> },
-      ]}
-      rowActions={(row, rows) => (
-        <Show when={row.status !== "waiting" && !props.notice.archived}>
-          <Button onClick={() => void repeat(row, rows.refresh)}>Deliver again</Button>
-        </Show>
-      )}
-      empty={<Empty title="No deliveries yet">This list shows the deliveries of the last 30 days.</Empty>}
-    />
   );
 }
 
@@ -478,6 +348,6 @@ function label<T extends string>(options: readonly { value: T; label: string }[]
   return options.find((option) => option.value === value)?.label ?? value;
 }
 
-function noticeCrumbs(owner: Owner): Crumb[] {
+function noticeCrumbs(owner: NoticeOwner): Crumb[] {
   return [...owner.crumbs, { href: owner.base, label: owner.title }];
 }

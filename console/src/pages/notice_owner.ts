@@ -1,0 +1,83 @@
+// The owners of notices, a project or a user: their operations in the API and their paths in the console.
+
+import { useParams } from "@solidjs/router";
+import {
+  call,
+  type JsonDelivery,
+  type JsonNewNotice,
+  type JsonNotice,
+  type JsonUpdateNotice,
+  list,
+  type Page as Rows,
+} from "../api";
+import { useProject } from "../project";
+import type { ListQuery } from "../ui/List";
+import type { Crumb } from "../ui/Page";
+import { userPath, userTitle } from "../user";
+
+/** The owner of the notices: their paths in the API and in the console. */
+export interface NoticeOwner {
+  title: string;
+  crumbs: Crumb[];
+  base: string;
+  /** Whether the owner is a user. */
+  own: boolean;
+  list: (query: ListQuery, signal: AbortSignal) => Promise<Rows<JsonNotice>>;
+  create: (body: JsonNewNotice) => Promise<JsonNotice>;
+  view: (notice: string, signal: AbortSignal) => Promise<JsonNotice>;
+  update: (notice: string, body: JsonUpdateNotice) => Promise<JsonNotice>;
+  remove: (notice: string) => Promise<unknown>;
+  deliveries: (notice: string, query: ListQuery, signal: AbortSignal) => Promise<Rows<JsonDelivery>>;
+  repeat: (notice: string, delivery: string) => Promise<unknown>;
+}
+
+export function useProjectNotices(): NoticeOwner {
+  const project = useProject();
+  const path = (notice: string) => ({ project: project.slug(), notice });
+  return {
+    title: "Notices",
+    get crumbs() {
+      return project.crumbs("settings", "Settings");
+    },
+    get base() {
+      return project.path("notices");
+    },
+    own: false,
+    list: (query, signal) =>
+      list("/v0/projects/{project}/notices", { path: { project: project.slug() }, query, signal }),
+    create: (body) => call("post", "/v0/projects/{project}/notices", { path: { project: project.slug() }, body }),
+    view: (notice, signal) => call("get", "/v0/projects/{project}/notices/{notice}", { path: path(notice), signal }),
+    update: (notice, body) => call("patch", "/v0/projects/{project}/notices/{notice}", { path: path(notice), body }),
+    remove: (notice) => call("delete", "/v0/projects/{project}/notices/{notice}", { path: path(notice) }),
+    deliveries: (notice, query, signal) =>
+      list("/v0/projects/{project}/notices/{notice}/deliveries", { path: path(notice), query, signal }),
+    repeat: (notice, delivery) =>
+      call("post", "/v0/projects/{project}/notices/{notice}/deliveries/{delivery}", {
+        path: { ...path(notice), delivery },
+      }),
+  };
+}
+
+export function useUserNotices(): NoticeOwner {
+  const params = useParams<{ user: string }>();
+  const path = (notice: string) => ({ user: params.user, notice });
+  return {
+    get title() {
+      return userTitle(params.user, "notices");
+    },
+    crumbs: [],
+    get base() {
+      return userPath(params.user, "notices");
+    },
+    own: true,
+    list: (query, signal) => list("/v0/users/{user}/notices", { path: { user: params.user }, query, signal }),
+    create: (body) => call("post", "/v0/users/{user}/notices", { path: { user: params.user }, body }),
+    view: (notice, signal) => call("get", "/v0/users/{user}/notices/{notice}", { path: path(notice), signal }),
+    update: (notice, body) => call("patch", "/v0/users/{user}/notices/{notice}", { path: path(notice), body }),
+    remove: (notice) => call("delete", "/v0/users/{user}/notices/{notice}", { path: path(notice) }),
+    deliveries: (notice, query, signal) =>
+      list("/v0/users/{user}/notices/{notice}/deliveries", { path: path(notice), query, signal }),
+    repeat: (notice, delivery) =>
+      call("post", "/v0/users/{user}/notices/{notice}/deliveries/{delivery}", { path: { ...path(notice), delivery } }),
+  };
+}
