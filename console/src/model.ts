@@ -1,6 +1,6 @@
-// Texts for the models of thresholds.
+// Texts and request bodies for thresholds and their models.
 
-import type { ModelTest } from "./api";
+import type { JsonThreshold, ModelTest } from "./api";
 import { duration, significant } from "./format";
 import { FACTS, type Model } from "./stats/limits";
 
@@ -75,4 +75,22 @@ export function describe(model: Model): string {
   ]
     .filter(Boolean)
     .join(", ");
+}
+
+/** The title of a threshold: its measure, branch and testbed. */
+export function thresholdTitle({ measure, branch, testbed }: JsonThreshold): string {
+  return `${measure.name} · ${branch.name} · ${testbed.name}`;
+}
+
+/** A model in the format of the API: unset values are null. */
+export function modelBody(model: Model) {
+  const {
+    test,
+    lower_boundary = null,
+    upper_boundary = null,
+    min_sample_size = null,
+    max_sample_size = null,
+    window = null,
+  } = model;
+  return { test, lower_boundary, upper_boundary, min_sample_size, max_sample_size, window };
 }

@@ -36,6 +36,7 @@ const alert = () => import("./pages/alert");
 const change = () => import("./pages/change");
 const detection = () => import("./pages/detection");
 const threshold = () => import("./pages/threshold");
+const thresholdEdit = () => import("./pages/threshold_edit");
 const branch = () => import("./pages/branch");
 const testbed = () => import("./pages/testbed");
 const benchmark = () => import("./pages/benchmark");
@@ -125,8 +126,8 @@ export const routes: RouteDefinition[] = [
           { path: "/jobs", component: page(job, "List") },
           { path: "/alerts", component: page(alert, "List") },
           { path: "/thresholds", component: page(threshold, "List") },
-          { path: "/thresholds/add", component: page(threshold, "Add") },
-          { path: "/thresholds/:threshold/edit", component: page(threshold, "Edit") },
+          { path: "/thresholds/add", component: page(thresholdEdit, "Add") },
+          { path: "/thresholds/:threshold/edit", component: page(thresholdEdit, "Edit") },
           { path: "/branches", component: page(branch, "List") },
           { path: "/branches/add", component: page(branch, "Add") },
           { path: "/testbeds", component: page(testbed, "List") },
