@@ -27,6 +27,7 @@ const organization = () => import("./pages/organization");
 const member = () => import("./pages/member");
 const project = () => import("./pages/project");
 const home = () => import("./pages/home");
+const homePlots = () => import("./pages/home_plots");
 const perf = () => import("./pages/perf");
 const plan = () => import("./pages/plan");
 const compare = () => import("./pages/compare");
@@ -55,7 +56,7 @@ const spec = () => import("./pages/spec");
 /** The public pages of a project. */
 const READABLE: RouteDefinition[] = [
   { path: "/plots", component: page(home, "Home") },
-  { path: "/plots/:plot", component: page(home, "View") },
+  { path: "/plots/:plot", component: page(homePlots, "PlotView") },
   { path: "/reports/:report", component: page(report, "View") },
   { path: "/jobs/:job", component: page(job, "View") },
   { path: "/branches/:branch", component: page(branch, "View") },

@@ -5,6 +5,7 @@ import { createMemo, createSignal, For, type JSX, Show } from "solid-js";
 import { call, type JsonMeasure, sentence } from "../api";
 import { type Kind, type Named, useChoices } from "../choices";
 import { load } from "../load";
+import { modelBody, thresholdTitle } from "../model";
 import { useProject } from "../project";
 import type { Model } from "../stats/limits";
 import { worseOf } from "../stats/worse";
@@ -13,7 +14,6 @@ import { Picker } from "../ui/Picker";
 import { Empty } from "../ui/parts";
 import { toast, toastFailure } from "../ui/Toast";
 import "./lists.css";
-import { modelBody, thresholdTitle } from "../model";
 import { defaultModel, ModelForm } from "./threshold_form";
 import { Preview } from "./threshold_preview";
 
