@@ -1,7 +1,7 @@
 // Converts a series of metrics and its alerts to a line of a plot.
 
 import type { JsonPerfMetric, JsonPerfMetrics } from "./api";
-import type { Line, Mark } from "./plot/Plot";
+import type { Line, Mark } from "./plot/line";
 
 /** Formats the parameters of a variant: `size: 10`. */
 export function parametersOf(variant: JsonPerfMetrics["variant"]): string {

@@ -1,6 +1,7 @@
-// Labels of the axes of a plot: times in the local time zone, version numbers, values in one unit.
+// The axes of a plot: their ranges and labels. Times are in the local time zone, values in one unit.
 
 import { type Scale, scaleOf, significant } from "../format";
+import { type Extent, isLog, padded, type Range, type YAxis } from "./line";
 
 const HOUR = 3600e3;
 const DAY = 24 * HOUR;
@@ -40,7 +41,21 @@ export function valueLabels(ticks: readonly number[], scale: Scale): string[] {
 }
 
 /** The scale of an axis: that of its smaller values, ignoring a single zero. */
-export function axisScale(low: number, high: number, units: string): Scale {
+function axisScale(low: number, high: number, units: string): Scale {
   const small = Math.abs(low) > 0 && Math.abs(low) >= Math.abs(high) / 1000 ? low : high / 10 || low;
   return scaleOf(small, units);
+}
+
+/** A value axis. */
+export interface ValueAxis {
+  range: Range;
+  log: boolean;
+  scale: Scale;
+}
+
+/** The axis of values with an extent, linear or logarithmic as requested. */
+export function valueAxis(extent: Extent | undefined, units: string, requested: YAxis): ValueAxis | undefined {
+  if (!extent) return undefined;
+  const log = isLog(requested, extent);
+  return { range: padded(extent, log), log, scale: axisScale(extent.low, extent.high, units) };
 }

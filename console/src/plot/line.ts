@@ -89,6 +89,40 @@ export function upperBound(numbers: Float64Array, value: number): number {
   return low;
 }
 
+/** The point that a key moves to from a point, or from the start of the visible range; undefined for other keys. */
+export function pointAfterKey(
+  key: string,
+  lines: readonly Line[],
+  from: Point | undefined,
+  [start, end]: Range,
+): Point | undefined {
+  const here = from ?? { line: 0, at: lowerBound(lines[0]?.x ?? new Float64Array(), start) };
+  const line = lines[here.line];
+  if (!line) return undefined;
+  const along = (at: number): Point => ({ line: here.line, at: Math.min(Math.max(at, 0), line.x.length - 1) });
+  const onLine = (place: number): Point => {
+    const next = (place + lines.length) % lines.length;
+    const x = lines[next]?.x ?? new Float64Array();
+    return { line: next, at: Math.min(lowerBound(x, line.x[here.at] ?? 0), x.length - 1) };
+  };
+  switch (key) {
+    case "ArrowRight":
+      return along(from ? here.at + 1 : here.at);
+    case "ArrowLeft":
+      return along(here.at - 1);
+    case "ArrowDown":
+      return onLine(here.line + 1);
+    case "ArrowUp":
+      return onLine(here.line - 1);
+    case "Home":
+      return along(lowerBound(line.x, start));
+    case "End":
+      return along(lowerBound(line.x, end) - 1);
+    default:
+      return undefined;
+  }
+}
+
 /** The minimum and maximum x of all lines. */
 export function extentX(lines: readonly Line[]): Range | undefined {
   let [low, high] = [Infinity, -Infinity];

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonPerfMetrics } from "../api.gen";
 import { columns, metricUuid } from "./columns";
-import { extentY, isLog, line, logTicks, lowerBound, padded, ticks, upperBound } from "./line";
+import { extentY, isLog, line, logTicks, lowerBound, padded, pointAfterKey, ticks, upperBound } from "./line";
 import { changes, isComplete, parse, permutations, search } from "./query";
 import { type Raster, trace } from "./raster";
 import { pointwise, thinned } from "./thin";
@@ -199,4 +199,20 @@ test("a traced line holds together, ends at its gaps and stays within the pictur
   const steep = drawn([10, 11], [0.5, 19.5]);
   const covered = steep[10]?.map((pixel, row) => pixel || steep[11]?.[row]);
   assert.ok(covered?.every(Boolean));
+});
+
+test("keys move along a line and to the nearest point of the next line", () => {
+  const make = (id: string, ...xs: number[]) => line({ id, label: id, units: "", points: xs.map((x) => [x, 1]) });
+  const lines = [make("a", 1, 2, 3, 4), make("b", 3, 5)];
+  const after = (key: string, at?: { line: number; at: number }) => pointAfterKey(key, lines, at, [2, 4]);
+  assert.deepEqual(after("ArrowRight"), { line: 0, at: 1 });
+  assert.deepEqual(after("ArrowRight", { line: 0, at: 1 }), { line: 0, at: 2 });
+  assert.deepEqual(after("ArrowRight", { line: 0, at: 3 }), { line: 0, at: 3 });
+  assert.deepEqual(after("ArrowLeft", { line: 0, at: 0 }), { line: 0, at: 0 });
+  assert.deepEqual(after("ArrowDown", { line: 0, at: 2 }), { line: 1, at: 0 });
+  assert.deepEqual(after("ArrowUp", { line: 0, at: 3 }), { line: 1, at: 1 });
+  assert.deepEqual(after("Home", { line: 0, at: 3 }), { line: 0, at: 1 });
+  assert.deepEqual(after("End"), { line: 0, at: 2 });
+  assert.equal(after("x"), undefined);
+  assert.equal(pointAfterKey("Home", [], undefined, [0, 1]), undefined);
 });
