@@ -1,4 +1,4 @@
-//! Tests of the structure of the code: layers, cycles of modules, and the map in ARCHITECTURE.md.
+//! Tests of the structure of the code: layers, cycles of modules, the length of files, and the map in ARCHITECTURE.md.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,21 +11,31 @@ const LAYERS: [&str; 3] = ["infra", "domain", "transport"];
 
 /// Returns the root of the repository.
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
 }
 
-/// Returns all Rust files below a folder.
-fn rust_files(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
+/// Returns all files below a folder that have one of the extensions.
+fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            files.extend(rust_files(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
+            found.extend(files(&path, extensions));
+        } else if path
+            .extension()
+            .and_then(|extension| extension.to_str())
+            .is_some_and(|extension| extensions.contains(&extension))
+        {
+            found.push(path);
         }
     }
-    files
+    found
+}
+
+/// Returns the folders with the Rust code of the workspace, without integration tests.
+fn rust_sources() -> Vec<PathBuf> {
+    let crates = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path().join("src"));
+    crates.chain([root().join("xtask/src"), root().join("benches/src")]).collect()
 }
 
 /// Returns all paths in a text that start with `crate`, `super` or `self`, with groups in braces expanded.
@@ -107,7 +117,7 @@ fn no_layer_of_the_server_imports_a_higher_one() {
     let source = root().join("crates/server/src");
     let mut upward = Vec::new();
     for (height, layer) in LAYERS.iter().enumerate() {
-        let files = rust_files(&source.join(layer));
+        let files = files(&source.join(layer), &["rs"]);
         assert!(!files.is_empty(), "{layer} has no files");
         for file in files {
             let (module, text) = (module(&source, &file), fs::read_to_string(&file).unwrap());
@@ -130,7 +140,7 @@ const STATE: &str = "app";
 fn imports(source: &Path, folder: &str) -> BTreeMap<String, BTreeSet<String>> {
     let folder: Vec<&str> = folder.split('/').collect();
     let mut imports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for file in rust_files(&source.join(folder.join("/"))) {
+    for file in files(&source.join(folder.join("/")), &["rs"]) {
         let module = module(source, &file);
         let importing = module[folder.len()].as_str();
         if importing == STATE || file.ends_with("tests.rs") {
@@ -185,6 +195,25 @@ fn modules_of_a_layer_do_not_import_each_other_in_a_cycle() {
     }
 }
 
+/// Maximum number of lines of a source file, as CONTRIBUTING.md states.
+const MAX_LINES: usize = 500;
+
+/// Types that `npm run types` generates from openapi.json.
+const GENERATED: &str = "api.gen.ts";
+
+#[test]
+fn no_source_file_exceeds_the_maximum_length() {
+    let rust = rust_sources().into_iter().flat_map(|source| files(&source, &["rs"]));
+    let console = files(&root().join("console/src"), &["ts", "tsx"]);
+    let long: Vec<String> = rust
+        .chain(console.into_iter().filter(|path| !path.ends_with(GENERATED)))
+        .map(|path| (fs::read_to_string(&path).unwrap().lines().count(), path))
+        .filter(|(lines, _)| *lines > MAX_LINES)
+        .map(|(lines, path)| format!("{} has {lines} lines; the maximum is {MAX_LINES}", path.display()))
+        .collect();
+    assert_eq!(long, Vec::<String>::new());
+}
+
 /// The columns of the table of nouns in ARCHITECTURE.md, and their folders.
 const NOUNS: [(&str, &str); 4] = [
     ("api", "crates/api/src"),
@@ -221,7 +250,7 @@ fn mapped(page: &str) -> BTreeMap<String, BTreeSet<String>> {
 /// Returns all folders below one that contain modules.
 fn module_folders(folder: &Path) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> =
-        rust_files(folder).into_iter().filter_map(|file| Some(file.parent()?.to_owned())).collect();
+        files(folder, &["rs"]).into_iter().filter_map(|file| Some(file.parent()?.to_owned())).collect();
     folders.sort();
     folders.dedup();
     folders
@@ -229,14 +258,12 @@ fn module_folders(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn the_map_names_every_module() {
-    let root = root().canonicalize().unwrap();
+    let root = root();
     let page = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
     let columns = NOUNS.map(|(column, _)| column).join(" | ");
     assert!(page.contains(&format!("| noun | {columns} |")), "the table of nouns has other columns");
-    let crates = fs::read_dir(root.join("crates")).unwrap().map(|entry| entry.unwrap().path().join("src"));
-    let sources = crates.chain([root.join("xtask/src"), root.join("benches/src")]);
     let mut tree: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for folder in sources.flat_map(|source| module_folders(&source)) {
+    for folder in rust_sources().iter().flat_map(|source| module_folders(source)) {
         let files = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
         let modules: BTreeSet<String> = files
             .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
