@@ -33,7 +33,7 @@ export function Effect(props: { change: JsonChange }): JSX.Element {
   return (
     <>
       <Share of={props.change.effect} direction={props.change.direction} />
-      <span class="below">
+      <span class="subtext">
         <Badge tone={direction().tone}>{direction().word}</Badge>
         <Show when={CAUSES[props.change.cause]}>
           {(cause) => (

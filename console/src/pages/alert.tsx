@@ -97,7 +97,7 @@ export function List(): JSX.Element {
                 cell: (alert) => (
                   <>
                     <Name of={nameOf(alert)} />
-                    <span class="below">
+                    <span class="subtext">
                       {alert.threshold.measure.name} · {alert.threshold.branch.name} · {alert.threshold.testbed.name}
                     </span>
                   </>

@@ -106,7 +106,7 @@ export function History(props: { alert: JsonAlert }): JSX.Element {
           )}
         </Show>
       </div>
-      <div class="since">
+      <div class="alert-state">
         <CurrentState alert={props.alert} metrics={perf()} place={place()} />
       </div>
     </section>

@@ -89,7 +89,7 @@ export function Backtest(): JSX.Element {
   return (
     <section
       class="stack backtest"
-      classList={{ fading: isStale() }}
+      classList={{ outdated: isStale() }}
       aria-labelledby="backtest"
       aria-busy={isWorking()}
     >
@@ -143,7 +143,7 @@ export function Backtest(): JSX.Element {
               <>
                 {label}
                 <Show when={about}>
-                  <span class="below">{about}</span>
+                  <span class="subtext">{about}</span>
                 </Show>
               </>
             ),
@@ -210,13 +210,13 @@ function NotificationTable(props: { of: JsonBacktest }): JSX.Element {
               cell: (alarm) => (
                 <>
                   <Name of={nameOf(alarm)} />
-                  <span class="below">
+                  <span class="subtext">
                     {alarm.measure.name} · {alarm.branch.name} · {alarm.testbed.name}
                   </span>
-                  <span class="below on-phone">
+                  <span class="subtext on-phone">
                     <Levels before={alarm.before} after={alarm.after} units={alarm.measure.units} />
                   </span>
-                  <span class="below on-phone">
+                  <span class="subtext on-phone">
                     <Time at={alarm.start_time} />
                   </span>
                 </>

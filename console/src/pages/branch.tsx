@@ -102,7 +102,7 @@ function StartPoint(props: { point: JsonStartPoint }): JSX.Element {
   return (
     <span class="break">
       <A
-        class="above"
+        class="above-row-link"
         href={`${project.path("branches", branch()?.slug ?? props.point.branch)}?head=${props.point.head}`}
       >
         {branch()?.name ?? "…"}

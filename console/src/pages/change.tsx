@@ -189,13 +189,13 @@ function Series(props: { change: JsonChange; status: boolean }): JSX.Element {
   return (
     <>
       <Name of={nameOf(props.change)} />
-      <span class="below">
+      <span class="subtext">
         {props.change.measure.name} · {props.change.branch.name} · {props.change.testbed.name}
       </span>
-      <span class="below on-phone">
+      <span class="subtext on-phone">
         <Levels before={props.change.before} after={props.change.after} units={props.change.measure.units} />
       </span>
-      <span class="below on-phone">
+      <span class="subtext on-phone">
         <Time at={props.change.at.start_time} />
         <Show when={props.change.raised}>
           {(raised) => (
@@ -207,7 +207,7 @@ function Series(props: { change: JsonChange; status: boolean }): JSX.Element {
         </Show>
         <Show when={props.status}> · {STATUSES[props.change.status].word}</Show>
       </span>
-      <Show when={props.change.note}>{(note) => <span class="below note">“{note()}”</span>}</Show>
+      <Show when={props.change.note}>{(note) => <span class="subtext note">“{note()}”</span>}</Show>
     </>
   );
 }
@@ -218,7 +218,7 @@ function StartOfChange(props: { change: JsonChange }): JSX.Element {
   return (
     <>
       <Time at={props.change.at.start_time} />
-      <span class="below">
+      <span class="subtext">
         <Show when={!isSure()} fallback={<Version version={props.change.at.version} />}>
           <Version version={props.change.earliest.version} /> … <Version version={props.change.latest.version} />
         </Show>

@@ -67,7 +67,7 @@ export function SidePicker(props: {
         <span class="side-label" aria-hidden="true">
           {props.label}
         </span>
-        <div class="segments" role="group" aria-label={`${props.label}: what to compare`}>
+        <div class="side-kinds" role="group" aria-label={`${props.label}: what to compare`}>
           <For each={KINDS}>
             {(one) => (
               <button type="button" aria-pressed={kind() === one.kind} onClick={() => setKind(one.kind)}>
@@ -119,7 +119,7 @@ export function SidePicker(props: {
           </For>
         </Show>
       </select>
-      <p class="small muted side-about">
+      <p class="small muted side-summary">
         <Show when={props.side} fallback={"\u00a0"}>
           {(side) => (
             <>

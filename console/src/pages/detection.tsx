@@ -64,7 +64,7 @@ function Figures(props: { of: JsonDetection }): JSX.Element {
   const observed = () => props.of.observed;
   return (
     <section class="stack tight" aria-label="Figures">
-      <dl class="numbers">
+      <dl class="key-figures">
         <div>
           <dt>False alarms per month</dt>
           <dd class="number">{monthly(observed().false_alarms_per_month)}</dd>

@@ -90,8 +90,8 @@ export function Home(): JSX.Element {
           <ActiveAlerts alerts={alerts} />
         </div>
         <Pins />
-        <section class="stack" aria-labelledby="home-health">
-          <h2 id="home-health">Noise by series</h2>
+        <section class="stack" aria-labelledby="home-noise">
+          <h2 id="home-noise">Noise by series</h2>
           <Show when={recentSeries()} fallback={<Skeleton lines={12} />}>
             {(recent) => <NoiseBySeries recent={recent()} />}
           </Show>
@@ -147,7 +147,7 @@ function KeyFigures(props: {
     return all[all.length >> 1];
   };
   return (
-    <dl class="numbers">
+    <dl class="key-figures">
       <div>
         <dt>Reports</dt>
         <dd class="number">{props.reports === undefined ? "…" : count(props.reports)}</dd>
@@ -163,7 +163,7 @@ function KeyFigures(props: {
       </div>
       <div>
         <dt>Active alerts</dt>
-        <dd class="number" classList={{ alarming: (props.alerts ?? 0) > 0 }}>
+        <dd class="number" classList={{ critical: (props.alerts ?? 0) > 0 }}>
           {props.alerts === undefined ? "…" : count(props.alerts)}
         </dd>
         <dd class="small muted">

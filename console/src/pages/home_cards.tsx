@@ -218,7 +218,7 @@ function Alerts(props: { alerts: readonly JsonAlert[] }): JSX.Element {
 
 function EmptySection(props: { title: string; children: JSX.Element }): JSX.Element {
   return (
-    <div class="home-quiet">
+    <div class="home-empty">
       <p class="strong">{props.title}</p>
       <p class="muted small">{props.children}</p>
     </div>

@@ -116,7 +116,7 @@ export function NoiseBySeries(props: { recent: Recent }): JSX.Element {
           <Show when={props.recent.all > props.recent.series.length}> of {count(props.recent.all)}</Show>
         </span>
       </div>
-      <div class="table-wrap home-health" tabindex="0" role="region" aria-label="List of series">
+      <div class="table-wrap home-noise" tabindex="0" role="region" aria-label="List of series">
         <table class="rows">
           <thead>
             <tr>
@@ -176,7 +176,7 @@ export function NoiseBySeries(props: { recent: Recent }): JSX.Element {
                     )}
                   </td>
                   <td class="end number nowrap">
-                    <DetectableChange part={series.health.smallest} />
+                    <DetectableChange change={series.health.smallest} />
                   </td>
                 </tr>
               )}
@@ -212,30 +212,31 @@ export function NoiseBySeries(props: { recent: Recent }): JSX.Element {
 }
 
 /** A detectable change with a bar, which is full at 50 %. */
-function DetectableChange(props: { part: number | undefined }): JSX.Element {
+function DetectableChange(props: { change: number | undefined }): JSX.Element {
   return (
     <Show
-      when={props.part !== undefined}
+      when={props.change !== undefined}
       fallback={
         <span class="muted" title="Fewer than six reports">
           too few reports
         </span>
       }
     >
-      <span class="seen">
+      <span class="detectable">
         <meter
-          class={level(props.part ?? 0)}
+          class={severity(props.change ?? 0)}
           min="0"
           max="0.5"
-          value={Math.min(props.part ?? 0, 0.5)}
+          value={Math.min(props.change ?? 0, 0.5)}
           aria-hidden="true"
         />
-        <span class="seen-number">{(props.part ?? 0) === 0 ? "any" : share(props.part ?? 0)}</span>
+        <span class="detectable-value">{(props.change ?? 0) === 0 ? "any" : share(props.change ?? 0)}</span>
       </span>
     </Show>
   );
 }
 
-function level(part: number): string {
-  return part > 0.25 ? "blunt" : part > 0.1 ? "fair" : "sharp";
+/** The class of the bar of a detectable change. */
+function severity(change: number): string {
+  return change > 0.25 ? "high" : change > 0.1 ? "medium" : "low";
 }

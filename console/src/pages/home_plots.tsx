@@ -241,7 +241,7 @@ function PlotContent(props: { plot: JsonPlot; height: number }): JSX.Element {
             </Show>
           }
         >
-          <Show when={lines().length} fallback={<p class="home-quiet muted small">No data in this window.</p>}>
+          <Show when={lines().length} fallback={<p class="home-empty muted small">No data in this window.</p>}>
             <Suspense fallback={<Skeleton lines={6} />}>
               <Plot
                 lines={lines()}

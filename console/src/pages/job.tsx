@@ -242,7 +242,7 @@ function LiveOutput(props: { text: string }): JSX.Element {
   return (
     <section class="stack" aria-labelledby="live">
       <h2 id="live">Output so far</h2>
-      <div class="code printed">
+      <div class="code job-output">
         <pre
           ref={box}
           tabindex="0"
@@ -332,7 +332,7 @@ function OutputText(props: { label: string; of: number | undefined; text: string
   const name = () => (props.of === undefined ? props.label : `${props.label} of iteration ${props.of}`);
   const isCut = () => !all() && props.text.length > DRAWN;
   return (
-    <details class="printed" open>
+    <details class="job-output" open>
       <summary>
         <span class="break">{props.label}</span>{" "}
         <span class="small muted number">{value(props.text.length, "bytes")}</span>

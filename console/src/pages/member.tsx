@@ -63,7 +63,7 @@ export function List(): JSX.Element {
       <Show when={pending().length}>
         <section class="card stack tight" aria-labelledby="invited">
           <h2 id="invited">Invited</h2>
-          <ul class="invited">
+          <ul class="action-list">
             <For each={pending()}>
               {(invitation) => (
                 <li>

@@ -33,7 +33,7 @@ export function View(): JSX.Element {
           aside={
             <Show when={shown().alert}>
               {(alert) => (
-                <A class="plain" href={project.path("alerts", alert().uuid)}>
+                <A class="plain-link" href={project.path("alerts", alert().uuid)}>
                   <StatusBadge status={alert().status} />
                 </A>
               )}

@@ -248,7 +248,7 @@ function Domains(props: { of: JsonOrganization; changed: () => unknown }): JSX.E
       <section class="card stack tight" aria-labelledby="domains">
         <h2 id="domains">Domains</h2>
         <p class="muted">Users with a verified e-mail address of these domains join this organization automatically.</p>
-        <ul class="invited">
+        <ul class="action-list">
           <For each={props.of.sso}>
             {(sso) => (
               <li>

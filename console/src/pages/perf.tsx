@@ -210,7 +210,7 @@ export function Perf(): JSX.Element {
             <Show
               when={wanted()}
               fallback={
-                <div class="perf-blank">
+                <div class="perf-empty">
                   <Show
                     when={query().clear || newest() !== undefined || newest.error()}
                     fallback={<Skeleton lines={9} />}

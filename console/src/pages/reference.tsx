@@ -25,7 +25,7 @@ export function Reference(): JSX.Element {
   return (
     <Show when={spec()} fallback={<LoadingPage title="API reference" lines={14} item={spec} />}>
       {(spec) => (
-        <div class="reference" classList={{ inside: Boolean(params.operation) }}>
+        <div class="reference" classList={{ "has-selection": Boolean(params.operation) }}>
           <OperationList spec={spec()} />
           <SelectedPage spec={spec()} place={decodeURIComponent(params.operation ?? "")} />
         </div>

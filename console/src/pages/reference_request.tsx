@@ -231,7 +231,7 @@ function ResponseView(props: { response: ReceivedResponse }): JSX.Element {
         <Badge tone={props.response.ok ? "good" : "alert"}>{props.response.status}</Badge>
         <span class="small muted number">{Math.round(props.response.milliseconds)} ms</span>
       </p>
-      <dl class="small headers">
+      <dl class="small response-headers">
         <For each={props.response.headers}>
           {([name, value]) => (
             <div>
@@ -241,10 +241,12 @@ function ResponseView(props: { response: ReceivedResponse }): JSX.Element {
           )}
         </For>
       </dl>
-      <Show when={props.response.picture}>{(source) => <img class="picture" src={source()} alt="Response" />}</Show>
+      <Show when={props.response.picture}>
+        {(source) => <img class="response-image" src={source()} alt="Response" />}
+      </Show>
       <Show when={props.response.text}>
         {(text) => (
-          <div class="answer">
+          <div class="response-body">
             <Code label="Response" text={text()} />
           </div>
         )}

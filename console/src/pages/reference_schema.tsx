@@ -36,7 +36,7 @@ export function SchemaPage(props: { spec: Spec; name: string }): JSX.Element {
           <Show when={users().length}>
             <section class="stack tight">
               <h2>Used by</h2>
-              <ul class="plain">
+              <ul class="plain-list">
                 <For each={users()}>
                   {(operation) => (
                     <li>

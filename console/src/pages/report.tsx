@@ -267,7 +267,7 @@ function Summary(props: { report: JsonReport; job: JsonJob | undefined }): JSX.E
           <div>
             <dt>Job</dt>
             <dd>
-              <A class="plain" href={project.path("jobs", job().uuid)}>
+              <A class="plain-link" href={project.path("jobs", job().uuid)}>
                 <Status of={job().status} />
               </A>
             </dd>

@@ -188,7 +188,7 @@ function Group(props: { title: string; rows: readonly Row[]; report: JsonReport;
             title: "Value",
             end: true,
             cell: (row) => (
-              <A class="above plain" href={project.path("metrics", row.measured.metric.uuid)}>
+              <A class="above-row-link plain-link" href={project.path("metrics", row.measured.metric.uuid)}>
                 <Value value={row.measured.metric.value} units={row.measured.measure.units} />
               </A>
             ),
@@ -264,7 +264,7 @@ function ResultVerdict(props: { row: Row }): JSX.Element {
       }
     >
       {(alert) => (
-        <A class="above plain nowrap" href={project.path("alerts", alert().uuid)}>
+        <A class="above-row-link plain-link nowrap" href={project.path("alerts", alert().uuid)}>
           <Badge tone={alert().status === "active" ? word().tone : "neutral"}>
             {alert().status === "active" ? word().word : `${word().word}, ${alert().status}`}
           </Badge>

@@ -175,8 +175,8 @@ function Comparisons(props: {
             cell: (one) => (
               <>
                 <Name of={nameOf(one)} />
-                <span class="below">{one.measure.name}</span>
-                <span class="below on-phone">
+                <span class="subtext">{one.measure.name}</span>
+                <span class="subtext on-phone">
                   <Levels before={one.base} after={one.head} units={one.measure.units} />
                 </span>
               </>
@@ -199,7 +199,7 @@ function Comparisons(props: {
             cell: (one) => (
               <>
                 <Share of={one.change} direction={one.direction} />
-                <span class="below number">{interval(one.lower, one.upper)}</span>
+                <span class="subtext number">{interval(one.lower, one.upper)}</span>
               </>
             ),
           },
@@ -261,8 +261,8 @@ function DetectedChanges(props: { changes: readonly JsonChange[]; isLooking: boo
               cell: (change) => (
                 <>
                   <Name of={nameOf(change)} />
-                  <span class="below">{change.measure.name}</span>
-                  <span class="below on-phone">
+                  <span class="subtext">{change.measure.name}</span>
+                  <span class="subtext on-phone">
                     since <Time at={change.at.start_time} />
                   </span>
                 </>

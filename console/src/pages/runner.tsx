@@ -312,7 +312,7 @@ function Specs(props: { runner: string; changed: () => Promise<void> }): JSX.Ele
               </Empty>
             }
           >
-            <ul class="invited">
+            <ul class="action-list">
               <For each={all()}>
                 {(spec) => (
                   <li>

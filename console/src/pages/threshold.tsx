@@ -56,7 +56,7 @@ export function List(): JSX.Element {
             cell: (threshold) => (
               <>
                 {threshold.measure.name}
-                <span class="below">
+                <span class="subtext">
                   {threshold.branch.name} · {threshold.testbed.name}
                 </span>
               </>

@@ -187,7 +187,7 @@ function ModelEditor(props: {
     setBusy(false);
   };
   return (
-    <div class="tuning">
+    <div class="model-editor">
       <form class="form" onSubmit={(event) => void submit(event)}>
         {props.fields}
         <Show when={failure()}>

@@ -147,7 +147,7 @@ export function ModelForm(props: {
               />
             )}
           </Labeled>
-          <span class="small muted full">
+          <span class="small muted full-width">
             The minimum and maximum number of earlier values. With more values, the newest are used.
           </span>
           <Window seconds={props.model.window ?? null} onChange={(window) => change({ window })} />
@@ -273,7 +273,7 @@ function Labeled(props: {
 }): JSX.Element {
   const id = createUniqueId();
   return (
-    <div class="field" classList={{ full: props.wide ?? false }}>
+    <div class="field" classList={{ "full-width": props.wide ?? false }}>
       <label for={id}>{props.label}</label>
       {props.children(id, props.hint ? `${id}-hint` : undefined)}
       <Show when={props.hint}>

@@ -183,22 +183,22 @@ export function Preview(props: {
         }
       >
         <div role="status">
-          <dl class="tally card">
+          <dl class="alert-tally card">
             <div>
               <dt>Preview alerts</dt>
-              <dd class="big number">{count(sum().would)}</dd>
+              <dd class="main-figure number">{count(sum().would)}</dd>
               <dd class="small muted number">{rate(sum().would, runs())}</dd>
             </div>
             <div>
               <dt>Existing alerts</dt>
-              <dd class="big number">
+              <dd class="main-figure number">
                 {count(sum().kept)} <span class="muted">of {count(sum().raised)}</span>
               </dd>
               <dd class="small muted">would be raised again</dd>
             </div>
             <div>
               <dt>New</dt>
-              <dd class="big number">{count(sum().would - sum().kept)}</dd>
+              <dd class="main-figure number">{count(sum().would - sum().kept)}</dd>
               <dd class="small muted">not raised before</dd>
             </div>
           </dl>
@@ -344,8 +344,8 @@ function SeriesPlot(props: { series: Series; model: Model }): JSX.Element {
   return (
     <figure class="figure">
       <figcaption class="small">
-        <strong class="break">{props.series.name}</strong> <span class="key would">would be raised</span>{" "}
-        <span class="key gone">was raised, would not be</span>
+        <strong class="break">{props.series.name}</strong> <span class="key">would be raised</span>{" "}
+        <span class="key obsolete">was raised, would not be</span>
       </figcaption>
       <Plot
         label={`The history of ${props.series.name} with the limits of this model`}

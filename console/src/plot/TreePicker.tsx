@@ -143,7 +143,7 @@ export function TreePicker<T extends Named>(props: {
         <Show
           when={found().length}
           fallback={
-            <p class="tree-none muted small">
+            <p class="tree-empty muted small">
               {!props.items
                 ? "…"
                 : props.items.length
@@ -152,7 +152,7 @@ export function TreePicker<T extends Named>(props: {
             </p>
           }
         >
-          <div class="tree-all" style={{ height: `${shown().length * ROW}px` }}>
+          <div class="tree-content" style={{ height: `${shown().length * ROW}px` }}>
             <For each={part()}>
               {(row, place) => {
                 const { node } = row;
@@ -165,7 +165,7 @@ export function TreePicker<T extends Named>(props: {
                     <Show when={!node.leaf} fallback={<span class="tree-leaf" />}>
                       <button
                         type="button"
-                        class="tree-turn"
+                        class="tree-toggle"
                         aria-expanded={isOpen(node)}
                         aria-label={`Group ${node.path}`}
                         onClick={() => turn(node.path)}

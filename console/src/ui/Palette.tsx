@@ -211,7 +211,7 @@ export default function Palette(props: {
         </For>
       </div>
       <Show when={!entries().length}>
-        <p class="palette-none muted" role="status">
+        <p class="palette-empty muted" role="status">
           {found.pending() ? "Searching…" : "No matches."}
         </p>
       </Show>

@@ -120,7 +120,7 @@ export function Picker<T extends Choice>(props: {
         <Show
           when={props.value && !props.required}
           fallback={
-            <span class="picker-mark">
+            <span class="picker-icon">
               <Icon name="down" size={16} />
             </span>
           }

@@ -75,7 +75,7 @@ export function Shell(props: {
     <div class="shell" classList={{ bare: !props.groups?.length }}>
       {/* biome-ignore lint/a11y/useValidAnchor: the router would take a change of the fragment for a navigation. */}
       <a
-        class="skip"
+        class="skip-link"
         href="#main"
         onClick={(event) => {
           event.preventDefault();
@@ -84,7 +84,7 @@ export function Shell(props: {
       >
         Skip to content
       </a>
-      <header class="bar">
+      <header class="top-bar">
         <Show when={props.groups?.length}>
           <span class="phone">
             <IconButton icon="menu" label="Menu" onClick={() => setDrawer(true)} />
@@ -113,7 +113,7 @@ export function Shell(props: {
         </div>
       </Show>
       <Show when={props.groups?.length}>
-        <aside class="side">{sections()}</aside>
+        <aside class="sidebar">{sections()}</aside>
         <dialog
           ref={side}
           class="drawer"

@@ -26,7 +26,7 @@ export function Version(props: { version: JsonVersion | null | undefined }): JSX
                   }
                 >
                   {(href) => (
-                    <a class="above" href={href()} target="_blank" rel="noreferrer" title={hash()}>
+                    <a class="above-row-link" href={href()} target="_blank" rel="noreferrer" title={hash()}>
                       <code>{shortHash(hash())}</code>
                     </a>
                   )}
