@@ -2,12 +2,15 @@
 
 import { createSignal, type JSX, Show } from "solid-js";
 import type { Loaded } from "./load";
+import { Button } from "./ui/Button";
+import { Code } from "./ui/Code";
 import { Confirm } from "./ui/Dialog";
 import type { Column } from "./ui/List";
 import { type Crumb, LoadingPage, Page } from "./ui/Page";
-import { Button, Code, Notice, Time } from "./ui/parts";
 import { EditableFact, Fact, Record as Facts } from "./ui/Record";
+import { Notice } from "./ui/State";
 import { toast } from "./ui/Toast";
+import { Time } from "./ui/Value";
 
 interface Key {
   uuid: string;

@@ -3,7 +3,8 @@
 import { type JSX, Show } from "solid-js";
 import type { ChangeCause, ChangeDirection, JsonChange } from "./api";
 import { ratio, scaled, scaleOf } from "./format";
-import { Badge, type Tone, Value } from "./ui/parts";
+import { Badge, type Tone } from "./ui/Badge";
+import { Value } from "./ui/Value";
 
 export const DIRECTIONS: Readonly<Record<ChangeDirection, { word: string; tone: Tone; delta: string }>> = {
   regression: { word: "regression", tone: "alert", delta: "worse" },

@@ -6,8 +6,8 @@ import { call, type JsonOrganization } from "./api";
 import { type Loaded, load } from "./load";
 import { signInPath, user } from "./session";
 import { Page } from "./ui/Page";
-import { Failure, Skeleton } from "./ui/parts";
 import { type SectionGroup, Shell } from "./ui/Shell";
+import { Failure, Skeleton } from "./ui/State";
 
 /** Redirects visitors without a session to the sign-in page. */
 export function Guard(props: RouteSectionProps): JSX.Element {

@@ -3,7 +3,8 @@
 import { type JSX, Show } from "solid-js";
 import type { JobStatus, JsonJob, JsonJobNoise } from "./api";
 import { ratio } from "./format";
-import { Badge, Notice, type Tone } from "./ui/parts";
+import { Badge, type Tone } from "./ui/Badge";
+import { Notice } from "./ui/State";
 
 interface Words {
   word: string;

@@ -7,9 +7,10 @@ import { ApiError, call, type JsonProject, list } from "./api";
 import { type Loaded, load } from "./load";
 import { user } from "./session";
 import { rememberProject } from "./start";
+import { LinkButton } from "./ui/Button";
 import { type Crumb, Page } from "./ui/Page";
-import { Empty, Failure, LinkButton, Skeleton } from "./ui/parts";
 import { type Section, type SectionGroup, Shell } from "./ui/Shell";
+import { Empty, Failure, Skeleton } from "./ui/State";
 
 /** A permission in a project. */
 export type Permission =

@@ -5,8 +5,8 @@ import { type JSX, Show } from "solid-js";
 import { call, list } from "./api";
 import { load } from "./load";
 import { user } from "./session";
-import { Failure, Skeleton } from "./ui/parts";
 import { Shell } from "./ui/Shell";
+import { Failure, Skeleton } from "./ui/State";
 
 const LAST = "tidemark-project";
 

@@ -8,12 +8,16 @@ import { bindings } from "../keys";
 import { load } from "../load";
 import { endSession, updateUser, user } from "../session";
 import { setTheme, type Theme, theme } from "../theme";
+import { Badge } from "../ui/Badge";
+import { Button, LinkButton } from "../ui/Button";
+import { Code } from "../ui/Code";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
-import { Badge, Button, Code, Empty, Failure, LinkButton, Skeleton, Time } from "../ui/parts";
 import { EditableFact, Fact, Record, SelectFact } from "../ui/Record";
 import type { Option } from "../ui/Select";
+import { Empty, Failure, Skeleton } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
+import { Time } from "../ui/Value";
 import { userPath, userTitle } from "../user";
 import "./admin.css";
 

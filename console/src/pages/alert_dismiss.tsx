@@ -8,7 +8,7 @@ import { load } from "../load";
 import { useProject } from "../project";
 import { Confirm } from "../ui/Dialog";
 import { Picker } from "../ui/Picker";
-import { Failure } from "../ui/parts";
+import { Failure } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
 
 const KINDS: readonly { kind: Kind; label: string }[] = [

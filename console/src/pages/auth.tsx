@@ -5,9 +5,10 @@ import { createSignal, For, type JSX, onCleanup, onMount, Show } from "solid-js"
 import { ApiError, begin, call, type JsonProvider, type JsonSetup, type PlanLevel, sentence } from "../api";
 import { load } from "../load";
 import { backPath, endSession, openSession, user } from "../session";
+import { Button, LinkButton } from "../ui/Button";
 import { CheckField, Form, TextField } from "../ui/Form";
 import { Page } from "../ui/Page";
-import { Button, Failure, LinkButton, Notice, Skeleton } from "../ui/parts";
+import { Failure, Notice, Skeleton } from "../ui/State";
 import { toast } from "../ui/Toast";
 
 /** The query of links in mails and on other pages; `goal` is the return path. */

@@ -12,8 +12,10 @@ import { perfAround } from "../links";
 import { load } from "../load";
 import { useProject } from "../project";
 import { worseOf } from "../stats/worse";
-import { Badge, Delta, Empty, Failure, Name, Skeleton, Time, type Tone } from "../ui/parts";
+import { Badge, type Tone } from "../ui/Badge";
+import { Empty, Failure, Skeleton } from "../ui/State";
 import { Table } from "../ui/Table";
+import { Delta, Name, Time } from "../ui/Value";
 import "./detection.css";
 import "./lists.css";
 

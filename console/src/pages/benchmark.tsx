@@ -5,13 +5,16 @@ import { createSignal, type JSX, Show } from "solid-js";
 import { call, type JsonBenchmark, list } from "../api";
 import { load } from "../load";
 import { useProject } from "../project";
+import { Badge } from "../ui/Badge";
+import { Button, LinkButton } from "../ui/Button";
 import { Confirm } from "../ui/Dialog";
 import { Form, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { LoadingPage, Page } from "../ui/Page";
-import { Badge, Button, Empty, LinkButton, Time } from "../ui/parts";
 import { EditableFact, Fact, Record } from "../ui/Record";
+import { Empty } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
+import { Time } from "../ui/Value";
 
 export function List(): JSX.Element {
   const project = useProject();

@@ -8,12 +8,16 @@ import { nameOf } from "../history";
 import { perfAround } from "../links";
 import { load } from "../load";
 import { useProject } from "../project";
+import { Badge, type Tone } from "../ui/Badge";
+import { IconButton, LinkButton } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Form, SelectField, TextField, type Values } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
-import { Badge, Empty, IconButton, LinkButton, Name, StatusTabs, Time, type Tone } from "../ui/parts";
+import { Empty } from "../ui/State";
+import { StatusTabs } from "../ui/Tabs";
 import { toast, toastFailure } from "../ui/Toast";
+import { Name, Time } from "../ui/Value";
 import { Version } from "../ui/Version";
 import "./lists.css";
 

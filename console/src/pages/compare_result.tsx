@@ -5,9 +5,10 @@ import { count, plural, ratio } from "../format";
 import { geometricMean, SAME_WITHIN, SMALLEST, type Verdict } from "../stats/compare";
 import { type Compared, moved, type Row, type Side } from "../stats/sides";
 import { badness } from "../stats/worse";
-import { Delta, Empty, Notice } from "../ui/parts";
 import { SearchField } from "../ui/SearchField";
 import { Select, toOption } from "../ui/Select";
+import { Empty, Notice } from "../ui/State";
+import { Delta } from "../ui/Value";
 import { ComparisonTable } from "./compare_table";
 import "./compare.css";
 

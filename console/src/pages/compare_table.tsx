@@ -7,7 +7,8 @@ import { type ProjectHere, useProject } from "../project";
 import type { Verdict } from "../stats/compare";
 import { moved, type Row, type Side } from "../stats/sides";
 import { badness } from "../stats/worse";
-import { Badge, Delta, Name, type Tone, Value } from "../ui/parts";
+import { Badge, type Tone } from "../ui/Badge";
+import { Delta, Name, Value } from "../ui/Value";
 import "./compare.css";
 
 /** Maximum number of rows; a search finds the others. */

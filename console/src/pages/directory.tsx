@@ -4,9 +4,12 @@ import { type JSX, Show } from "solid-js";
 import { type JsonProject, list } from "../api";
 import { webAddress } from "../links";
 import { user } from "../session";
+import { Badge } from "../ui/Badge";
+import { LinkButton } from "../ui/Button";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
-import { Badge, Empty, LinkButton, Time } from "../ui/parts";
+import { Empty } from "../ui/State";
+import { Time } from "../ui/Value";
 
 export function Directory(): JSX.Element {
   return (

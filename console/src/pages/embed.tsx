@@ -7,7 +7,7 @@ import { load } from "../load";
 import { Chart } from "../plot/Chart";
 import { fetchSeries } from "../plot/fetch";
 import { isComplete, type PerfQuery, parse, search } from "../plot/query";
-import { Empty, Failure, Skeleton } from "../ui/parts";
+import { Empty, Failure, Skeleton } from "../ui/State";
 
 /** Height of the elements above and below the plot, in pixels. */
 const [HEADER, LEGEND, EDGES] = [40, 130, 40];

@@ -9,8 +9,9 @@ import type { Loaded } from "../load";
 import { useProject } from "../project";
 import { REPORTS, type Recent } from "../stats/recent";
 import { badness } from "../stats/worse";
-import { Delta, Failure, Name, Skeleton, Sparkline, Time, Value } from "../ui/parts";
 import { Select, toOption } from "../ui/Select";
+import { Failure, Skeleton } from "../ui/State";
+import { Delta, Name, Sparkline, Time, Value } from "../ui/Value";
 import "./home.css";
 
 /** Number of rows of a card before "All". */

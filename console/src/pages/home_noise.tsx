@@ -6,9 +6,9 @@ import { count, plural, share } from "../format";
 import { perfOfSeries } from "../links";
 import { useProject } from "../project";
 import { REPORTS, type Recent, type Series } from "../stats/recent";
-import { Name, Sparkline, Value } from "../ui/parts";
 import { SearchField } from "../ui/SearchField";
 import { Select, toOption } from "../ui/Select";
+import { Name, Sparkline, Value } from "../ui/Value";
 import "./home.css";
 
 type Order = "smallest" | "noise" | "name";

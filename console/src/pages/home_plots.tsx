@@ -7,12 +7,15 @@ import { duration, plural } from "../format";
 import { type Loaded, load } from "../load";
 import type { Line } from "../plot/line";
 import { type ProjectHere, useProject } from "../project";
+import { Button, LinkButton } from "../ui/Button";
 import { Confirm, Dialog } from "../ui/Dialog";
 import { Form, SelectField, TextField } from "../ui/Form";
+import { Menu, type MenuItem } from "../ui/Menu";
 import { LoadingPage, Page } from "../ui/Page";
-import { Button, Empty, Failure, LinkButton, Menu, type MenuItem, Skeleton, Time } from "../ui/parts";
 import { EditableFact, Fact, Record } from "../ui/Record";
+import { Empty, Failure, Skeleton } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
+import { Time } from "../ui/Value";
 import "./home.css";
 
 // uPlot loads with the first visible plot.

@@ -9,13 +9,16 @@ import { load, refreshWhile } from "../load";
 import { useProject } from "../project";
 import { user } from "../session";
 import { specText } from "../spec";
+import { Badge } from "../ui/Badge";
+import { Button, Copy, LinkButton } from "../ui/Button";
 import { Confirm } from "../ui/Dialog";
 import { List as Rows } from "../ui/List";
 import { LoadingPage, Page } from "../ui/Page";
-import { Badge, Button, Copy, Empty, LinkButton, Time } from "../ui/parts";
 import { Raw } from "../ui/Raw";
 import { Fact, Record as Facts } from "../ui/Record";
+import { Empty } from "../ui/State";
 import { toast } from "../ui/Toast";
+import { Time } from "../ui/Value";
 import "./job.css";
 
 const CHOICES = [

@@ -6,13 +6,15 @@ import { call, type JsonMeasure, type JsonUpdateMeasure, list } from "../api";
 import { value } from "../format";
 import { useProject } from "../project";
 import { worseOf } from "../stats/worse";
+import { LinkButton } from "../ui/Button";
 import { Form, TextField } from "../ui/Form";
 import { ItemPage, inProject } from "../ui/ItemPage";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
-import { Empty, LinkButton, Time } from "../ui/parts";
 import { EditableFact, Fact } from "../ui/Record";
+import { Empty } from "../ui/State";
 import { toast } from "../ui/Toast";
+import { Time } from "../ui/Value";
 import "./lists.css";
 import { Thresholds } from "./related";
 

@@ -7,13 +7,16 @@ import { useOrganization } from "../frames";
 import { load } from "../load";
 import { mayIn } from "../organization";
 import { user } from "../session";
+import { Badge } from "../ui/Badge";
+import { Button, LinkButton } from "../ui/Button";
 import { Confirm } from "../ui/Dialog";
 import { Form, SelectField, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { LoadingPage, Page } from "../ui/Page";
-import { Badge, Button, Empty, LinkButton, Time } from "../ui/parts";
 import { Fact, Record } from "../ui/Record";
+import { Empty } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
+import { Time } from "../ui/Value";
 import { organizationCrumbs } from "./organization";
 import "./admin.css";
 

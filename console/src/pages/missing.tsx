@@ -3,8 +3,9 @@
 import { useLocation } from "@solidjs/router";
 import { type JSX, Show } from "solid-js";
 import { user } from "../session";
+import { LinkButton } from "../ui/Button";
 import { Page } from "../ui/Page";
-import { Empty, LinkButton } from "../ui/parts";
+import { Empty } from "../ui/State";
 
 export function Missing(): JSX.Element {
   const location = useLocation();

@@ -12,13 +12,17 @@ import type {
   NoticeKind,
 } from "../api";
 import { load } from "../load";
+import { Badge } from "../ui/Badge";
+import { Button, LinkButton } from "../ui/Button";
+import { Code } from "../ui/Code";
 import { Confirm } from "../ui/Dialog";
 import { Form, SelectField, TextField, type Values } from "../ui/Form";
 import { List as Listing } from "../ui/List";
 import { type Crumb, LoadingPage, Page } from "../ui/Page";
-import { Badge, Button, Code, Empty, LinkButton, Notice as Remark, Time } from "../ui/parts";
 import { EditableFact, Fact, Record as Facts, SelectFact } from "../ui/Record";
+import { Empty, Notice as Remark } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
+import { Time } from "../ui/Value";
 import { Deliveries } from "./notice_delivery";
 import { type NoticeOwner, useProjectNotices, useUserNotices } from "./notice_owner";
 import "./lists.css";

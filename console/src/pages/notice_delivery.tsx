@@ -3,9 +3,12 @@
 import { A } from "@solidjs/router";
 import { type JSX, Show } from "solid-js";
 import type { JsonDelivery, JsonNotice } from "../api";
+import { Badge, type Tone } from "../ui/Badge";
+import { Button } from "../ui/Button";
 import { List as Listing } from "../ui/List";
-import { Badge, Button, Empty, Time, type Tone } from "../ui/parts";
+import { Empty } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
+import { Time } from "../ui/Value";
 import type { NoticeOwner } from "./notice_owner";
 
 const TONES: Readonly<Record<JsonDelivery["status"], Tone>> = {

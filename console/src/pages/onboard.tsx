@@ -6,9 +6,11 @@ import { call, type JsonProject, list } from "../api";
 import { load } from "../load";
 import { user } from "../session";
 import { rememberProject } from "../start";
+import { Button, LinkButton } from "../ui/Button";
+import { Code } from "../ui/Code";
 import { Form, SelectField, TextField } from "../ui/Form";
 import { Page } from "../ui/Page";
-import { Button, Code, Failure, LinkButton, Notice, Skeleton } from "../ui/parts";
+import { Failure, Notice, Skeleton } from "../ui/State";
 
 const STEPS = [
   { step: "project", label: "A project" },

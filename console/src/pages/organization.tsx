@@ -10,13 +10,16 @@ import { load } from "../load";
 import { mayIn } from "../organization";
 import { user } from "../session";
 import { Audit as Entries } from "../ui/Audit";
+import { Badge } from "../ui/Badge";
+import { Button, LinkButton } from "../ui/Button";
 import { Confirm } from "../ui/Dialog";
 import { Form, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { type Crumb, Page } from "../ui/Page";
-import { Badge, Button, Empty, Failure, LinkButton, Notice, Skeleton, Time } from "../ui/parts";
 import { EditableFact, Fact, Record } from "../ui/Record";
+import { Empty, Failure, Notice, Skeleton } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
+import { Time } from "../ui/Value";
 import "./admin.css";
 
 const BASE = "/console/organizations";

@@ -26,9 +26,11 @@ import { ShareDialog } from "../plot/Share";
 import { Tools } from "../plot/Tools";
 import { useProject } from "../project";
 import { isDark } from "../theme";
+import { Button, LinkButton } from "../ui/Button";
 import { Icon } from "../ui/Icon";
+import { Menu } from "../ui/Menu";
 import { Page } from "../ui/Page";
-import { Button, Empty, Failure, LinkButton, Menu, Notice, Skeleton } from "../ui/parts";
+import { Empty, Failure, Notice, Skeleton } from "../ui/State";
 import { toastFailure } from "../ui/Toast";
 import { Choices } from "./perf_choices";
 

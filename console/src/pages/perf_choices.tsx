@@ -12,9 +12,12 @@ import type { Found } from "../plot/fetch";
 import { completion, MOST_LINES, ofPlot, type PerfQuery, parse } from "../plot/query";
 import { TreePicker } from "../plot/TreePicker";
 import { useProject } from "../project";
-import { Badge, Button, Failure, IconButton, Skeleton, Time } from "../ui/parts";
+import { Badge } from "../ui/Badge";
+import { Button, IconButton } from "../ui/Button";
 import { SearchField } from "../ui/SearchField";
+import { Failure, Skeleton } from "../ui/State";
 import { toastFailure } from "../ui/Toast";
+import { Time } from "../ui/Value";
 import { Version } from "../ui/Version";
 
 const TABS = ["benchmarks", "branches", "testbeds", "measures", "reports", "plots"] as const;

@@ -7,14 +7,17 @@ import { useOrganization } from "../frames";
 import { webAddress } from "../links";
 import { load } from "../load";
 import { useProject } from "../project";
+import { Badge } from "../ui/Badge";
+import { Button, LinkButton } from "../ui/Button";
 import { Confirm } from "../ui/Dialog";
 import { Form, SelectField, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
-import { Badge, Button, Empty, LinkButton, Time } from "../ui/parts";
 import { Raw } from "../ui/Raw";
 import { EditableFact, Fact, Record as Facts } from "../ui/Record";
+import { Empty } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
+import { Time } from "../ui/Value";
 import "./lists.css";
 
 const VISIBILITIES: readonly { value: Visibility; label: string; about: string }[] = [

@@ -6,10 +6,12 @@ import { call, type JsonProjectKey, list } from "../api";
 import { KEY_TIMES, KeyPage, NewKey } from "../api_key";
 import { load } from "../load";
 import { useProject } from "../project";
+import { Badge, type Tone } from "../ui/Badge";
+import { LinkButton } from "../ui/Button";
 import { Form, SelectField, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
-import { Badge, Empty, LinkButton, type Tone } from "../ui/parts";
+import { Empty } from "../ui/State";
 import "./lists.css";
 
 /** The lifetime of a key in seconds; empty for the maximum of the server. */

@@ -6,14 +6,17 @@ import { ApiError, call, type JsonProjectMember, list, type ProjectRole } from "
 import { load } from "../load";
 import { useProject } from "../project";
 import { user } from "../session";
+import { Badge } from "../ui/Badge";
+import { Button, LinkButton } from "../ui/Button";
 import { Confirm } from "../ui/Dialog";
 import { Form, SelectField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { LoadingPage, Page } from "../ui/Page";
 import { type Choice, Picker } from "../ui/Picker";
-import { Badge, Button, Empty, LinkButton, Time } from "../ui/parts";
 import { Fact, Record as Facts } from "../ui/Record";
+import { Empty } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
+import { Time } from "../ui/Value";
 import "./lists.css";
 
 const ROLES: readonly { value: ProjectRole; label: string; about: string }[] = [

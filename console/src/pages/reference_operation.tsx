@@ -3,8 +3,10 @@
 import { A } from "@solidjs/router";
 import { For, type JSX, Show } from "solid-js";
 import { example, type Operation, type Parameter, right, type Spec } from "../openapi";
+import { Badge } from "../ui/Badge";
+import { Copy } from "../ui/Button";
+import { Code } from "../ui/Code";
 import { Page } from "../ui/Page";
-import { Badge, Code, Copy } from "../ui/parts";
 import { RequestForm } from "./reference_request";
 import { FieldRow, Fields, TypeName } from "./reference_schema";
 import { BASE, CRUMBS, Method, Prose } from "./reference_text";

@@ -3,7 +3,9 @@
 import { createEffect, createSignal, For, type JSX, onCleanup, Show } from "solid-js";
 import { bare, example, type Operation, resolve, type Schema, type Spec } from "../openapi";
 import { user } from "../session";
-import { Badge, Button, Code } from "../ui/parts";
+import { Badge } from "../ui/Badge";
+import { Button } from "../ui/Button";
+import { Code } from "../ui/Code";
 import "./reference.css";
 
 /** A response as the page shows it. */

@@ -3,8 +3,9 @@
 import { A } from "@solidjs/router";
 import { createMemo, For, type JSX, Show } from "solid-js";
 import { bare, example, limits, nameOf, operations, resolve, type Schema, type Spec, typeText } from "../openapi";
+import { Code } from "../ui/Code";
 import { Page } from "../ui/Page";
-import { Code, Empty } from "../ui/parts";
+import { Empty } from "../ui/State";
 import { BASE, CRUMBS, InlineCode, Method, Prose } from "./reference_text";
 import "./reference.css";
 

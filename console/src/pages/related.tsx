@@ -6,8 +6,11 @@ import { count, plural } from "../format";
 import { load } from "../load";
 import { describe } from "../model";
 import { useProject } from "../project";
-import { Badge, Failure, LinkButton, Skeleton, Time } from "../ui/parts";
+import { Badge } from "../ui/Badge";
+import { LinkButton } from "../ui/Button";
+import { Failure, Skeleton } from "../ui/State";
 import { Table } from "../ui/Table";
+import { Time } from "../ui/Value";
 import { AlertCount } from "../ui/Verdict";
 import { Version } from "../ui/Version";
 

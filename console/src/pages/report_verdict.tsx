@@ -17,8 +17,10 @@ import { nameOf } from "../history";
 import { perfAround, perfUpTo } from "../links";
 import { load, refreshWhile } from "../load";
 import { useProject } from "../project";
-import { Badge, Failure, Name, Notice, Skeleton, Time, type Tone, Value } from "../ui/parts";
+import { Badge, type Tone } from "../ui/Badge";
+import { Failure, Notice, Skeleton } from "../ui/State";
 import { Table } from "../ui/Table";
+import { Name, Time, Value } from "../ui/Value";
 import "./lists.css";
 
 const ANSWERS: Readonly<Record<VerdictAnswer, { word: string; tone: Tone }>> = {

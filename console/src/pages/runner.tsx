@@ -7,15 +7,18 @@ import { NewKey } from "../api_key";
 import { count, plural } from "../format";
 import { load, refreshWhile } from "../load";
 import { machineText } from "../spec";
+import { Badge, type Tone } from "../ui/Badge";
+import { Button, LinkButton } from "../ui/Button";
 import { Confirm, Dialog } from "../ui/Dialog";
 import { Form, TextField } from "../ui/Form";
 import { ItemPage, type Place } from "../ui/ItemPage";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
 import { Picker } from "../ui/Picker";
-import { Badge, Button, Empty, Failure, LinkButton, Skeleton, Time, type Tone } from "../ui/parts";
 import { Fact } from "../ui/Record";
+import { Empty, Failure, Skeleton } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
+import { Time } from "../ui/Value";
 import "./admin.css";
 
 const HERE: Place = {

@@ -7,13 +7,16 @@ import { count, moment, value } from "../format";
 import { load } from "../load";
 import { user as me } from "../session";
 import { Audit as Entries } from "../ui/Audit";
+import { Badge } from "../ui/Badge";
+import { Button, LinkButton } from "../ui/Button";
 import { Confirm } from "../ui/Dialog";
 import { CheckField, Form, SelectField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { LoadingPage, Page } from "../ui/Page";
-import { Badge, Button, Empty, Failure, LinkButton, Notice, Skeleton, Time } from "../ui/parts";
 import { EditableFact, Fact, Record } from "../ui/Record";
+import { Empty, Failure, Notice, Skeleton } from "../ui/State";
 import { toast } from "../ui/Toast";
+import { Time } from "../ui/Value";
 import "./admin.css";
 
 type Counted = {

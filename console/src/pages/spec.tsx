@@ -4,13 +4,16 @@ import { useNavigate, useParams } from "@solidjs/router";
 import { createSignal, type JSX, Show } from "solid-js";
 import { call, type JsonNewSpec, type JsonSpec, type JsonUpdateSpec, list } from "../api";
 import { machineText } from "../spec";
+import { Badge } from "../ui/Badge";
+import { Button, LinkButton } from "../ui/Button";
 import { CheckField, Form, SelectField, TextField } from "../ui/Form";
 import { ItemPage, type Place } from "../ui/ItemPage";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
-import { Badge, Button, Empty, LinkButton, Time } from "../ui/parts";
 import { Fact } from "../ui/Record";
+import { Empty } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
+import { Time } from "../ui/Value";
 
 const HERE: Place = {
   path: (...segments) => ["/console/server/specs", ...segments.map(encodeURIComponent)].join("/"),

@@ -5,13 +5,15 @@ import { type JSX, Show } from "solid-js";
 import { call, type JsonTestbed, type JsonUpdateTestbed, list } from "../api";
 import { useProject } from "../project";
 import { specText } from "../spec";
+import { LinkButton } from "../ui/Button";
 import { Form, TextField } from "../ui/Form";
 import { ItemPage, inProject } from "../ui/ItemPage";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
-import { Empty, LinkButton, Time } from "../ui/parts";
 import { Fact } from "../ui/Record";
+import { Empty } from "../ui/State";
 import { toast } from "../ui/Toast";
+import { Time } from "../ui/Value";
 import "./lists.css";
 import { Reports, Thresholds } from "./related";
 

@@ -11,7 +11,7 @@ import type { Model } from "../stats/limits";
 import { worseOf } from "../stats/worse";
 import { LoadingPage, Page } from "../ui/Page";
 import { Picker } from "../ui/Picker";
-import { Empty } from "../ui/parts";
+import { Empty } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
 import "./lists.css";
 import { defaultModel, ModelForm } from "./threshold_form";

@@ -11,7 +11,8 @@ import { Plot } from "../plot/Plot";
 import { useProject } from "../project";
 import type { Model } from "../stats/limits";
 import { replay, type Verdict } from "../stats/replay";
-import { Empty, Failure, Name, Skeleton } from "../ui/parts";
+import { Empty, Failure, Skeleton } from "../ui/State";
+import { Name } from "../ui/Value";
 import "./threshold.css";
 
 /** The dimensions of a threshold, by UUID. */

@@ -5,10 +5,12 @@ import { createSignal, type JSX, Show } from "solid-js";
 import { call, type JsonUserKey, list } from "../api";
 import { KEY_TIMES, KeyPage, NewKey } from "../api_key";
 import { load } from "../load";
+import { Badge, type Tone } from "../ui/Badge";
+import { LinkButton } from "../ui/Button";
 import { Form, SelectField, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
-import { Badge, Empty, LinkButton, type Tone } from "../ui/parts";
+import { Empty } from "../ui/State";
 import { userPath, userTitle } from "../user";
 import "./admin.css";
 

@@ -3,7 +3,7 @@
 import { createMemo, createSignal, type JSX, Show } from "solid-js";
 import type { JsonChange } from "../api";
 import { plural } from "../format";
-import { Failure } from "../ui/parts";
+import { Failure } from "../ui/State";
 import type { Fetched } from "./fetch";
 import { Legend } from "./Legend";
 import type { Line } from "./line";

@@ -3,7 +3,7 @@
 import { A } from "@solidjs/router";
 import { type JSX, Show } from "solid-js";
 import { change, moment, shortHash, value } from "../format";
-import { Badge } from "../ui/parts";
+import { Badge } from "../ui/Badge";
 import { metricUuid } from "./columns";
 import { commitUrl, type PerfLine, placeIn } from "./lines";
 

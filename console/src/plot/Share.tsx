@@ -3,8 +3,9 @@
 import { createSignal, type JSX, Show } from "solid-js";
 import { type JsonProject, url } from "../api";
 import { isDark } from "../theme";
+import { Code } from "../ui/Code";
 import { Dialog } from "../ui/Dialog";
-import { Code, Notice } from "../ui/parts";
+import { Notice } from "../ui/State";
 import { type PerfQuery, pictured, search } from "./query";
 
 export function ShareDialog(props: {

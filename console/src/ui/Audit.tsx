@@ -3,7 +3,8 @@
 import { For, type JSX, Show } from "solid-js";
 import type { JsonAuditEntry, Page } from "../api";
 import { List, type ListQuery } from "./List";
-import { Empty, Time } from "./parts";
+import { Empty } from "./State";
+import { Time } from "./Value";
 
 const ACTORS: Readonly<Record<string, string>> = {
   user: "a deleted user",

@@ -2,7 +2,7 @@
 
 import { createEffect, createSignal, createUniqueId, type JSX, Show } from "solid-js";
 import { sentence } from "../api";
-import { IconButton } from "./parts";
+import { IconButton } from "./Button";
 
 /** A dialog that is open while `open` is true. */
 export function Dialog(props: {

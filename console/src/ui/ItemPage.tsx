@@ -5,12 +5,14 @@ import { useNavigate } from "@solidjs/router";
 import { createSignal, type JSX, Show } from "solid-js";
 import { load } from "../load";
 import { useProject } from "../project";
+import { Badge } from "./Badge";
+import { Button } from "./Button";
 import { Confirm } from "./Dialog";
 import { type Crumb, LoadingPage, Page } from "./Page";
-import { Badge, Button, Time } from "./parts";
 import { Raw } from "./Raw";
 import { EditableFact, Fact, Record as Facts } from "./Record";
 import { toast, toastFailure } from "./Toast";
+import { Time } from "./Value";
 
 interface Named {
   uuid: string;

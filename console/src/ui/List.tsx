@@ -6,9 +6,10 @@ import { createEffect, createSignal, For, type JSX, on, onCleanup, Show } from "
 import type { Page as Rows } from "../api";
 import { count, plural } from "../format";
 import { type Loaded, load, refreshWhile } from "../load";
+import { IconButton } from "./Button";
 import { Icon } from "./Icon";
-import { Empty, Failure, IconButton, Skeleton } from "./parts";
 import { SearchField } from "./SearchField";
+import { Empty, Failure, Skeleton } from "./State";
 
 /** The query of a list, named as in the API. Order and filters are the parameters of the URL. */
 export interface ListQuery {

@@ -3,7 +3,7 @@
 import { A } from "@solidjs/router";
 import { createEffect, For, type JSX, onMount, Show } from "solid-js";
 import type { Loaded } from "../load";
-import { Failure, Skeleton } from "./parts";
+import { Failure, Skeleton } from "./State";
 
 export interface Crumb {
   href: string;

@@ -1,8 +1,9 @@
 // The API response for the item of the page.
 
 import { createSignal, type JSX } from "solid-js";
+import { Button } from "./Button";
+import { Code } from "./Code";
 import { Dialog } from "./Dialog";
-import { Button, Code } from "./parts";
 
 export function Raw(props: { value: unknown }): JSX.Element {
   const [open, setOpen] = createSignal(false);

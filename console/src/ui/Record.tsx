@@ -2,7 +2,7 @@
 
 import { createSignal, createUniqueId, type JSX, Show } from "solid-js";
 import { sentence } from "../api";
-import { Copy, IconButton } from "./parts";
+import { Copy, IconButton } from "./Button";
 import { type Option, Select } from "./Select";
 
 /** The fields of an item. */

@@ -7,9 +7,11 @@ import { bindings, bindKeys } from "../keys";
 import { load } from "../load";
 import { endSession, signInPath, user } from "../session";
 import { setTheme, type Theme, theme } from "../theme";
+import { Badge } from "./Badge";
+import { IconButton, LinkButton } from "./Button";
 import { Dialog } from "./Dialog";
 import { Icon, type IconName } from "./Icon";
-import { Badge, IconButton, LinkButton, Menu, type MenuItem } from "./parts";
+import { Menu, type MenuItem } from "./Menu";
 import { Toasts } from "./Toast";
 
 /** A sidebar link of a project, an organization, an account or the server. */

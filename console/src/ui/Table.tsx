@@ -3,8 +3,8 @@
 import { A } from "@solidjs/router";
 import { createSignal, For, type JSX, Show } from "solid-js";
 import { count } from "../format";
+import { Button } from "./Button";
 import type { Column } from "./List";
-import { Button } from "./parts";
 
 export function Table<Row extends object>(props: {
   /** The accessible name. */

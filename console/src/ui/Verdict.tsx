@@ -4,7 +4,7 @@ import { type JSX, Show } from "solid-js";
 import type { AlertStatus, JsonBoundary } from "../api";
 import { count, value } from "../format";
 import type { Verdict } from "../verdict";
-import { Badge, type Tone } from "./parts";
+import { Badge, type Tone } from "./Badge";
 
 export const VERDICTS: Readonly<Record<Verdict, { word: string; tone: Tone }>> = {
   regression: { word: "outside the threshold", tone: "alert" },
