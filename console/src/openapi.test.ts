@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { bare, example, matches, operations, resolve, right, type Spec, typeText } from "./openapi";
+import { describeRight, example, matches, operations, resolve, type Spec, typeText, unwrapNullable } from "./openapi";
 
 const spec = JSON.parse(readFileSync(new URL("../../openapi.json", import.meta.url), "utf8")) as Spec;
 
@@ -11,7 +11,7 @@ test("every operation has a name, a summary and a right in words", () => {
   assert.equal(new Set(all.map(({ id }) => id)).size, all.length);
   for (const operation of all) {
     assert.ok(operation.summary, operation.id);
-    assert.doesNotMatch(right(operation["x-right"]), /undefined|“”/, operation.id);
+    assert.doesNotMatch(describeRight(operation["x-right"]), /undefined|“”/, operation.id);
   }
 });
 
@@ -37,6 +37,6 @@ test("types are said in words", () => {
     "list of JsonBranch",
   );
   assert.equal(typeText(spec, schemas.JsonBranch?.properties?.archived ?? {}), "string (date-time) or null");
-  assert.equal(bare({ type: ["integer", "null"] }).nullable, true);
+  assert.equal(unwrapNullable({ type: ["integer", "null"] }).nullable, true);
   assert.ok(resolve(spec, { $ref: "#/components/schemas/Adapter" }).enum?.includes("magic"));
 });

@@ -98,7 +98,7 @@ export function resolve(spec: Spec, schema: Schema): Schema {
 }
 
 /** The schema without its null alternative, and whether it is nullable. */
-export function bare(schema: Schema): { schema: Schema; nullable: boolean } {
+export function unwrapNullable(schema: Schema): { schema: Schema; nullable: boolean } {
   const options = schema.oneOf ?? schema.anyOf;
   if (options) {
     const rest = options.filter(({ type }) => type !== "null");
@@ -119,7 +119,7 @@ export function bare(schema: Schema): { schema: Schema; nullable: boolean } {
 
 /** The type of a schema: `string (uuid)`, `list of JsonBranch`. */
 export function typeText(spec: Spec, of: Schema): string {
-  const { schema, nullable } = bare(of);
+  const { schema, nullable } = unwrapNullable(of);
   const base = (): string => {
     const name = nameOf(schema);
     const found = resolve(spec, schema);
@@ -157,7 +157,7 @@ const STRINGS: Readonly<Record<string, string>> = {
 
 /** An example of a schema. Without `whole`, only the required fields. */
 export function example(spec: Spec, of: Schema, whole: boolean, key = "", depth = 0): unknown {
-  const { schema, nullable } = bare(of);
+  const { schema, nullable } = unwrapNullable(of);
   const found = resolve(spec, schema);
   if (nullable && !whole) return null;
   if (found.default !== undefined && found.default !== null) return found.default;
@@ -215,7 +215,7 @@ const RIGHTS: Readonly<Record<string, string>> = {
 };
 
 /** The required permission of an operation, from its `x-right`. */
-export function right(code: string | undefined): string {
+export function describeRight(code: string | undefined): string {
   if (!code) return "Unspecified";
   const [what = "", permission, ...more] = code.split(":");
   const words = RIGHTS[what] ?? `Requires the permission “${permission ?? ""}” in the ${what}`;

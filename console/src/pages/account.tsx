@@ -11,9 +11,9 @@ import { setTheme, type Theme, theme } from "../theme";
 import { Badge } from "../ui/Badge";
 import { Button, LinkButton } from "../ui/Button";
 import { Code } from "../ui/Code";
+import { EditableFact, Fact, Facts, SelectFact } from "../ui/Facts";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
-import { EditableFact, Fact, Record, SelectFact } from "../ui/Record";
 import type { Option } from "../ui/Select";
 import { Empty, Failure, Skeleton } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
@@ -123,7 +123,7 @@ export function Settings(): JSX.Element {
       >
         {(shown) => (
           <>
-            <Record>
+            <Facts>
               <EditableFact
                 label="Name"
                 value={shown().name}
@@ -160,16 +160,16 @@ export function Settings(): JSX.Element {
                   <Badge tone="brand">server administrator</Badge>
                 </Fact>
               </Show>
-            </Record>
+            </Facts>
             <p class="small muted">
               Sign-in links are sent to this address. Changing the address ends all sessions and revokes all keys of the
               account.
             </p>
             <section class="stack tight" aria-labelledby="look">
               <h2 id="look">Appearance</h2>
-              <Record>
+              <Facts>
                 <SelectFact label="Theme" value={theme()} options={THEMES} save={setTheme} />
-              </Record>
+              </Facts>
             </section>
             <Sessions user={shown().slug} />
           </>
@@ -235,9 +235,9 @@ export function Help(): JSX.Element {
           </tbody>
         </table>
       </section>
-      <Record>
+      <Facts>
         <Fact label="API version">{version()?.version ?? "…"}</Fact>
-      </Record>
+      </Facts>
     </Page>
   );
 }

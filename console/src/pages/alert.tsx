@@ -11,10 +11,10 @@ import { describe } from "../model";
 import { type ProjectHere, useProject } from "../project";
 import { worseOf } from "../stats/worse";
 import { Button, LinkButton } from "../ui/Button";
+import { Fact, Facts } from "../ui/Facts";
 import { List as Rows } from "../ui/List";
 import { LoadingPage, Page } from "../ui/Page";
 import { Raw } from "../ui/Raw";
-import { Fact, Record as Facts } from "../ui/Record";
 import { Empty } from "../ui/State";
 import { StatusTabs } from "../ui/Tabs";
 import { toast, toastFailure } from "../ui/Toast";
@@ -54,7 +54,7 @@ export function List(): JSX.Element {
       return await Promise.all(STATUSES.map(total));
     },
   );
-  const settled = () => {
+  const onUpdated = () => {
     setChanges((number) => number + 1);
     void project.alerts.refresh();
   };
@@ -119,7 +119,7 @@ export function List(): JSX.Element {
               {
                 title: "Raised",
                 sort: "created",
-                falling: true,
+                descending: true,
                 wide: true,
                 end: true,
                 cell: (alert) => (
@@ -134,7 +134,7 @@ export function List(): JSX.Element {
                     {
                       title: "Changed",
                       sort: "modified",
-                      falling: true,
+                      descending: true,
                       wide: true,
                       end: true,
                       cell: (alert: JsonAlert) => (
@@ -149,13 +149,13 @@ export function List(): JSX.Element {
               <Show when={project.may("edit")}>
                 <Button
                   onClick={() =>
-                    settle(
+                    updateStatus(
                       project,
                       rows,
                       alert,
                       alert.status === "active" ? "dismissed" : "active",
                       shown === "all",
-                      settled,
+                      onUpdated,
                     )
                   }
                 >
@@ -167,14 +167,14 @@ export function List(): JSX.Element {
           />
         )}
       </Show>
-      <DismissAlerts open={dismissing()} onClose={() => setDismissing(false)} onDone={settled} />
+      <DismissAlerts open={dismissing()} onClose={() => setDismissing(false)} onDone={onUpdated} />
     </Page>
   );
 }
 
 function EmptyList(props: { status: Shown }): JSX.Element {
   const project = useProject();
-  const ACTIONS = <LinkButton href={project.path("thresholds")}>View thresholds</LinkButton>;
+  const action = <LinkButton href={project.path("thresholds")}>View thresholds</LinkButton>;
   return (
     <Show
       when={props.status === "active" || props.status === "all"}
@@ -186,7 +186,7 @@ function EmptyList(props: { status: Shown }): JSX.Element {
         </Empty>
       }
     >
-      <Empty title={props.status === "active" ? "No active alerts" : "No alerts yet"} action={ACTIONS}>
+      <Empty title={props.status === "active" ? "No active alerts" : "No alerts yet"} action={action}>
         A value that crosses the limit of a threshold raises an alert.
       </Empty>
     </Show>
@@ -208,13 +208,13 @@ function AlertChange(props: { alert: JsonAlert }): JSX.Element {
 }
 
 /** Updates one alert of a list immediately and removes it unless the list shows all statuses. */
-async function settle(
+async function updateStatus(
   project: ProjectHere,
   rows: Loaded<{ rows: JsonAlert[]; total: number }>,
   alert: JsonAlert,
   status: UpdateAlertStatus,
-  stays: boolean,
-  settled: () => void,
+  keepsRow: boolean,
+  onUpdated: () => void,
 ): Promise<void> {
   const request = (status: UpdateAlertStatus) =>
     call("patch", "/v0/projects/{project}/alerts/{alert}", {
@@ -225,15 +225,15 @@ async function settle(
   try {
     await rows.optimistic(
       ({ rows, total }) =>
-        stays
+        keepsRow
           ? { rows: rows.map((row) => (row.uuid === alert.uuid ? { ...row, status } : row)), total }
           : { rows: rows.filter((row) => row.uuid !== alert.uuid), total: total - 1 },
       () => request(status),
     );
-    settled();
+    onUpdated();
     const undo = async (to: UpdateAlertStatus) => {
       await request(to).catch(toastFailure);
-      settled();
+      onUpdated();
     };
     // Only the server sets the status `silenced`.
     toast(

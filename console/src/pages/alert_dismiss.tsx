@@ -26,19 +26,19 @@ export function DismissAlerts(props: { open: boolean; onClose: () => void; onDon
     () => props.open && { project: project.slug(), at: Date.now() },
     ({ project }, signal) => allActive(project, signal),
   );
-  const fitting = createMemo(() => {
-    const of: Readonly<Record<Kind, (alert: JsonAlert) => string>> = {
+  const matching = createMemo(() => {
+    const slugOf: Readonly<Record<Kind, (alert: JsonAlert) => string>> = {
       branch: ({ threshold }) => threshold.branch.slug,
       testbed: ({ threshold }) => threshold.testbed.slug,
       benchmark: ({ benchmark }) => benchmark.slug,
       measure: ({ threshold }) => threshold.measure.slug,
     };
     return active()?.filter((alert) =>
-      KINDS.every(({ kind }) => !chosen()[kind] || of[kind](alert) === chosen()[kind]?.slug),
+      KINDS.every(({ kind }) => !chosen()[kind] || slugOf[kind](alert) === chosen()[kind]?.slug),
     );
   });
   const confirm = async () => {
-    const before = fitting() ?? [];
+    const before = matching() ?? [];
     const slugs = Object.fromEntries(
       KINDS.flatMap(({ kind }) => (chosen()[kind] ? [[kind, chosen()[kind]?.slug]] : [])),
     );
@@ -66,7 +66,7 @@ export function DismissAlerts(props: { open: boolean; onClose: () => void; onDon
     <Confirm
       open={props.open}
       title="Dismiss multiple alerts"
-      action={fitting() ? `Dismiss ${plural(fitting()?.length ?? 0, "alert")}` : "Dismiss"}
+      action={matching() ? `Dismiss ${plural(matching()?.length ?? 0, "alert")}` : "Dismiss"}
       onConfirm={confirm}
       onClose={close}
     >
@@ -86,8 +86,8 @@ export function DismissAlerts(props: { open: boolean; onClose: () => void; onDon
       </For>
       <Show when={active.error()}>{(error) => <Failure error={error()} retry={active.refresh} />}</Show>
       <p class="number" role="status">
-        {fitting()
-          ? `${plural(fitting()?.length ?? 0, "alert")} of ${count(active()?.length ?? 0)} match.`
+        {matching()
+          ? `${plural(matching()?.length ?? 0, "alert")} of ${count(active()?.length ?? 0)} match.`
           : "Counting…"}
       </p>
     </Confirm>

@@ -8,10 +8,10 @@ import { useProject } from "../project";
 import { Badge } from "../ui/Badge";
 import { Button, LinkButton } from "../ui/Button";
 import { Confirm } from "../ui/Dialog";
+import { EditableFact, Fact, Facts } from "../ui/Facts";
 import { Form, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { LoadingPage, Page } from "../ui/Page";
-import { EditableFact, Fact, Record } from "../ui/Record";
 import { Empty } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
 import { Time } from "../ui/Value";
@@ -172,7 +172,7 @@ export function View(): JSX.Element {
             </>
           }
         >
-          <Record>
+          <Facts>
             <EditableFact
               label="Name"
               value={shown().name}
@@ -203,7 +203,7 @@ export function View(): JSX.Element {
                 </Fact>
               )}
             </Show>
-          </Record>
+          </Facts>
           <Confirm
             open={deleting()}
             title="Delete benchmark?"

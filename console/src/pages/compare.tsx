@@ -39,7 +39,7 @@ export function Compare(): JSX.Element {
   createEffect(() => {
     const known = reports()?.rows;
     if (!known?.length || (from() && to())) return;
-    change(guess(known, params));
+    change(defaultSides(known, params));
   });
   const side = (choice: () => Choice | undefined) =>
     load(
@@ -166,7 +166,7 @@ export function Compare(): JSX.Element {
 }
 
 /** The default comparison: the newest branch with the main branch, or the two newest versions. */
-function guess(reports: readonly JsonReport[], params: Params): Params {
+function defaultSides(reports: readonly JsonReport[], params: Params): Params {
   const main = mainBranch(reports) as JsonReport["branch"];
   const other = reports.find(({ branch }) => branch.uuid !== main.uuid);
   const testbed = params.testbed ?? (other ?? reports[0])?.testbed.slug;

@@ -12,7 +12,7 @@ import { Delta, Name, Value } from "../ui/Value";
 import "./compare.css";
 
 /** Maximum number of rows; a search finds the others. */
-const SHOWN = 500;
+const MAX_ROWS = 500;
 
 /** The compared benchmarks, with the values of both sides, the change and its confidence interval. */
 export function ComparisonTable(props: {
@@ -47,7 +47,7 @@ export function ComparisonTable(props: {
             </tr>
           </thead>
           <tbody>
-            <For each={props.rows.slice(0, SHOWN)}>
+            <For each={props.rows.slice(0, MAX_ROWS)}>
               {(row) => {
                 const scale = scaleOf(row.comparison.base, row.measure.units);
                 return (
@@ -84,9 +84,9 @@ export function ComparisonTable(props: {
           </tbody>
         </table>
       </div>
-      <Show when={props.rows.length > SHOWN}>
+      <Show when={props.rows.length > MAX_ROWS}>
         <p class="muted small">
-          The first {count(SHOWN)} of {count(props.rows.length)} are shown. Search for the others.
+          The first {count(MAX_ROWS)} of {count(props.rows.length)} are shown. Search for the others.
         </p>
       </Show>
     </>

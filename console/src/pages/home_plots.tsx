@@ -9,10 +9,10 @@ import type { Line } from "../plot/line";
 import { type ProjectHere, useProject } from "../project";
 import { Button, LinkButton } from "../ui/Button";
 import { Confirm, Dialog } from "../ui/Dialog";
+import { EditableFact, Fact, Facts } from "../ui/Facts";
 import { Form, SelectField, TextField } from "../ui/Form";
 import { Menu, type MenuItem } from "../ui/Menu";
 import { LoadingPage, Page } from "../ui/Page";
-import { EditableFact, Fact, Record } from "../ui/Record";
 import { Empty, Failure, Skeleton } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
 import { Time } from "../ui/Value";
@@ -355,7 +355,7 @@ export function PlotView(): JSX.Element {
           <div class="card pin">
             <PlotContent plot={shown()} height={420} />
           </div>
-          <Record>
+          <Facts>
             <EditableFact
               label="Title"
               value={shown().title ?? ""}
@@ -374,7 +374,7 @@ export function PlotView(): JSX.Element {
             <Fact label="Changed">
               <Time at={shown().modified} />
             </Fact>
-          </Record>
+          </Facts>
           <Confirm
             open={deleting()}
             title="Unpin plot?"

@@ -12,10 +12,10 @@ import { specText } from "../spec";
 import { Badge } from "../ui/Badge";
 import { Button, Copy, LinkButton } from "../ui/Button";
 import { Confirm } from "../ui/Dialog";
+import { Fact, Facts } from "../ui/Facts";
 import { List as Rows } from "../ui/List";
 import { LoadingPage, Page } from "../ui/Page";
 import { Raw } from "../ui/Raw";
-import { Fact, Record as Facts } from "../ui/Record";
 import { Empty } from "../ui/State";
 import { toast } from "../ui/Toast";
 import { Time } from "../ui/Value";
@@ -62,7 +62,7 @@ export function List(): JSX.Element {
           {
             title: "Created",
             sort: "created",
-            falling: true,
+            descending: true,
             end: true,
             cell: (job) => (
               <span class="muted">

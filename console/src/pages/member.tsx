@@ -10,10 +10,10 @@ import { user } from "../session";
 import { Badge } from "../ui/Badge";
 import { Button, LinkButton } from "../ui/Button";
 import { Confirm } from "../ui/Dialog";
+import { Fact, Facts } from "../ui/Facts";
 import { Form, SelectField, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { LoadingPage, Page } from "../ui/Page";
-import { Fact, Record } from "../ui/Record";
 import { Empty } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
 import { Time } from "../ui/Value";
@@ -217,7 +217,7 @@ export function View(): JSX.Element {
             </Show>
           }
         >
-          <Record>
+          <Facts>
             <Fact label="Role">
               <Show when={may("edit_role")} fallback={shown().role}>
                 <select
@@ -244,7 +244,7 @@ export function View(): JSX.Element {
             <Fact label="Member since">
               <Time at={shown().created} />
             </Fact>
-          </Record>
+          </Facts>
           <Confirm
             open={removing()}
             title={isMe() ? "Leave organization?" : "Remove member?"}

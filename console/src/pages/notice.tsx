@@ -16,10 +16,10 @@ import { Badge } from "../ui/Badge";
 import { Button, LinkButton } from "../ui/Button";
 import { Code } from "../ui/Code";
 import { Confirm } from "../ui/Dialog";
+import { EditableFact, Fact, Facts, SelectFact } from "../ui/Facts";
 import { Form, SelectField, TextField, type Values } from "../ui/Form";
 import { List as Listing } from "../ui/List";
 import { type Crumb, LoadingPage, Page } from "../ui/Page";
-import { EditableFact, Fact, Record as Facts, SelectFact } from "../ui/Record";
 import { Empty, Notice as Remark } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
 import { Time } from "../ui/Value";
@@ -89,7 +89,11 @@ function List(props: { owner: NoticeOwner }): JSX.Element {
         columns={[
           { title: "Name", cell: (notice) => notice.name },
           { title: "Kind", cell: (notice) => <Badge>{label(KINDS, notice.kind)}</Badge> },
-          { title: "Destination", wide: true, cell: (notice) => <span class="muted break">{receiver(notice)}</span> },
+          {
+            title: "Destination",
+            wide: true,
+            cell: (notice) => <span class="muted break">{destination(notice)}</span>,
+          },
           {
             title: "Created",
             wide: true,
@@ -104,7 +108,7 @@ function List(props: { owner: NoticeOwner }): JSX.Element {
         empty={
           <Empty title="No notices yet" action={add()}>
             <Show
-              when={props.owner.own}
+              when={props.owner.isUser}
               fallback="A notice sends notifications of this project to a chat, a webhook or an e-mail address."
             >
               A personal notice sends you notifications of a project or of all projects of your organizations.
@@ -118,10 +122,10 @@ function List(props: { owner: NoticeOwner }): JSX.Element {
 
 function Add(props: { owner: NoticeOwner }): JSX.Element {
   const navigate = useNavigate();
-  const [kind, setKind] = createSignal<NoticeKind>(props.owner.own ? "email" : "slack");
+  const [kind, setKind] = createSignal<NoticeKind>(props.owner.isUser ? "email" : "slack");
   const [made, setMade] = createSignal<JsonNotice>();
   const submit = async (values: Values) => {
-    const created = await props.owner.create(fresh(kind(), values));
+    const created = await props.owner.create(newNotice(kind(), values));
     if (created.secret) return void setMade(created);
     toast("Notice added.");
     navigate(`${props.owner.base}/${created.uuid}`);
@@ -162,7 +166,7 @@ function Add(props: { owner: NoticeOwner }): JSX.Element {
                 }
               />
             </Show>
-            <Show when={kind() === "email" && !props.owner.own}>
+            <Show when={kind() === "email" && !props.owner.isUser}>
               <TextField
                 name="email"
                 label="E-mail"
@@ -171,10 +175,10 @@ function Add(props: { owner: NoticeOwner }): JSX.Element {
                 hint="The address of a member of the organization."
               />
             </Show>
-            <Show when={kind() === "email" && props.owner.own}>
+            <Show when={kind() === "email" && props.owner.isUser}>
               <p class="muted small">Notifications go to the address of your account.</p>
             </Show>
-            <Show when={props.owner.own}>
+            <Show when={props.owner.isUser}>
               <TextField
                 name="project"
                 label="Project"
@@ -198,7 +202,7 @@ function Add(props: { owner: NoticeOwner }): JSX.Element {
           <div class="stack">
             <Remark tone="warn">Copy the secret now. It is shown only once.</Remark>
             <Code label="The secret" text={notice().secret ?? ""} />
-            <p class="muted">The secret signs each request, so that the receiver can verify the sender.</p>
+            <p class="muted">The secret signs each request, so that the destination can verify the sender.</p>
             <div class="row">
               <LinkButton href={`${props.owner.base}/${notice().uuid}`} primary>
                 Done
@@ -260,12 +264,12 @@ function View(props: { owner: NoticeOwner }): JSX.Element {
                   label="E-mail"
                   type="email"
                   value={email()}
-                  editable={!props.owner.own}
+                  editable={!props.owner.isUser}
                   save={(email) => change({ email })}
                 />
               )}
             </Show>
-            <Show when={props.owner.own}>
+            <Show when={props.owner.isUser}>
               <Fact label="Projects">
                 {shown().project ? (
                   <A href={`/console/projects/${shown().project ?? ""}`}>one</A>
@@ -283,13 +287,13 @@ function View(props: { owner: NoticeOwner }): JSX.Element {
             />
             <EditableFact
               label="Quiet hours (UTC)"
-              value={hours(shown().quiet)}
+              value={quietText(shown().quiet)}
               optional
               maxLength={13}
               editable
-              save={(text) => change({ quiet: quiet(...split(text)) })}
+              save={(text) => change({ quiet: quietHours(...splitTimes(text)) })}
             >
-              {shown().quiet ? hours(shown().quiet) : <span class="muted">never</span>}
+              {shown().quiet ? quietText(shown().quiet) : <span class="muted">never</span>}
             </EditableFact>
             <Fact label="UUID" copy={shown().uuid}>
               <span class="mono">{shown().uuid}</span>
@@ -317,13 +321,16 @@ function View(props: { owner: NoticeOwner }): JSX.Element {
   );
 }
 
-function fresh(kind: NoticeKind, { name = "", url, email, project, event, digest, from, to }: Values): JsonNewNotice {
+function newNotice(
+  kind: NoticeKind,
+  { name = "", url, email, project, event, digest, from, to }: Values,
+): JsonNewNotice {
   const body: JsonNewNotice = {
     name,
     kind,
     event: event as NoticeEvent,
     digest: digest as Digest,
-    quiet: quiet(from, to),
+    quiet: quietHours(from, to),
   };
   if (url) body.url = url;
   if (email) body.email = email;
@@ -332,19 +339,19 @@ function fresh(kind: NoticeKind, { name = "", url, email, project, event, digest
 }
 
 /** Quiet hours from two times; null if both are empty. The server rejects a single time. */
-function quiet(from = "", to = ""): JsonQuietHours | null {
+function quietHours(from = "", to = ""): JsonQuietHours | null {
   return from || to ? { from, to } : null;
 }
 
-function hours(quiet: JsonQuietHours | null | undefined): string {
+function quietText(quiet: JsonQuietHours | null | undefined): string {
   return quiet ? `${quiet.from}–${quiet.to}` : "";
 }
 
-function split(text: string): string[] {
+function splitTimes(text: string): string[] {
   return text.split(/\s*[-–]\s*/).filter(Boolean);
 }
 
-function receiver({ url, email }: JsonNotice): string {
+function destination({ url, email }: JsonNotice): string {
   return url ? new URL(url).host : (email ?? "");
 }
 

@@ -20,8 +20,7 @@ export interface NoticeOwner {
   title: string;
   crumbs: Crumb[];
   base: string;
-  /** Whether the owner is a user. */
-  own: boolean;
+  isUser: boolean;
   list: (query: ListQuery, signal: AbortSignal) => Promise<Rows<JsonNotice>>;
   create: (body: JsonNewNotice) => Promise<JsonNotice>;
   view: (notice: string, signal: AbortSignal) => Promise<JsonNotice>;
@@ -42,7 +41,7 @@ export function useProjectNotices(): NoticeOwner {
     get base() {
       return project.path("notices");
     },
-    own: false,
+    isUser: false,
     list: (query, signal) =>
       list("/v0/projects/{project}/notices", { path: { project: project.slug() }, query, signal }),
     create: (body) => call("post", "/v0/projects/{project}/notices", { path: { project: project.slug() }, body }),
@@ -69,7 +68,7 @@ export function useUserNotices(): NoticeOwner {
     get base() {
       return userPath(params.user, "notices");
     },
-    own: true,
+    isUser: true,
     list: (query, signal) => list("/v0/users/{user}/notices", { path: { user: params.user }, query, signal }),
     create: (body) => call("post", "/v0/users/{user}/notices", { path: { user: params.user }, body }),
     view: (notice, signal) => call("get", "/v0/users/{user}/notices/{notice}", { path: path(notice), signal }),

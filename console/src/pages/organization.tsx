@@ -13,10 +13,10 @@ import { Audit as Entries } from "../ui/Audit";
 import { Badge } from "../ui/Badge";
 import { Button, LinkButton } from "../ui/Button";
 import { Confirm } from "../ui/Dialog";
+import { EditableFact, Fact, Facts } from "../ui/Facts";
 import { Form, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { type Crumb, Page } from "../ui/Page";
-import { EditableFact, Fact, Record } from "../ui/Record";
 import { Empty, Failure, Notice, Skeleton } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
 import { Time } from "../ui/Value";
@@ -162,7 +162,7 @@ export function Settings(): JSX.Element {
       <Show when={organization()} fallback={<Skeleton lines={6} />}>
         {(shown) => (
           <>
-            <Record>
+            <Facts>
               <EditableFact
                 label="Name"
                 value={shown().name}
@@ -191,7 +191,7 @@ export function Settings(): JSX.Element {
                   {(at) => <Time at={at()} />}
                 </Show>
               </Fact>
-            </Record>
+            </Facts>
             <Domains of={shown()} changed={organization.refresh} />
             <Show when={may("delete") || user()?.admin}>
               <section class="card danger-zone" aria-labelledby="danger">
@@ -330,7 +330,7 @@ export function Usage(): JSX.Element {
               <Tile label="Active series" value={usage().active_series} about="distinct series in these reports" />
               <Tile label="Runner minutes" value={usage().runner_minutes} about="duration of jobs" />
             </dl>
-            <Record>
+            <Facts>
               <Fact label="Terms">{KINDS[usage().kind]}</Fact>
               <Show when={usage().license}>
                 {(license) => (
@@ -339,7 +339,7 @@ export function Usage(): JSX.Element {
                   </Fact>
                 )}
               </Show>
-            </Record>
+            </Facts>
             <Show
               when={usage().kind.startsWith("cloud")}
               fallback={

@@ -2,7 +2,7 @@
 
 import { A } from "@solidjs/router";
 import { For, type JSX, Show } from "solid-js";
-import { example, type Operation, type Parameter, right, type Spec } from "../openapi";
+import { describeRight, example, type Operation, type Parameter, type Spec } from "../openapi";
 import { Badge } from "../ui/Badge";
 import { Copy } from "../ui/Button";
 import { Code } from "../ui/Code";
@@ -27,7 +27,7 @@ export function OperationPage(props: { spec: Spec; operation: Operation }): JSX.
       </div>
       <Prose text={props.operation.description} />
       <p>
-        <span class="muted">Access:</span> {right(props.operation["x-right"])}.
+        <span class="muted">Access:</span> {describeRight(props.operation["x-right"])}.
       </p>
       <Show when={parameters("path").length}>
         <section class="stack tight">

@@ -1,7 +1,7 @@
 // The form that sends an operation of the API reference with the current session, and shows the response.
 
 import { createEffect, createSignal, For, type JSX, onCleanup, Show } from "solid-js";
-import { bare, example, type Operation, resolve, type Schema, type Spec } from "../openapi";
+import { example, type Operation, resolve, type Schema, type Spec, unwrapNullable } from "../openapi";
 import { user } from "../session";
 import { Badge } from "../ui/Badge";
 import { Button } from "../ui/Button";
@@ -123,8 +123,8 @@ export function RequestForm(props: { spec: Spec; operation: Operation }): JSX.El
           <For each={parameters()}>
             {(parameter) => {
               const options = () =>
-                resolve(props.spec, bare(parameter.schema).schema).enum ??
-                (bare(parameter.schema).schema.type === "boolean" ? [true, false] : undefined);
+                resolve(props.spec, unwrapNullable(parameter.schema).schema).enum ??
+                (unwrapNullable(parameter.schema).schema.type === "boolean" ? [true, false] : undefined);
               const set = (value: string) => setValues((old) => ({ ...old, [parameter.name]: value }));
               return (
                 // biome-ignore lint/a11y/noLabelWithoutControl: `<Show>` contains the input or the select.

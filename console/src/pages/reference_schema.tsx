@@ -2,7 +2,17 @@
 
 import { A } from "@solidjs/router";
 import { createMemo, For, type JSX, Show } from "solid-js";
-import { bare, example, limits, nameOf, operations, resolve, type Schema, type Spec, typeText } from "../openapi";
+import {
+  example,
+  limits,
+  nameOf,
+  operations,
+  resolve,
+  type Schema,
+  type Spec,
+  typeText,
+  unwrapNullable,
+} from "../openapi";
 import { Code } from "../ui/Code";
 import { Page } from "../ui/Page";
 import { Empty } from "../ui/State";
@@ -58,7 +68,7 @@ export function SchemaPage(props: { spec: Spec; name: string }): JSX.Element {
 
 /** The fields of an object, or the type of another schema. */
 export function Fields(props: { spec: Spec; schema: Schema; depth?: number }): JSX.Element {
-  const found = () => resolve(props.spec, bare(props.schema).schema);
+  const found = () => resolve(props.spec, unwrapNullable(props.schema).schema);
   const entries = () =>
     Object.entries(found().properties ?? {}).sort(
       ([one], [two]) =>
@@ -104,7 +114,7 @@ export function FieldRow(props: {
   about: string | undefined;
   depth?: number;
 }): JSX.Element {
-  const inner = () => bare(props.schema).schema;
+  const inner = () => unwrapNullable(props.schema).schema;
   const found = () => resolve(props.spec, inner());
   const about = () => props.about ?? props.schema.description ?? found().description;
   const nested = () =>
@@ -157,7 +167,7 @@ function EnumValues(props: { of: readonly unknown[] }): JSX.Element {
 
 /** The name of a schema, with a link if it has a page. */
 export function TypeName(props: { spec: Spec; schema: Schema }): JSX.Element {
-  const inner = () => bare(props.schema).schema;
+  const inner = () => unwrapNullable(props.schema).schema;
   const linked = () => nameOf(inner()) ?? nameOf(inner().items);
   return (
     <Show when={linked()} fallback={typeText(props.spec, props.schema)}>

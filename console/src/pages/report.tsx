@@ -46,7 +46,7 @@ export function List(): JSX.Element {
           </>
         )}
         columns={[
-          { title: "When", sort: "date_time", falling: true, cell: (report) => <Time at={report.start_time} /> },
+          { title: "When", sort: "date_time", descending: true, cell: (report) => <Time at={report.start_time} /> },
           { title: "Branch", cell: (report) => <span class="break">{report.branch.name}</span> },
           { title: "Version", wide: true, cell: (report) => <Version version={report.branch.head.version} /> },
           { title: "Testbed", wide: true, cell: (report) => <span class="break">{report.testbed.name}</span> },
@@ -97,18 +97,18 @@ export function View(): JSX.Element {
     },
     (path, signal) => call("get", "/v0/projects/{project}/jobs/{job}", { path, signal }),
   );
-  const isUnderWay = () => {
+  const isRunning = () => {
     const known = job();
     return known !== undefined && !hasEnded(known);
   };
-  const follow = async () => {
+  const refreshJob = async () => {
     await job.refresh();
     if (job()?.status === "processed") await report.refresh();
   };
-  refreshWhile(isUnderWay, follow, 3_000);
+  refreshWhile(isRunning, refreshJob, 3_000);
 
   const active = () => report()?.alerts?.filter((alert) => alert.status === "active") ?? [];
-  const settle = async (status: "active" | "dismissed", which: readonly JsonAlert[]): Promise<void> => {
+  const setAlertStatus = async (status: "active" | "dismissed", which: readonly JsonAlert[]): Promise<void> => {
     const uuids = new Set(which.map(({ uuid }) => uuid));
     try {
       await report.optimistic<unknown>(
@@ -132,7 +132,8 @@ export function View(): JSX.Element {
               ),
       );
       void project.alerts.refresh();
-      if (status === "dismissed") toast(`${plural(which.length, "alert")} dismissed.`, () => settle("active", which));
+      if (status === "dismissed")
+        toast(`${plural(which.length, "alert")} dismissed.`, () => setAlertStatus("active", which));
     } catch (error) {
       toastFailure(error);
     }
@@ -157,7 +158,7 @@ export function View(): JSX.Element {
           actions={
             <>
               <Show when={active().length && project.may("edit")}>
-                <Button onClick={() => settle("dismissed", active())}>
+                <Button onClick={() => setAlertStatus("dismissed", active())}>
                   Dismiss {plural(active().length, "alert")}
                 </Button>
               </Show>
@@ -180,7 +181,7 @@ export function View(): JSX.Element {
             )}
           </Show>
           <Summary report={shown()} job={job()} />
-          <Show when={!isUnderWay()}>
+          <Show when={!isRunning()}>
             <ReportVerdict report={shown()} />
             <Results report={shown()} />
           </Show>

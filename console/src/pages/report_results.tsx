@@ -28,20 +28,20 @@ interface Row extends Judged {
 }
 
 /** The filter of the results, by its value in the URL. */
-const SHOWN: readonly { value: string; label: string; fits: (verdict: Verdict) => boolean }[] = [
-  { value: "", label: "All", fits: () => true },
+const FILTERS: readonly { value: string; label: string; matches: (verdict: Verdict) => boolean }[] = [
+  { value: "", label: "All", matches: () => true },
   {
     value: "moved",
     label: "Only changes",
-    fits: (verdict) => verdict === "regression" || verdict === "improvement",
+    matches: (verdict) => verdict === "regression" || verdict === "improvement",
   },
-  { value: "regression", label: "Outside the threshold", fits: (verdict) => verdict === "regression" },
-  { value: "improvement", label: "Improved beyond the limits", fits: (verdict) => verdict === "improvement" },
-  { value: "unwatched", label: "No limits", fits: (verdict) => verdict.startsWith("no_") },
+  { value: "regression", label: "Outside the threshold", matches: (verdict) => verdict === "regression" },
+  { value: "improvement", label: "Improved beyond the limits", matches: (verdict) => verdict === "improvement" },
+  { value: "unwatched", label: "No limits", matches: (verdict) => verdict.startsWith("no_") },
 ];
 
 /** Number of rows of a group before "Show more". */
-const FIRST = 100;
+const FIRST_ROWS = 100;
 
 /** The results of a report: filters, groups and tables. */
 export function Results(props: { report: JsonReport }): JSX.Element {
@@ -62,8 +62,8 @@ export function Results(props: { report: JsonReport }): JSX.Element {
         words().every((word) => name.toLowerCase().includes(word)),
     ),
   );
-  const shown = () => SHOWN.find(({ value }) => value === text("show")) ?? SHOWN[0];
-  const visible = createMemo(() => found().filter(({ verdict }) => shown()?.fits(verdict)));
+  const shown = () => FILTERS.find(({ value }) => value === text("show")) ?? FILTERS[0];
+  const visible = createMemo(() => found().filter(({ verdict }) => shown()?.matches(verdict)));
   const groups = createMemo(() => {
     const key = ({ name, measured: { measure } }: Row) =>
       grouping() === "measure" ? measure.name : grouping() === "benchmark" ? prefix(name) : "";
@@ -75,9 +75,9 @@ export function Results(props: { report: JsonReport }): JSX.Element {
     <section class="stack" aria-label="Results">
       <div class="list-tools">
         <div class="segments" role="group" aria-label="Filter results">
-          <For each={SHOWN}>
+          <For each={FILTERS}>
             {(choice) => {
-              const number = () => found().filter(({ verdict }) => choice.fits(verdict)).length;
+              const number = () => found().filter(({ verdict }) => choice.matches(verdict)).length;
               return (
                 <Show when={!choice.value || choice.value === "moved" || number() || shown() === choice}>
                   <button type="button" aria-pressed={shown() === choice} onClick={() => set("show", choice.value)}>
@@ -158,7 +158,7 @@ export function Results(props: { report: JsonReport }): JSX.Element {
 
 function Group(props: { title: string; rows: readonly Row[]; report: JsonReport; withMeasure: boolean }): JSX.Element {
   const project = useProject();
-  const several = () => (props.report.results?.length ?? 0) > 1;
+  const hasIterations = () => (props.report.results?.length ?? 0) > 1;
   return (
     <div class="group">
       <Show when={props.title}>
@@ -169,7 +169,7 @@ function Group(props: { title: string; rows: readonly Row[]; report: JsonReport;
       <Table<Row>
         label={props.title || "Results"}
         rows={props.rows}
-        first={FIRST}
+        first={FIRST_ROWS}
         href={({ result, measured }) => perfUpTo(project, props.report, result.benchmark, measured.measure)}
         columns={[
           {
@@ -177,7 +177,7 @@ function Group(props: { title: string; rows: readonly Row[]; report: JsonReport;
             cell: (row) => (
               <>
                 {row.name}
-                <Show when={several()}>
+                <Show when={hasIterations()}>
                   {" "}
                   <span class="muted small">iteration {row.result.iteration}</span>
                 </Show>

@@ -10,12 +10,12 @@ import { machineText } from "../spec";
 import { Badge, type Tone } from "../ui/Badge";
 import { Button, LinkButton } from "../ui/Button";
 import { Confirm, Dialog } from "../ui/Dialog";
+import { Fact } from "../ui/Facts";
 import { Form, TextField } from "../ui/Form";
 import { ItemPage, type Place } from "../ui/ItemPage";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
 import { Picker } from "../ui/Picker";
-import { Fact } from "../ui/Record";
 import { Empty, Failure, Skeleton } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
 import { Time } from "../ui/Value";
@@ -94,7 +94,7 @@ export function List(): JSX.Element {
           {
             title: "Created",
             sort: "created",
-            falling: true,
+            descending: true,
             wide: true,
             end: true,
             cell: (runner) => (

@@ -10,10 +10,10 @@ import { Audit as Entries } from "../ui/Audit";
 import { Badge } from "../ui/Badge";
 import { Button, LinkButton } from "../ui/Button";
 import { Confirm } from "../ui/Dialog";
+import { EditableFact, Fact, Facts } from "../ui/Facts";
 import { CheckField, Form, SelectField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { LoadingPage, Page } from "../ui/Page";
-import { EditableFact, Fact, Record } from "../ui/Record";
 import { Empty, Failure, Notice, Skeleton } from "../ui/State";
 import { toast } from "../ui/Toast";
 import { Time } from "../ui/Value";
@@ -92,7 +92,7 @@ export function Stats(): JSX.Element {
                 )}
               </Show>
             </dl>
-            <Record>
+            <Facts>
               <Fact label="Contract version">{stats().server.version ?? "–"}</Fact>
               <Fact label="Tidemark version">{stats().server.tidemark_version ?? "–"}</Fact>
               <Fact label="First started">
@@ -109,7 +109,7 @@ export function Stats(): JSX.Element {
                 )}
               </Show>
               <Fact label="Counted at">{moment(stats().timestamp)}</Fact>
-            </Record>
+            </Facts>
             <Show when={config()?.access}>
               {(access) => (
                 <section class="stack tight" aria-labelledby="access">
@@ -121,11 +121,11 @@ export function Stats(): JSX.Element {
                     </A>{" "}
                     shows the names of the settings.
                   </p>
-                  <Record>
+                  <Facts>
                     <For each={flat(access())}>
                       {([key, setting]) => <Fact label={settingLabel(key)}>{settingText(key, setting)}</Fact>}
                     </For>
-                  </Record>
+                  </Facts>
                 </section>
               )}
             </Show>
@@ -313,7 +313,7 @@ export function User(): JSX.Element {
             </>
           }
         >
-          <Record>
+          <Facts>
             <EditableFact label="Name" value={shown().name} maxLength={64} editable save={(name) => change({ name })} />
             <EditableFact label="Slug" value={shown().slug} maxLength={64} editable save={(slug) => change({ slug })} />
             <EditableFact
@@ -336,7 +336,7 @@ export function User(): JSX.Element {
             <Fact label="Keys">
               <LinkButton href={`/console/users/${shown().slug}/keys`}>View keys</LinkButton>
             </Fact>
-          </Record>
+          </Facts>
           <Confirm
             open={asking() !== undefined}
             title={asking()?.title ?? ""}
@@ -396,7 +396,7 @@ export function Config(): JSX.Element {
           {([name, values]) => (
             <section class="stack tight" aria-labelledby={`config-${name}`}>
               <h2 id={`config-${name}`}>{name}</h2>
-              <Record>
+              <Facts>
                 <For each={flat(values)}>
                   {([key, value]) => (
                     <Fact label={key}>
@@ -409,7 +409,7 @@ export function Config(): JSX.Element {
                     </Fact>
                   )}
                 </For>
-              </Record>
+              </Facts>
             </section>
           )}
         </For>

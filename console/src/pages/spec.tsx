@@ -6,11 +6,11 @@ import { call, type JsonNewSpec, type JsonSpec, type JsonUpdateSpec, list } from
 import { machineText } from "../spec";
 import { Badge } from "../ui/Badge";
 import { Button, LinkButton } from "../ui/Button";
+import { Fact } from "../ui/Facts";
 import { CheckField, Form, SelectField, TextField } from "../ui/Form";
 import { ItemPage, type Place } from "../ui/ItemPage";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
-import { Fact } from "../ui/Record";
 import { Empty } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
 import { Time } from "../ui/Value";
@@ -57,7 +57,7 @@ export function List(): JSX.Element {
           {
             title: "Created",
             sort: "created",
-            falling: true,
+            descending: true,
             wide: true,
             end: true,
             cell: (spec) => (

@@ -11,10 +11,10 @@ import { useProject } from "../project";
 import { Badge } from "../ui/Badge";
 import { Button, LinkButton } from "../ui/Button";
 import { Confirm } from "../ui/Dialog";
+import { Fact, Facts } from "../ui/Facts";
 import { List as Rows } from "../ui/List";
 import { LoadingPage, Page } from "../ui/Page";
 import { Raw } from "../ui/Raw";
-import { Fact, Record as Facts } from "../ui/Record";
 import { Empty, Failure, Notice, Skeleton } from "../ui/State";
 import { Table } from "../ui/Table";
 import { toast, toastFailure } from "../ui/Toast";
@@ -76,7 +76,7 @@ export function List(): JSX.Element {
           {
             title: "Created",
             sort: "created",
-            falling: true,
+            descending: true,
             wide: true,
             end: true,
             cell: (threshold) => (
@@ -88,7 +88,7 @@ export function List(): JSX.Element {
           {
             title: "Changed",
             sort: "modified",
-            falling: true,
+            descending: true,
             wide: true,
             end: true,
             cell: (threshold) => (

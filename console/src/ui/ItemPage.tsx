@@ -8,9 +8,9 @@ import { useProject } from "../project";
 import { Badge } from "./Badge";
 import { Button } from "./Button";
 import { Confirm } from "./Dialog";
+import { EditableFact, Fact, Facts } from "./Facts";
 import { type Crumb, LoadingPage, Page } from "./Page";
 import { Raw } from "./Raw";
-import { EditableFact, Fact, Record as Facts } from "./Record";
 import { toast, toastFailure } from "./Toast";
 import { Time } from "./Value";
 

@@ -27,7 +27,7 @@ export interface Column<Row> {
   /** The name of the order by this column in the API, if any. */
   sort?: string;
   /** Whether the default order is descending. */
-  falling?: boolean;
+  descending?: boolean;
   /** Aligns numbers and times right. */
   end?: boolean;
   /** Hidden on narrow screens. */
@@ -124,10 +124,10 @@ export function List<Row extends object>(props: {
   const turn = (page: number) => setParams({ page: page === 1 ? undefined : String(page) });
   const sorted = () =>
     props.columns.find(({ sort }) => sort && sort === query().sort) ?? props.columns.find(({ sort }) => sort);
-  const natural = (column: Column<Row> | undefined) => (column?.falling ? "desc" : "asc");
+  const natural = (column: Column<Row> | undefined) => (column?.descending ? "desc" : "asc");
   const sortBy = (column: Column<Row>) => {
     const flipped = sorted()?.sort === column.sort && (query().direction ?? natural(column)) === natural(column);
-    change({ sort: column.sort, direction: flipped ? (column.falling ? "asc" : "desc") : undefined });
+    change({ sort: column.sort, direction: flipped ? (column.descending ? "asc" : "desc") : undefined });
   };
   const order = (column: Column<Row>) => {
     if (!column.sort || sorted()?.sort !== column.sort) return undefined;

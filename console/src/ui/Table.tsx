@@ -10,7 +10,7 @@ export function Table<Row extends object>(props: {
   /** The accessible name. */
   label: string;
   rows: readonly Row[];
-  columns: readonly Omit<Column<Row>, "sort" | "falling">[];
+  columns: readonly Omit<Column<Row>, "sort" | "descending">[];
   /** The link of the first column. */
   href?: (row: Row) => string | undefined;
   /** Number of rows before "Show more". */

@@ -6,8 +6,8 @@ import { Copy, IconButton } from "./Button";
 import { type Option, Select } from "./Select";
 
 /** The fields of an item. */
-export function Record(props: { children: JSX.Element }): JSX.Element {
-  return <dl class="record">{props.children}</dl>;
+export function Facts(props: { children: JSX.Element }): JSX.Element {
+  return <dl class="facts">{props.children}</dl>;
 }
 
 /** One field. `copy` is the text of its copy button. */
