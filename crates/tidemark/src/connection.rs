@@ -9,7 +9,7 @@ use crate::{
     failure::{Exit, Failure, Result},
     local,
     logins::Logins,
-    manifest, version,
+    manifest, output, version,
 };
 
 /// Heading of these arguments in the help.
@@ -219,10 +219,8 @@ impl From<Error> for Failure {
             Error::Unreachable { .. } => Exit::Unreachable,
         };
         let text = error.to_string();
-        let mut letters = text.chars();
-        let first = letters.next().map(|letter| letter.to_ascii_uppercase());
         let end = if text.ends_with(['.', ')']) { "" } else { "." };
-        let failure = Self::with(exit, format!("{}{}{end}", first.unwrap_or_default(), letters.as_str()));
+        let failure = Self::with(exit, format!("{}{end}", output::capitalized(&text)));
         match exit {
             Exit::Unreachable => failure.and("Check its address, and that it runs."),
             _ => failure,

@@ -8,6 +8,7 @@ mod cmd;
 mod comparison;
 mod connection;
 mod context;
+mod dimension;
 mod failure;
 mod history;
 mod input;
@@ -29,7 +30,7 @@ use std::{env, ffi::OsStr, process::ExitCode};
 
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use tidemark_api::Token;
+use tidemark_api::{Benchmark, Branch, Measure, Testbed, Token};
 
 use self::{
     cmd::{
@@ -38,8 +39,6 @@ use self::{
         audit::AuditVerb,
         auth::AuthVerb,
         backtest,
-        benchmark::BenchmarkVerb,
-        branch::BranchVerb,
         change::ChangeVerb,
         changes, compare,
         completions::{Completions, Man},
@@ -51,7 +50,6 @@ use self::{
         key::KeyVerb,
         login::{LogIn, LogOut, WhoAmI},
         mcp,
-        measure::MeasureVerb,
         member::MemberVerb,
         metric::MetricVerb,
         mock, noise,
@@ -70,10 +68,10 @@ use self::{
         server::ServerVerb,
         spec::SpecVerb,
         sso::SsoVerb,
-        testbed::TestbedVerb,
         threshold::ThresholdVerb,
         user::UserVerb,
     },
+    dimension::DimensionVerb,
     failure::Result,
     resource::{Later, Noun},
 };
@@ -136,13 +134,13 @@ enum Cmd {
     /// Manage notices, the destinations of notifications
     Notice(Later<Noun<NoticeVerb>>),
     /// Manage branches
-    Branch(Later<Noun<BranchVerb>>),
+    Branch(Later<Noun<DimensionVerb<Branch>>>),
     /// Manage testbeds, the environments of benchmarks
-    Testbed(Later<Noun<TestbedVerb>>),
+    Testbed(Later<Noun<DimensionVerb<Testbed>>>),
     /// Manage benchmarks
-    Benchmark(Later<Noun<BenchmarkVerb>>),
+    Benchmark(Later<Noun<DimensionVerb<Benchmark>>>),
     /// Manage measures, for example latency
-    Measure(Later<Noun<MeasureVerb>>),
+    Measure(Later<Noun<DimensionVerb<Measure>>>),
     /// Show single metrics
     Metric(Later<Noun<MetricVerb>>),
     /// Manage thresholds, which define limits of a measure

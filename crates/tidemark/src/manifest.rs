@@ -18,7 +18,10 @@ use serde::Deserialize;
 use tidemark_api::{Adapter, Average, Fold, NameId, NewModel, ReportThresholds, ResourceId, Url};
 
 use self::entry::{Address, Line, Threshold};
-use crate::failure::{Failure, Result};
+use crate::{
+    failure::{Failure, Result},
+    output,
+};
 
 /// Name of the file.
 pub(crate) const FILE: &str = "tidemark.toml";
@@ -248,10 +251,6 @@ fn explain(message: &str) -> String {
             let allowed = allowed.trim_start_matches("expected one of ").trim_start_matches("expected ");
             format!("There is no setting `{name}`; the settings are {allowed}.")
         }
-        None => {
-            let mut letters = message.trim_end_matches('.').chars();
-            let first = letters.next().map(|letter| letter.to_ascii_uppercase());
-            format!("{}{}.", first.unwrap_or_default(), letters.as_str().replace('\n', ", "))
-        }
+        None => format!("{}.", output::capitalized(message.trim_end_matches('.')).replace('\n', ", ")),
     }
 }

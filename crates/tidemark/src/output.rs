@@ -206,6 +206,13 @@ pub(crate) fn units(measured: &Measured) -> &str {
     built_in.or_else(|| measured.units.as_ref().map(ResourceName::as_str)).unwrap_or("")
 }
 
+/// Capitalizes the first letter.
+pub(crate) fn capitalized(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}", characters.as_str())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,12 +9,11 @@ use clap::{
 };
 use serde::de::DeserializeOwned;
 use tidemark_api::{Direction, Invalid, NameId, Page, ResourceId, Search, Word};
-use tidemark_client::{Client, Collection, Error, Request, Resource};
-use uuid::Uuid;
+use tidemark_client::{Client, Collection, Request, Resource};
 
 use crate::{
     connection::Connection,
-    failure::{Exit, Failure, Result, print},
+    failure::{Failure, Result, print},
     manifest,
     output::{self, Column, Table},
 };
@@ -380,58 +379,6 @@ impl Session {
         }
         print(&table(&items))
     }
-
-    /// Finds a resource of a project by UUID, slug or name, in this order.
-    pub(crate) fn find<D: Dimension>(
-        &self,
-        project: &InProject,
-        id: &NameId,
-    ) -> Result<(Collection<D>, Uuid)> {
-        let list = D::of(project.id()?);
-        let uuid = match id.uuid() {
-            Some(uuid) => uuid,
-            None => self.look_up(&list, id)?,
-        };
-        Ok((list, uuid))
-    }
-
-    fn look_up<D: Dimension>(&self, list: &Collection<D>, id: &NameId) -> Result<Uuid> {
-        if let Some(slug) = id.slug() {
-            match self.client.send(&list.view(&slug)) {
-                Ok(found) => return Ok(found.uuid()),
-                Err(Error::Refused { status: 404, .. }) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        for archived in [false, true] {
-            let Ok(name) = id.as_str().parse() else { break };
-            if let Some(found) = self.client.send(&list.list(&D::filter(Some(name), archived)))?.first() {
-                return Ok(found.uuid());
-            }
-        }
-        let id = output::plain(id.as_str());
-        Err(Failure::with(Exit::Refused, format!("There is no {} `{id}`, or you may not see it.", D::NOUN)))
-    }
-}
-
-/// A branch, testbed, benchmark or measure: a named resource of a project that can be archived.
-pub(crate) trait Dimension: Resource {
-    const NOUN: &'static str;
-
-    type Name: FromStr;
-
-    fn of(project: &ResourceId) -> Collection<Self>;
-
-    fn uuid(&self) -> Uuid;
-
-    /// Returns the name.
-    fn name(&self) -> Self::Name;
-
-    /// Returns a filter on archived or other resources, optionally with this name.
-    fn filter(name: Option<Self::Name>, archived: bool) -> Self::Filter;
-
-    /// Returns the patch that archives or unarchives the resource.
-    fn archive(archived: bool) -> Self::Patch;
 }
 
 pub(crate) fn print_json(json: &str) -> Result {

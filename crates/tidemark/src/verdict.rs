@@ -30,7 +30,7 @@ pub(crate) fn show(
     let mut text = format!("{table}\n");
     let summary = verdict.map(render::counts).into_iter().chain(limits(rows));
     for sentence in summary {
-        text.push_str(&format!("{}.\n", capitalized(&sentence)));
+        text.push_str(&format!("{}.\n", output::capitalized(&sentence)));
     }
     for sentence in verdict.map(render::sentences).unwrap_or_default() {
         text.push_str(&format!("{sentence}\n"));
@@ -46,7 +46,7 @@ pub(crate) fn show(
 pub(crate) fn show_compared(verdict: &tidemark_api::Verdict) -> String {
     let sentences: Vec<String> = render::sentences(verdict).iter().map(|one| format!("{one}\n")).collect();
     let table = table(&render::compared(verdict), &History::default(), false);
-    format!("{table}\n{}.\n{}", capitalized(&render::counts(verdict)), sentences.concat())
+    format!("{table}\n{}.\n{}", output::capitalized(&render::counts(verdict)), sentences.concat())
 }
 
 fn table(lines: &[VerdictRow<'_>], history: &History, colors: bool) -> Table {
@@ -89,13 +89,6 @@ fn table(lines: &[VerdictRow<'_>], history: &History, colors: bool) -> Table {
         table.fit(width, 2);
     }
     table
-}
-
-/// Capitalizes the first letter.
-fn capitalized(text: &str) -> String {
-    let mut characters = text.chars();
-    let first = characters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    format!("{first}{}", characters.as_str())
 }
 
 /// Returns the verdict on a report, once the server has computed it; `None` if the server does not support verdicts.

@@ -4,9 +4,10 @@ use tidemark_api::{Benchmark, Branch, Measure, NameId, ResourceId, Testbed};
 
 use crate::{
     connection::Connection,
+    dimension::Dimension,
     failure::Result,
     output,
-    resource::{Dimension, Format, InProject, Session},
+    resource::{Format, InProject, Session},
 };
 
 /// Arguments of both commands.

@@ -1,129 +1,44 @@
 //! `tidemark measure`
 
 use tidemark_api::{
-    Measure, MeasureFilter, MeasurePatch, NameId, NewMeasure, ProjMeasuresSort, ResourceId, ResourceName,
+    Measure, MeasureFilter, MeasurePatch, NewMeasure, ProjMeasuresSort, ResourceId, ResourceName, Search,
     Slug,
 };
 use tidemark_client::{Collection, measures};
 use uuid::Uuid;
 
 use crate::{
-    failure::Result,
+    dimension::Dimension,
     output,
-    resource::{
-        Archiving, Dimension, Fields, Find, InProject, Order, Paging, Session, Shown, Verb, optional,
-    },
+    resource::{Fields, Shown, optional},
 };
 
-/// Verbs of `tidemark measure`.
-#[derive(clap::Subcommand)]
-pub(crate) enum MeasureVerb {
-    /// List the measures of a project
-    #[command(visible_alias = "ls")]
-    List {
-        #[command(flatten)]
-        project: InProject,
-        #[command(flatten)]
-        find: Find<ResourceName>,
-        /// List only archived measures
-        #[arg(long)]
-        archived: bool,
-        #[command(flatten)]
-        order: Order<ProjMeasuresSort>,
-        #[command(flatten)]
-        paging: Paging,
-    },
-    /// Create a measure
-    #[command(visible_alias = "add")]
-    Create {
-        #[command(flatten)]
-        project: InProject,
-        /// Name
-        #[arg(long)]
-        name: ResourceName,
-        /// Slug [default: derived from the name]
-        #[arg(long)]
-        slug: Option<Slug>,
-        /// Units, for example `nanoseconds (ns)`
-        #[arg(long)]
-        units: ResourceName,
-    },
-    /// Show a measure
-    #[command(visible_alias = "get")]
-    View(MeasureTarget),
-    /// Update a measure
-    #[command(visible_alias = "edit")]
-    Update {
-        #[command(flatten)]
-        one: MeasureTarget,
-        /// New name
-        #[arg(long)]
-        name: Option<ResourceName>,
-        /// New slug
-        #[arg(long)]
-        slug: Option<Slug>,
-        /// New units
-        #[arg(long)]
-        units: Option<ResourceName>,
-        #[command(flatten)]
-        archiving: Archiving,
-    },
-    /// Delete a measure without reports
-    #[command(visible_alias = "rm")]
-    Delete(MeasureTarget),
-}
-
-/// A measure of a project.
+/// Flags of `tidemark measure create`.
 #[derive(clap::Args)]
-pub(crate) struct MeasureTarget {
-    #[command(flatten)]
-    project: InProject,
-    /// Measure UUID, slug or name
-    measure: NameId,
+pub(crate) struct CreateFlags {
+    /// Units, for example `nanoseconds (ns)`
+    #[arg(long)]
+    units: ResourceName,
 }
 
-impl Verb for MeasureVerb {
-    fn run(&self, session: &Session) -> Result {
-        match self {
-            Self::List { project, find, archived, order, paging } => {
-                let filter = MeasureFilter {
-                    name: find.name.clone(),
-                    search: find.search.clone(),
-                    archived: archived.then_some(true),
-                    sort: order.sort,
-                };
-                session.list(measures(project.id()?).list(&filter), paging)
-            }
-            Self::Create { project, name, slug, units } => {
-                let new = NewMeasure { name: name.clone(), slug: slug.clone(), units: units.clone() };
-                session.show(&measures(project.id()?).create(&new))
-            }
-            Self::View(one) => {
-                let (measures, measure) = session.find::<Measure>(&one.project, &one.measure)?;
-                session.show(&measures.view(&measure))
-            }
-            Self::Update { one, name, slug, units, archiving } => {
-                let patch = MeasurePatch {
-                    name: name.clone(),
-                    slug: slug.clone(),
-                    units: units.clone(),
-                    archived: archiving.wanted(),
-                };
-                let (measures, measure) = session.find::<Measure>(&one.project, &one.measure)?;
-                session.update(&measures, &measure, &patch)
-            }
-            Self::Delete(one) => {
-                let (measures, measure) = session.find::<Measure>(&one.project, &one.measure)?;
-                session.done(&measures.delete(&measure), "The measure is deleted.")
-            }
-        }
-    }
+/// Flags of `tidemark measure update`.
+#[derive(clap::Args, Default)]
+pub(crate) struct UpdateFlags {
+    /// New units
+    #[arg(long)]
+    units: Option<ResourceName>,
 }
 
 impl Dimension for Measure {
     const NOUN: &'static str = "measure";
+    const PLURAL: &'static str = "measures";
+    const VALUE_NAME: &'static str = "MEASURE";
 
     type Name = ResourceName;
+    type Sort = ProjMeasuresSort;
+    type CreateFlags = CreateFlags;
+    type ViewFlags = ();
+    type UpdateFlags = UpdateFlags;
 
     fn of(project: &ResourceId) -> Collection<Self> {
         measures(project)
@@ -133,16 +48,30 @@ impl Dimension for Measure {
         self.uuid.uuid()
     }
 
-    fn name(&self) -> Self::Name {
+    fn name(&self) -> ResourceName {
         self.name.clone()
     }
 
-    fn filter(name: Option<Self::Name>, archived: bool) -> MeasureFilter {
-        MeasureFilter { name, archived: Some(archived), ..MeasureFilter::default() }
+    fn filter(
+        name: Option<ResourceName>,
+        search: Option<Search>,
+        archived: Option<bool>,
+        sort: Option<ProjMeasuresSort>,
+    ) -> MeasureFilter {
+        MeasureFilter { name, search, archived, sort }
     }
 
-    fn archive(archived: bool) -> MeasurePatch {
-        MeasurePatch { archived: Some(archived), ..MeasurePatch::default() }
+    fn new(name: ResourceName, slug: Option<Slug>, flags: &CreateFlags) -> NewMeasure {
+        NewMeasure { name, slug, units: flags.units.clone() }
+    }
+
+    fn patch(
+        name: Option<ResourceName>,
+        slug: Option<Slug>,
+        archived: Option<bool>,
+        flags: &UpdateFlags,
+    ) -> MeasurePatch {
+        MeasurePatch { name, slug, archived, units: flags.units.clone() }
     }
 }
 

@@ -7,9 +7,10 @@ use uuid::Uuid;
 use super::report::Span;
 use crate::{
     connection::Connection,
+    dimension::Dimension,
     failure::{Result, print},
     output::{self, Column, Table},
-    resource::{Change, Dimension, Format, InProject, Session, optional},
+    resource::{Change, Format, InProject, Session, optional},
 };
 
 /// Arguments of `tidemark perf`.

@@ -9,11 +9,11 @@ use tidemark_client::plots;
 use uuid::Uuid;
 
 use crate::{
+    dimension::Dimension,
     failure::Result,
     output,
     resource::{
-        Change, Dimension, Fields, InProject, Order, Paging, Session, Shown, Verb, flag, number, optional,
-        word,
+        Change, Fields, InProject, Order, Paging, Session, Shown, Verb, flag, number, optional, word,
     },
 };
 

@@ -7,7 +7,7 @@ use tidemark_api::{
 use tidemark_client::{Client, Error, Request, alerts};
 
 use super::Way;
-use crate::resource::Dimension;
+use crate::dimension::Dimension;
 
 /// Returns the dismissed alerts of a report.
 pub(super) fn dismissed(report: &Report) -> Vec<Alert> {
@@ -56,13 +56,13 @@ pub(super) fn archive(way: &Way<'_>) -> Result<bool, Error> {
 
 fn archive_all<D: Dimension>(way: &Way<'_>) -> Result<bool, Error> {
     let mut names = Vec::new();
-    way.from.pages(&D::of(way.source).list(&D::filter(None, true)), None, |_, found| {
+    way.from.pages(&D::of(way.source).list(&D::archived(None, true)), None, |_, found| {
         names.extend(found.iter().map(D::name));
         Ok(())
     })?;
     let list = D::of(way.target);
     for name in names {
-        let found = way.to.send(&list.list(&D::filter(Some(name), false)))?;
+        let found = way.to.send(&list.list(&D::archived(Some(name), false)))?;
         // Resources without reports were not sent.
         let Some(found) = found.first() else { continue };
         if !is_allowed(way.to, &list.update(&found.uuid(), &D::archive(true)))? {

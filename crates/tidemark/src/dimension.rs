@@ -1,0 +1,211 @@
+//! Verbs of branches, testbeds, benchmarks and measures. The file of each dimension below `cmd` has its own flags, its conversion to
+//! the types of `api`, and its output fields.
+
+use std::{marker::PhantomData, str::FromStr};
+
+use clap::Args;
+use serde::Serialize;
+use tidemark_api::{Invalid, NameId, ResourceId, Search, Slug, Word};
+use tidemark_client::{Collection, Error, Resource};
+use uuid::Uuid;
+
+use crate::{
+    failure::{Exit, Failure, Result},
+    output,
+    resource::{Archiving, Find, InProject, Order, Paging, Session, Shown, Verb},
+};
+
+/// A branch, testbed, benchmark or measure: a named resource of a project that can be archived.
+pub(crate) trait Dimension: Resource<Created = Self, Patch: Default + PartialEq> + Shown {
+    const NOUN: &'static str;
+
+    const PLURAL: &'static str;
+
+    /// Placeholder of the argument in the help.
+    const VALUE_NAME: &'static str;
+
+    type Name: FromStr<Err = Invalid> + Clone + Send + Sync + 'static;
+
+    type Sort: Word;
+
+    /// Flags of `create`, besides the name and the slug.
+    type CreateFlags: Args;
+
+    /// Flags of `view`, which are the query of the request.
+    type ViewFlags: Args + Serialize;
+
+    /// Flags of `update`, besides the name, the slug and archiving.
+    type UpdateFlags: Args + Default;
+
+    fn of(project: &ResourceId) -> Collection<Self>;
+
+    fn uuid(&self) -> Uuid;
+
+    fn name(&self) -> Self::Name;
+
+    fn filter(
+        name: Option<Self::Name>,
+        search: Option<Search>,
+        archived: Option<bool>,
+        sort: Option<Self::Sort>,
+    ) -> Self::Filter;
+
+    fn new(name: Self::Name, slug: Option<Slug>, flags: &Self::CreateFlags) -> Self::New;
+
+    fn patch(
+        name: Option<Self::Name>,
+        slug: Option<Slug>,
+        archived: Option<bool>,
+        flags: &Self::UpdateFlags,
+    ) -> Self::Patch;
+
+    /// Returns a filter on archived or other resources, optionally with this name.
+    fn archived(name: Option<Self::Name>, archived: bool) -> Self::Filter {
+        Self::filter(name, None, Some(archived), None)
+    }
+
+    /// Returns the patch that archives or unarchives the resource.
+    fn archive(archived: bool) -> Self::Patch {
+        Self::patch(None, None, Some(archived), &Self::UpdateFlags::default())
+    }
+}
+
+/// Verbs of a dimension.
+#[derive(clap::Subcommand)]
+pub(crate) enum DimensionVerb<D: Dimension> {
+    #[command(visible_alias = "ls", about = format!("List the {} of a project", D::PLURAL))]
+    List {
+        #[command(flatten)]
+        project: InProject,
+        #[command(flatten)]
+        find: Find<D::Name>,
+        #[arg(long, help = format!("List only archived {}", D::PLURAL))]
+        archived: bool,
+        #[command(flatten)]
+        order: Order<D::Sort>,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    #[command(visible_alias = "add", about = format!("Create a {}", D::NOUN))]
+    Create {
+        #[command(flatten)]
+        project: InProject,
+        /// Name
+        #[arg(long)]
+        name: D::Name,
+        /// Slug [default: derived from the name]
+        #[arg(long)]
+        slug: Option<Slug>,
+        #[command(flatten)]
+        flags: D::CreateFlags,
+    },
+    #[command(visible_alias = "get", about = format!("Show a {}", D::NOUN))]
+    View {
+        #[command(flatten)]
+        target: DimensionTarget<D>,
+        #[command(flatten)]
+        flags: D::ViewFlags,
+    },
+    #[command(visible_alias = "edit", about = format!("Update a {}", D::NOUN))]
+    Update {
+        #[command(flatten)]
+        target: DimensionTarget<D>,
+        /// New name
+        #[arg(long)]
+        name: Option<D::Name>,
+        /// New slug
+        #[arg(long)]
+        slug: Option<Slug>,
+        #[command(flatten)]
+        flags: D::UpdateFlags,
+        #[command(flatten)]
+        archiving: Archiving,
+    },
+    #[command(visible_alias = "rm", about = format!("Delete a {} without reports", D::NOUN))]
+    Delete(DimensionTarget<D>),
+}
+
+/// A resource of a dimension.
+#[derive(clap::Args)]
+pub(crate) struct DimensionTarget<D: Dimension> {
+    #[command(flatten)]
+    project: InProject,
+    #[arg(id = D::NOUN, value_name = D::VALUE_NAME, help = id_help(D::NOUN))]
+    id: NameId,
+    #[arg(skip)]
+    dimension: PhantomData<fn() -> D>,
+}
+
+/// Returns the help of an argument that names a resource.
+fn id_help(noun: &str) -> String {
+    format!("{} UUID, slug or name", output::capitalized(noun))
+}
+
+impl<D: Dimension> DimensionTarget<D> {
+    fn find(&self, session: &Session) -> Result<(Collection<D>, Uuid)> {
+        session.find(&self.project, &self.id)
+    }
+}
+
+impl<D: Dimension> Verb for DimensionVerb<D> {
+    fn run(&self, session: &Session) -> Result {
+        match self {
+            Self::List { project, find, archived, order, paging } => {
+                let archived = archived.then_some(true);
+                let filter = D::filter(find.name.clone(), find.search.clone(), archived, order.sort);
+                session.list(D::of(project.id()?).list(&filter), paging)
+            }
+            Self::Create { project, name, slug, flags } => {
+                let new = D::new(name.clone(), slug.clone(), flags);
+                session.show(&D::of(project.id()?).create(&new))
+            }
+            Self::View { target, flags } => {
+                let (list, uuid) = target.find(session)?;
+                session.show(&list.view(&uuid).query(flags))
+            }
+            Self::Update { target, name, slug, flags, archiving } => {
+                let patch = D::patch(name.clone(), slug.clone(), archiving.wanted(), flags);
+                let (list, uuid) = target.find(session)?;
+                session.update(&list, &uuid, &patch)
+            }
+            Self::Delete(target) => {
+                let (list, uuid) = target.find(session)?;
+                session.done(&list.delete(&uuid), &format!("The {} is deleted.", D::NOUN))
+            }
+        }
+    }
+}
+
+impl Session {
+    /// Finds a resource of a project by UUID, slug or name, in this order.
+    pub(crate) fn find<D: Dimension>(
+        &self,
+        project: &InProject,
+        id: &NameId,
+    ) -> Result<(Collection<D>, Uuid)> {
+        let list = D::of(project.id()?);
+        let uuid = match id.uuid() {
+            Some(uuid) => uuid,
+            None => self.look_up(&list, id)?,
+        };
+        Ok((list, uuid))
+    }
+
+    fn look_up<D: Dimension>(&self, list: &Collection<D>, id: &NameId) -> Result<Uuid> {
+        if let Some(slug) = id.slug() {
+            match self.client.send(&list.view(&slug)) {
+                Ok(found) => return Ok(found.uuid()),
+                Err(Error::Refused { status: 404, .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        for archived in [false, true] {
+            let Ok(name) = id.as_str().parse() else { break };
+            if let Some(found) = self.client.send(&list.list(&D::archived(Some(name), archived)))?.first() {
+                return Ok(found.uuid());
+            }
+        }
+        let id = output::plain(id.as_str());
+        Err(Failure::with(Exit::Refused, format!("There is no {} `{id}`, or you may not see it.", D::NOUN)))
+    }
+}
