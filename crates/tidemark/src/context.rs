@@ -15,7 +15,8 @@ pub(crate) use self::environment::Environment;
 use self::{git::Repository, machine::Machine};
 use crate::{
     failure::{Result, print},
-    output::{self, Column, Table},
+    output,
+    table::{Column, Table},
 };
 
 /// Detected context.
@@ -138,10 +139,10 @@ impl Show {
             let base = shown(context.base.as_ref().map(BranchName::as_str));
             rows.push(("Pull request", format!("{number} to {base}{from}")));
         }
-        let mut table = Table::new([Column::Left("What"), Column::Left("Is")]);
+        let mut table = Table::new([Column::Left("What"), Column::Left("Is")], &[]);
         for (name, value) in rows {
             table.push([name.to_owned(), value]);
         }
-        print(&table.to_string())
+        print(&table.show())
     }
 }

@@ -22,6 +22,7 @@ mod output;
 mod progress;
 mod resource;
 mod settings;
+mod table;
 mod transfer;
 mod verdict;
 mod version;

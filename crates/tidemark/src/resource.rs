@@ -14,8 +14,8 @@ use tidemark_client::{Client, Collection, Request, Resource};
 use crate::{
     connection::Connection,
     failure::{Failure, Result, print},
-    manifest,
-    output::{self, Column, Table},
+    manifest, output,
+    table::{Column, Table},
 };
 
 /// Value of a flag that removes the current value.
@@ -225,6 +225,9 @@ where
 
 /// Output of a resource.
 pub(crate) trait Shown: DeserializeOwned {
+    /// Titles of the columns that a list on a narrow terminal drops, the least important first.
+    const DROPPABLE: &'static [&'static str] = &[];
+
     fn fields(&self) -> Fields;
 
     /// Returns the text below the record of a single resource.
@@ -261,6 +264,16 @@ impl Fields {
         self.add(Column::Left(title), &text, Place::Both)
     }
 
+    /// Adds a text that a narrow terminal can shorten.
+    pub(crate) fn text(self, title: &'static str, text: impl Display) -> Self {
+        self.add(Column::Text(title), &text, Place::Both)
+    }
+
+    /// Adds a benchmark that a narrow terminal can shorten.
+    pub(crate) fn benchmark(self, title: &'static str, benchmark: impl Display) -> Self {
+        self.add(Column::Benchmark(title), &benchmark, Place::Both)
+    }
+
     /// Adds a field of tables only: a short form of a field of records.
     pub(crate) fn short(self, title: &'static str, text: impl Display) -> Self {
         self.add(Column::Left(title), &text, Place::Tables)
@@ -291,22 +304,22 @@ pub(crate) fn flag(is_set: bool) -> &'static str {
 pub(crate) fn table<T: Shown>(items: &[T]) -> String {
     let columns = |item: &T| item.fields().0.into_iter().filter(|field| field.place != Place::Records);
     let Some(first) = items.first() else { return String::new() };
-    let mut table = Table::new(columns(first).map(|field| field.column).collect::<Vec<_>>());
+    let mut table = Table::new(columns(first).map(|field| field.column).collect::<Vec<_>>(), T::DROPPABLE);
     for item in items {
         table.push(columns(item).map(|field| field.text).collect::<Vec<_>>());
     }
-    table.to_string()
+    table.show()
 }
 
 /// Returns a record of one resource.
 pub(crate) fn record(thing: &impl Shown) -> String {
     let mut table = Table::record();
-    for Field { column: Column::Left(title) | Column::Right(title), text, place } in thing.fields().0 {
+    for Field { column, text, place } in thing.fields().0 {
         if place != Place::Tables && !text.is_empty() {
-            table.push([title.to_owned(), text]);
+            table.push([column.title().to_owned(), text]);
         }
     }
-    let (table, more) = (table.to_string(), thing.more());
+    let (table, more) = (table.show(), thing.more());
     let gap = if table.is_empty() || more.is_empty() { "" } else { "\n" };
     format!("{table}{gap}{more}")
 }

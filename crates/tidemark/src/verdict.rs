@@ -15,7 +15,8 @@ const PAUSES: [u64; 6] = [200, 400, 800, 1_600, 3_200, 0];
 
 use crate::{
     history::History,
-    output::{self, Color, Column, Table},
+    output,
+    table::{Color, Column, Table},
 };
 
 /// Returns the table for a terminal, with a summary.
@@ -49,19 +50,21 @@ pub(crate) fn show_compared(verdict: &tidemark_api::Verdict) -> String {
     format!("{table}\n{}.\n{}", output::capitalized(&render::counts(verdict)), sentences.concat())
 }
 
-fn table(lines: &[VerdictRow<'_>], history: &History, colors: bool) -> Table {
-    let mut table = Table::new([
+fn table(lines: &[VerdictRow<'_>], history: &History, colors: bool) -> String {
+    let columns = [
         Column::Left("Verdict"),
-        Column::Left("Benchmark"),
+        Column::Benchmark("Benchmark"),
         Column::Right("Iterations"),
-        Column::Left("Measure"),
+        Column::Text("Measure"),
         Column::Right("Value"),
         Column::Right("Change"),
         Column::Right("95%"),
         Column::Left("Limit"),
         Column::Right("Detectable"),
         Column::Left("History"),
-    ]);
+    ];
+    let droppable = &["History", "Detectable", "Iterations", "95%", "Limit", "Value"];
+    let mut table = Table::new(columns, droppable);
     for line in lines {
         let color = match line.word() {
             "regressed" => Some(Color::Red),
@@ -84,11 +87,7 @@ fn table(lines: &[VerdictRow<'_>], history: &History, colors: bool) -> Table {
             ],
         );
     }
-    // A table without its last columns is easier to read than one with wrapped lines.
-    if let Some(width) = output::terminal_width() {
-        table.fit(width, 2);
-    }
-    table
+    table.show()
 }
 
 /// Returns the verdict on a report, once the server has computed it; `None` if the server does not support verdicts.

@@ -100,6 +100,9 @@ impl Verb for AlertVerb {
 }
 
 impl Shown for Alert {
+    const DROPPABLE: &'static [&'static str] =
+        &["Baseline", "Testbed", "Branch", "Limit", "Measure", "Value"];
+
     fn fields(&self) -> Fields {
         let Self { threshold, boundary, metric, .. } = self;
         let units = threshold.measure.units.as_str();
@@ -110,13 +113,13 @@ impl Shown for Alert {
         let parameters = self.variant.as_ref().map(|variant| &variant.parameters);
         Fields::default()
             .column("Status", self.status)
-            .column("Benchmark", output::benchmark(self.benchmark.name.as_str(), parameters))
-            .column("Measure", &threshold.measure.name)
+            .benchmark("Benchmark", output::benchmark(self.benchmark.name.as_str(), parameters))
+            .text("Measure", &threshold.measure.name)
             .number("Value", output::quantity(metric.value, units))
             .number("Baseline", optional(boundary.baseline.map(|value| output::quantity(value, units))))
             .number("Limit", crossed)
-            .column("Branch", &threshold.branch.name)
-            .column("Testbed", &threshold.testbed.name)
+            .text("Branch", &threshold.branch.name)
+            .text("Testbed", &threshold.testbed.name)
             .column("UUID", self.uuid)
             .detail("Report", self.report)
             .detail("Iteration", self.iteration)

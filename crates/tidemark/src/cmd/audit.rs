@@ -34,14 +34,16 @@ impl Verb for AuditVerb {
 }
 
 impl Shown for AuditEntry {
+    const DROPPABLE: &'static [&'static str] = &["From", "Detail"];
+
     fn fields(&self) -> Fields {
         let detail: Vec<_> = self.detail.iter().map(|(name, value)| format!("{name}={value}")).collect();
         Fields::default()
             .column("When", output::time(self.created))
-            .column("Who", self.actor.name.as_deref().unwrap_or(self.actor.kind.as_str()))
+            .text("Who", self.actor.name.as_deref().unwrap_or(self.actor.kind.as_str()))
             .column("Action", &self.action)
-            .column("What", &self.target)
-            .column("Detail", detail.join(", "))
+            .text("What", &self.target)
+            .text("Detail", detail.join(", "))
             .column("From", optional(self.address.as_ref()))
     }
 }

@@ -70,17 +70,19 @@ impl Shown for Answer {
 }
 
 impl Shown for BacktestAlarm {
+    const DROPPABLE: &'static [&'static str] = &["Testbed", "Branch", "Before", "After", "Since"];
+
     fn fields(&self) -> Fields {
         let units = self.measure.units.as_str();
         let parameters = self.variant.as_ref().map(|variant| &variant.parameters);
         Fields::default()
             .column("Since", output::time(self.start_time))
-            .column("Benchmark", output::benchmark(self.benchmark.name.as_str(), parameters))
-            .column("Measure", &self.measure.name)
+            .benchmark("Benchmark", output::benchmark(self.benchmark.name.as_str(), parameters))
+            .text("Measure", &self.measure.name)
             .number("Before", optional(self.before.map(|before| output::quantity(before, units))))
             .number("After", output::quantity(self.after, units))
             .column("Said", self.verdict)
-            .column("Branch", &self.branch.name)
-            .column("Testbed", &self.testbed.name)
+            .text("Branch", &self.branch.name)
+            .text("Testbed", &self.testbed.name)
     }
 }

@@ -60,9 +60,11 @@ impl Dimension for Benchmark {
 }
 
 impl Shown for Benchmark {
+    const DROPPABLE: &'static [&'static str] = &["Created", "Archived", "Slug"];
+
     fn fields(&self) -> Fields {
         Fields::default()
-            .column("Name", &self.name)
+            .benchmark("Name", &self.name)
             .column("Slug", &self.slug)
             .detail("UUID", self.uuid)
             .detail("Project", self.project)

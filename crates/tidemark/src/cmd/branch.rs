@@ -110,10 +110,12 @@ impl Dimension for Branch {
 }
 
 impl Shown for Branch {
+    const DROPPABLE: &'static [&'static str] = &["Created", "Archived", "Slug"];
+
     fn fields(&self) -> Fields {
         let start = self.head.start_point.as_ref();
         Fields::default()
-            .column("Name", &self.name)
+            .text("Name", &self.name)
             .column("Slug", &self.slug)
             .detail("UUID", self.uuid)
             .detail("Project", self.project)

@@ -90,20 +90,23 @@ impl Verb for ChangeVerb {
 }
 
 impl Shown for Change {
+    const DROPPABLE: &'static [&'static str] =
+        &["Testbed", "Branch", "Before", "After", "Since", "Measure", "Direction", "Effect"];
+
     fn fields(&self) -> Fields {
         let units = self.measure.units.as_str();
         let parameters = self.variant.as_ref().map(|variant| &variant.parameters);
         Fields::default()
             .column("Status", self.status)
             .column("Direction", self.direction)
-            .column("Benchmark", output::benchmark(self.benchmark.name.as_str(), parameters))
-            .column("Measure", &self.measure.name)
+            .benchmark("Benchmark", output::benchmark(self.benchmark.name.as_str(), parameters))
+            .text("Measure", &self.measure.name)
             .number("Before", output::quantity(self.before, units))
             .number("After", output::quantity(self.after, units))
             .number("Effect", optional(self.effect.map(|share| format!("{:+.1}%", share * 100.0))))
             .column("Since", output::time(self.at.start_time))
-            .column("Branch", &self.branch.name)
-            .column("Testbed", &self.testbed.name)
+            .text("Branch", &self.branch.name)
+            .text("Testbed", &self.testbed.name)
             .column("UUID", self.uuid)
             .detail("Began with", commit(&self.at))
             .detail("At the earliest", commit(&self.earliest))

@@ -52,12 +52,14 @@ impl Verb for InvitationVerb {
 }
 
 impl Shown for Invitation {
+    const DROPPABLE: &'static [&'static str] = &["By", "Ends", "Sent", "Role"];
+
     fn fields(&self) -> Fields {
         Fields::default()
-            .column("Email", &self.email)
+            .text("Email", &self.email)
             .column("Role", self.role)
             .column("Status", self.status)
-            .column("By", optional(self.inviter.as_ref().map(|user| &user.name)))
+            .text("By", optional(self.inviter.as_ref().map(|user| &user.name)))
             .column("Sent", output::time(self.created))
             .column("Ends", output::time(self.expires))
             .column("UUID", self.uuid)

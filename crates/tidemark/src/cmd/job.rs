@@ -96,12 +96,14 @@ fn watch(session: &Session, one: &JobTarget) -> Result {
 }
 
 impl Shown for Job {
+    const DROPPABLE: &'static [&'static str] = &["Created", "Spec"];
+
     fn fields(&self) -> Fields {
         Fields::default()
             .column("UUID", self.uuid)
             .column("Status", self.status)
-            .column("Spec", &self.spec.name)
-            .column("Image", optional(self.image.as_ref()))
+            .text("Spec", &self.spec.name)
+            .text("Image", optional(self.image.as_ref()))
             .detail("Queue position", optional(self.position))
             .detail("Runner", optional(self.runner))
             .detail("Report", self.report)

@@ -195,9 +195,11 @@ impl Key for Token {
 }
 
 impl Shown for UserKey {
+    const DROPPABLE: &'static [&'static str] = &["Created", "Ends", "Revoked"];
+
     fn fields(&self) -> Fields {
         Fields::default()
-            .column("Name", &self.name)
+            .text("Name", &self.name)
             .column("UUID", self.uuid)
             .detail("User", self.user)
             .column("Created", output::time(self.creation))
@@ -219,9 +221,11 @@ impl Shown for UserKeyCreated {
 }
 
 impl Shown for ProjectKey {
+    const DROPPABLE: &'static [&'static str] = &["Created", "Ends", "Revoked"];
+
     fn fields(&self) -> Fields {
         Fields::default()
-            .column("Name", &self.name)
+            .text("Name", &self.name)
             .column("UUID", self.uuid)
             .detail("Project", self.project)
             .detail("Created by", optional(self.creator))
@@ -244,9 +248,11 @@ impl Shown for ProjectKeyCreated {
 }
 
 impl Shown for Token {
+    const DROPPABLE: &'static [&'static str] = &["Created", "Ends", "Revoked"];
+
     fn fields(&self) -> Fields {
         Fields::default()
-            .column("Name", &self.name)
+            .text("Name", &self.name)
             .column("UUID", self.uuid)
             .detail("User", self.user)
             .column("Created", output::time(self.creation))

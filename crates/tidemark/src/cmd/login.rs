@@ -10,8 +10,9 @@ use crate::{
     connection::{Connection, credential},
     failure::{Failure, Result, print},
     logins::Logins,
-    output::{self, Table},
+    output,
     resource::Format,
+    table::Table,
 };
 
 /// Arguments of `tidemark login`.
@@ -128,7 +129,7 @@ impl WhoAmI {
         if let Some(means) = host_by {
             table.push(["Server from".to_owned(), means.to_string()]);
         }
-        print(&table.to_string())
+        print(&table.show())
     }
 }
 

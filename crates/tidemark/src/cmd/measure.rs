@@ -76,11 +76,13 @@ impl Dimension for Measure {
 }
 
 impl Shown for Measure {
+    const DROPPABLE: &'static [&'static str] = &["Created", "Archived", "Slug"];
+
     fn fields(&self) -> Fields {
         Fields::default()
-            .column("Name", &self.name)
+            .text("Name", &self.name)
             .column("Slug", &self.slug)
-            .column("Units", &self.units)
+            .text("Units", &self.units)
             .detail("UUID", self.uuid)
             .detail("Project", self.project)
             .column("Created", output::time(self.created))

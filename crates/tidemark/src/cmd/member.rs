@@ -208,11 +208,13 @@ impl Verb for ProjectMemberVerb {
 }
 
 impl Shown for Member {
+    const DROPPABLE: &'static [&'static str] = &["Joined", "Email"];
+
     fn fields(&self) -> Fields {
         Fields::default()
-            .column("Name", &self.name)
+            .text("Name", &self.name)
             .column("Slug", &self.slug)
-            .column("Email", &self.email)
+            .text("Email", &self.email)
             .column("Role", self.role)
             .detail("UUID", self.uuid)
             .column("Joined", output::time(self.created))
@@ -221,9 +223,11 @@ impl Shown for Member {
 }
 
 impl Shown for ProjectMember {
+    const DROPPABLE: &'static [&'static str] = &["Joined"];
+
     fn fields(&self) -> Fields {
         Fields::default()
-            .column("Name", &self.name)
+            .text("Name", &self.name)
             .column("Slug", &self.slug)
             .column("Role", self.role)
             .detail("UUID", self.uuid)

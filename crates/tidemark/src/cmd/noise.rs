@@ -16,7 +16,7 @@ use tidemark_runner::noise::{compute, jitter, sample};
 use self::platform::Platform;
 use crate::{
     failure::{Result, print},
-    output::{Column, Table},
+    table::{Column, Table},
 };
 
 /// Parts with their share of the time and their weight in the score. The remaining time is for the observation of the system.
@@ -120,7 +120,8 @@ impl Found {
     }
 
     fn human(&self) -> String {
-        let mut table = Table::new([Column::Left("Part"), Column::Right("Varies by"), Column::Left("Is")]);
+        let mut table =
+            Table::new([Column::Left("Part"), Column::Right("Varies by"), Column::Left("Is")], &[]);
         let percent = |value: f64| format!("{value:.2}%");
         table.push([COMPUTE.name.into(), percent(self.compute), word(self.compute).into()]);
         table.push([CACHE.name.into(), percent(self.cache), word(self.cache).into()]);
@@ -139,7 +140,7 @@ impl Found {
             ..=70.0 => "noisy",
             _ => "very noisy",
         };
-        let mut text = format!("{table}\nThis machine is {verdict}: {score:.0} of 100 dB.\n");
+        let mut text = format!("{}\nThis machine is {verdict}: {score:.0} of 100 dB.\n", table.show());
         let advice = self.platform.advice(self);
         if !advice.is_empty() {
             text.push_str("\nAdvice:\n");

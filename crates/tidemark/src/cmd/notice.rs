@@ -214,14 +214,16 @@ impl Update {
 }
 
 impl Shown for Notice {
+    const DROPPABLE: &'static [&'static str] = &["Event", "Kind"];
+
     fn fields(&self) -> Fields {
         let receiver = self.url.as_ref().map(ToString::to_string);
         let receiver = receiver.or_else(|| self.email.as_ref().map(ToString::to_string));
         let quiet = self.quiet.as_ref().map(|quiet| format!("{}-{}", quiet.from, quiet.to));
         Fields::default()
-            .column("Name", &self.name)
+            .text("Name", &self.name)
             .column("Kind", self.kind)
-            .column("To", optional(receiver))
+            .text("To", optional(receiver))
             .column("Event", self.event)
             .detail("Quiet", optional(quiet))
             .detail("Digest", self.digest)
@@ -236,12 +238,14 @@ impl Shown for Notice {
 }
 
 impl Shown for Delivery {
+    const DROPPABLE: &'static [&'static str] = &["Attempts", "Promised"];
+
     fn fields(&self) -> Fields {
         Fields::default()
             .column("Promised", output::time(self.created))
             .column("Status", self.status)
             .number("Attempts", self.attempts)
-            .column("Error", optional(self.error.as_ref()))
+            .text("Error", optional(self.error.as_ref()))
             .detail("Tried", optional(self.tried.map(output::time)))
             .column("UUID", self.uuid)
             .detail("Event", self.event)

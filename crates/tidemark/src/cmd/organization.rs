@@ -142,10 +142,12 @@ impl Verb for OrganizationVerb {
 }
 
 impl Shown for Organization {
+    const DROPPABLE: &'static [&'static str] = &["Claimed", "Created"];
+
     fn fields(&self) -> Fields {
         let domains: Vec<_> = self.sso.iter().map(|sso| sso.domain.as_str()).collect();
         Fields::default()
-            .column("Name", &self.name)
+            .text("Name", &self.name)
             .column("Slug", &self.slug)
             .detail("UUID", self.uuid)
             .detail("License", if self.license.is_some() { "there is one" } else { "" })

@@ -8,7 +8,8 @@ use tidemark_adapters::Results;
 use crate::{
     failure::{Failure, Result, print},
     input::{Output, Reading},
-    output::{self, Column, Table},
+    output,
+    table::{Column, Table},
 };
 
 /// Arguments of `tidemark parse`.
@@ -68,12 +69,13 @@ pub(crate) fn show(outputs: &[Output], results: &[Results], json: bool) -> Resul
 
 /// Returns the results as a table.
 fn table(results: &Results) -> String {
-    let mut table = Table::new([
-        Column::Left("Benchmark"),
-        Column::Left("Measure"),
+    let columns = [
+        Column::Benchmark("Benchmark"),
+        Column::Text("Measure"),
         Column::Right("Value"),
         Column::Right("Range"),
-    ]);
+    ];
+    let mut table = Table::new(columns, &["Range"]);
     for entry in &results.entries {
         let benchmark = output::entry(entry);
         for metric in &entry.metrics {
@@ -86,5 +88,5 @@ fn table(results: &Results) -> String {
             ]);
         }
     }
-    table.to_string()
+    table.show()
 }

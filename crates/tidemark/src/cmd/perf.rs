@@ -9,8 +9,9 @@ use crate::{
     connection::Connection,
     dimension::Dimension,
     failure::{Result, print},
-    output::{self, Column, Table},
+    output,
     resource::{Change, Format, InProject, Session, optional},
+    table::{Column, Table},
 };
 
 /// Arguments of `tidemark perf`.
@@ -89,11 +90,11 @@ fn joined(items: &[impl ToString]) -> String {
 }
 
 fn table(perf: &Perf) -> String {
-    let mut table = Table::new([
-        Column::Left("Branch"),
-        Column::Left("Testbed"),
-        Column::Left("Benchmark"),
-        Column::Left("Measure"),
+    let columns = [
+        Column::Text("Branch"),
+        Column::Text("Testbed"),
+        Column::Benchmark("Benchmark"),
+        Column::Text("Measure"),
         Column::Left("Began"),
         Column::Right("Version"),
         Column::Left("Commit"),
@@ -102,7 +103,10 @@ fn table(perf: &Perf) -> String {
         Column::Right("Baseline"),
         Column::Right("Limit"),
         Column::Left("Alert"),
-    ]);
+    ];
+    let droppable =
+        &["Iteration", "Version", "Testbed", "Branch", "Baseline", "Commit", "Limit", "Alert", "Measure"];
+    let mut table = Table::new(columns, droppable);
     for series in &perf.results {
         let parameters = series.variant.as_ref().map(|variant| &variant.parameters);
         let benchmark = output::benchmark(series.benchmark.name.as_str(), parameters);
@@ -126,5 +130,5 @@ fn table(perf: &Perf) -> String {
             ]);
         }
     }
-    if perf.results.is_empty() { String::new() } else { table.to_string() }
+    if perf.results.is_empty() { String::new() } else { table.show() }
 }

@@ -229,9 +229,11 @@ fn given<D: Dimension, U: From<Uuid>>(
 }
 
 impl Shown for Plot {
+    const DROPPABLE: &'static [&'static str] = &["Measures", "Testbeds", "Branches", "Benchmarks", "Window"];
+
     fn fields(&self) -> Fields {
         Fields::default()
-            .column("Title", optional(self.title.as_ref()))
+            .text("Title", optional(self.title.as_ref()))
             .short("Branches", self.branches.len())
             .short("Testbeds", self.testbeds.len())
             .short("Benchmarks", self.benchmarks.len())

@@ -130,9 +130,11 @@ impl Verb for ProjectVerb {
 }
 
 impl Shown for Project {
+    const DROPPABLE: &'static [&'static str] = &["Created", "Visibility"];
+
     fn fields(&self) -> Fields {
         Fields::default()
-            .column("Name", &self.name)
+            .text("Name", &self.name)
             .column("Slug", &self.slug)
             .column("Visibility", self.visibility)
             .detail("UUID", self.uuid)

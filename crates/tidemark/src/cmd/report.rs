@@ -230,6 +230,9 @@ impl Shown for Verdict {
 }
 
 impl Shown for Report {
+    const DROPPABLE: &'static [&'static str] =
+        &["Adapter", "Iterations", "Version", "Testbed", "Benchmarks", "Commit", "Alerts", "Began"];
+
     fn fields(&self) -> Fields {
         let version = self.branch.head.version.as_ref();
         let hash = version.and_then(|version| version.hash.as_ref()).map(GitHash::as_str);
@@ -239,11 +242,11 @@ impl Shown for Report {
         Fields::default()
             .column("Began", output::time(self.start_time))
             .detail("Ended", output::time(self.end_time))
-            .column("Branch", &self.branch.name)
+            .text("Branch", &self.branch.name)
             .number("Version", optional(version.map(|version| version.number)))
             .short("Commit", hash.map_or("", |hash| &hash[..hash.len().min(10)]))
             .detail("Commit", optional(hash))
-            .column("Testbed", &self.testbed.name)
+            .text("Testbed", &self.testbed.name)
             .column("Adapter", self.adapter)
             .number("Iterations", self.counts.results.len())
             .number("Benchmarks", sum(|counts| counts.benchmarks))

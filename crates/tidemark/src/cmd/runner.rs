@@ -142,9 +142,11 @@ impl Verb for RunnerVerb {
 }
 
 impl Shown for Runner {
+    const DROPPABLE: &'static [&'static str] = &["Archived", "Specs", "Release", "Job", "Last heartbeat"];
+
     fn fields(&self) -> Fields {
         Fields::default()
-            .column("Name", &self.name)
+            .text("Name", &self.name)
             .column("Slug", &self.slug)
             .column("State", self.state)
             .column("Job", optional(self.job))

@@ -6,8 +6,9 @@ use tidemark_client::{server, server_audit};
 
 use crate::{
     failure::{Result, print},
-    output::{self, Column, Table},
+    output,
     resource::{Fields, Paging, Session, Shown, Verb, optional, print_json, word},
+    table::{Column, Table},
 };
 
 /// Verbs of `tidemark server`.
@@ -86,7 +87,7 @@ fn show_versions(session: &Session) -> Result {
     if let Some(version) = &answer.server_version {
         table.push(["Tidemark version".to_owned(), output::plain(version)]);
     }
-    print(&table.to_string())
+    print(&table.show())
 }
 
 impl Shown for Console {
@@ -110,7 +111,7 @@ impl Shown for Value {
     fn more(&self) -> String {
         let mut table = Table::record();
         settings(&mut table, "", self);
-        table.to_string()
+        table.show()
     }
 }
 
@@ -142,12 +143,13 @@ impl Shown for ServerStats {
     }
 
     fn more(&self) -> String {
-        let mut table = Table::new([
+        let columns = [
             Column::Left("What"),
             Column::Right("Last week"),
             Column::Right("Last month"),
             Column::Right("In all"),
-        ]);
+        ];
+        let mut table = Table::new(columns, &[]);
         for (name, cohort) in [
             ("Users", self.users),
             ("Projects", self.projects),
@@ -160,6 +162,6 @@ impl Shown for ServerStats {
                 table.push([name.to_owned(), count(cohort.week), count(cohort.month), count(cohort.total)]);
             }
         }
-        table.to_string()
+        table.show()
     }
 }

@@ -137,9 +137,11 @@ impl Verb for SpecVerb {
 }
 
 impl Shown for Spec {
+    const DROPPABLE: &'static [&'static str] = &["Archived", "Fallback", "Disk", "Memory", "Processors"];
+
     fn fields(&self) -> Fields {
         Fields::default()
-            .column("Name", &self.name)
+            .text("Name", &self.name)
             .column("Slug", &self.slug)
             .column("System", format!("{} {}", self.os, self.architecture))
             .number("Processors", self.cpu)

@@ -66,9 +66,11 @@ impl Verb for SsoVerb {
 }
 
 impl Shown for Sso {
+    const DROPPABLE: &'static [&'static str] = &["Since"];
+
     fn fields(&self) -> Fields {
         Fields::default()
-            .column("Domain", &self.domain)
+            .text("Domain", &self.domain)
             .column("Since", output::time(self.created))
             .column("UUID", self.uuid)
     }

@@ -85,11 +85,13 @@ impl Dimension for Testbed {
 }
 
 impl Shown for Testbed {
+    const DROPPABLE: &'static [&'static str] = &["Created", "Archived", "Slug"];
+
     fn fields(&self) -> Fields {
         Fields::default()
-            .column("Name", &self.name)
+            .text("Name", &self.name)
             .column("Slug", &self.slug)
-            .column("Spec", optional(self.spec.as_ref().map(|spec| &spec.name)))
+            .text("Spec", optional(self.spec.as_ref().map(|spec| &spec.name)))
             .detail("UUID", self.uuid)
             .detail("Project", self.project)
             .column("Created", output::time(self.created))

@@ -195,11 +195,14 @@ impl Verb for ThresholdVerb {
 }
 
 impl Shown for Threshold {
+    const DROPPABLE: &'static [&'static str] =
+        &["Window", "Samples", "Lower boundary", "Upper boundary", "Test", "Testbed"];
+
     fn fields(&self) -> Fields {
         let fields = Fields::default()
-            .column("Branch", &self.branch.name)
-            .column("Testbed", &self.testbed.name)
-            .column("Measure", &self.measure.name);
+            .text("Branch", &self.branch.name)
+            .text("Testbed", &self.testbed.name)
+            .text("Measure", &self.measure.name);
         let fields = match &self.model {
             Some(model) => settings(fields, model),
             None => fields
@@ -219,6 +222,9 @@ impl Shown for Threshold {
 }
 
 impl Shown for Model {
+    const DROPPABLE: &'static [&'static str] =
+        &["Window", "Samples", "Created", "Lower boundary", "Upper boundary", "Replaced"];
+
     fn fields(&self) -> Fields {
         settings(Fields::default(), self)
             .column("UUID", self.uuid)

@@ -94,13 +94,15 @@ impl Verb for SessionVerb {
 }
 
 impl Shown for UserSession {
+    const DROPPABLE: &'static [&'static str] = &["Expires", "Address", "Signed in"];
+
     fn fields(&self) -> Fields {
         Fields::default()
             .column("UUID", self.uuid)
             .column("Signed in", output::time(self.creation))
             .column("Expires", output::time(self.expiration))
             .column("Address", optional(self.address.as_deref()))
-            .column("Program", optional(self.agent.as_deref()))
+            .text("Program", optional(self.agent.as_deref()))
             .column("Current", if self.current { "yes" } else { "no" })
     }
 }
@@ -131,11 +133,13 @@ impl Verb for UserVerb {
 }
 
 impl Shown for User {
+    const DROPPABLE: &'static [&'static str] = &["Created", "Locked", "Admin"];
+
     fn fields(&self) -> Fields {
         Fields::default()
-            .column("Name", &self.name)
+            .text("Name", &self.name)
             .column("Slug", &self.slug)
-            .column("Email", &self.email)
+            .text("Email", &self.email)
             .column("Admin", flag(self.admin))
             .column("Locked", flag(self.locked))
             .detail("UUID", self.uuid)

@@ -7,7 +7,10 @@ use tidemark_render::markup::{self, Align, Block, Dialect, Span};
 use tidemark_stats::Verdict;
 
 use super::{Outcome, Row};
-use crate::output::{self, Color, Column, Format, Table};
+use crate::{
+    output::{self, Format},
+    table::{Color, Column, Table},
+};
 
 /// Each verdict with its label, its label in counts, and its name in JSON.
 const WORDS: [(Verdict, &str, &str, &str); 5] = [
@@ -36,17 +39,18 @@ impl Outcome {
 
     fn human(&self) -> String {
         let colors = output::has_colors();
-        let mut table = Table::new([
+        let columns = [
             Column::Left("Verdict"),
-            Column::Left("Benchmark"),
-            Column::Left("Measure"),
+            Column::Benchmark("Benchmark"),
+            Column::Text("Measure"),
             Column::Right("Base"),
             Column::Right("New"),
             Column::Right("Change"),
             Column::Right("Interval"),
             Column::Right("Runs"),
             Column::Left("Note"),
-        ]);
+        ];
+        let mut table = Table::new(columns, &["Note", "Runs", "Interval", "Base", "New"]);
         for row in &self.rows {
             let color = match row.verdict {
                 Verdict::Regression => Some(Color::Red),
@@ -56,7 +60,7 @@ impl Outcome {
             table.push_colored(color.filter(|_| colors), self.cells(row));
         }
         let (base, new) = (output::plain(&self.base_name), output::plain(&self.new_name));
-        format!("{base} (base) and {new} (new)\n\n{table}\n{}", self.remarks())
+        format!("{base} (base) and {new} (new)\n\n{}\n{}", table.show(), self.remarks())
     }
 
     fn page(&self, dialect: Dialect) -> String {

@@ -15,7 +15,8 @@ use tidemark_runner::{
 use crate::{
     failure::{Exit, Failure, Result, print},
     interrupt::on_interrupt,
-    output::{self, Column, Table},
+    output,
+    table::{Column, Table},
 };
 
 /// Subfolder that is separate from the folder of a running runner.
@@ -147,7 +148,7 @@ impl Check {
         if json {
             print(&output::json("What this machine can do", &json!({ "abilities": abilities }))?)?;
         } else {
-            let mut table = Table::new([Column::Left("What"), Column::Left("Is"), Column::Left("How")]);
+            let mut table = Table::new([Column::Left("What"), Column::Left("Is"), Column::Left("How")], &[]);
             for Ability { name, state, detail } in abilities {
                 let word = match state {
                     State::Good => "good",
@@ -156,7 +157,7 @@ impl Check {
                 };
                 table.push([name.to_owned(), word.to_owned(), output::plain(&detail)]);
             }
-            print(&table.to_string())?;
+            print(&table.show())?;
         }
         match found {
             Err(_) => Err(Failure::new("This machine cannot run jobs; see above.")),
