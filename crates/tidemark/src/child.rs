@@ -18,7 +18,7 @@ pub(crate) struct Child {
 impl Child {
     /// Starts a command.
     pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
-        let has_group = set_apart(command);
+        let has_group = new_process_group(command);
         let started = Arc::new(OnceLock::new());
         let id = Arc::clone(&started);
         // Without a signal handler, the command can still run.
@@ -46,7 +46,7 @@ impl Child {
     pub(crate) fn wait(mut self) -> io::Result<ExitStatus> {
         let status = self.process.wait();
         drop(self.guard);
-        interrupt::settle(status.as_ref().is_ok_and(ExitStatus::success));
+        interrupt::wait_if_stopping(status.as_ref().is_ok_and(ExitStatus::success));
         status
     }
 }
@@ -54,17 +54,17 @@ impl Child {
 /// Puts the command into a new process group, so that its child processes can be stopped with it. Returns whether it did. On a
 /// terminal, the command stays in the foreground group, so that it receives Ctrl-C.
 #[cfg(unix)]
-fn set_apart(command: &mut Command) -> bool {
+fn new_process_group(command: &mut Command) -> bool {
     use std::{io::IsTerminal, os::unix::process::CommandExt};
-    let apart = !io::stdin().is_terminal();
-    if apart {
+    let is_separate = !io::stdin().is_terminal();
+    if is_separate {
         command.process_group(0);
     }
-    apart
+    is_separate
 }
 
 #[cfg(not(unix))]
-fn set_apart(_: &mut Command) -> bool {
+fn new_process_group(_: &mut Command) -> bool {
     false
 }
 
@@ -83,11 +83,11 @@ fn stop(id: u32, has_group: bool) {
     /// Time to terminate after SIGTERM or Ctrl-C.
     const GRACE: Duration = Duration::from_secs(3);
     let Some(id) = i32::try_from(id).ok().and_then(Pid::from_raw) else { return };
-    let goes = || {
-        let asked = Instant::now();
-        while asked.elapsed() < GRACE {
-            let there = if has_group { test_kill_process_group(id) } else { test_kill_process(id) };
-            if there.is_err() {
+    let has_ended = || {
+        let started = Instant::now();
+        while started.elapsed() < GRACE {
+            let alive = if has_group { test_kill_process_group(id) } else { test_kill_process(id) };
+            if alive.is_err() {
                 return true;
             }
             thread::sleep(Duration::from_millis(10));
@@ -97,13 +97,13 @@ fn stop(id: u32, has_group: bool) {
     // A signal to a process that has ended fails, which is harmless.
     if has_group {
         let _ = kill_process_group(id, Signal::TERM);
-        if !goes() {
+        if !has_ended() {
             let _ = kill_process_group(id, Signal::KILL);
         }
     // The command has received Ctrl-C, too. Otherwise send the signal to the whole process group, as the terminal does.
-    } else if !goes() {
+    } else if !has_ended() {
         let _ = kill_current_process_group(Signal::TERM);
-        if !goes() {
+        if !has_ended() {
             let _ = kill_process(id, Signal::KILL);
         }
     }

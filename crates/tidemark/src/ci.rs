@@ -108,7 +108,7 @@ pub(crate) struct CiFlags {
 
 /// Properties of a run that decide which reports are possible.
 #[derive(Clone, Copy)]
-pub(crate) struct Kind {
+pub(crate) struct RunKind {
     /// Whether the run executes a command on this machine.
     pub(crate) runs_command: bool,
     /// Whether the run does not wait for its job.
@@ -116,15 +116,15 @@ pub(crate) struct Kind {
 }
 
 /// What distinguishes one run of a pull request from another.
-pub(crate) struct Subject<'a> {
+pub(crate) struct RunIdentity<'a> {
     /// Whether the user chose the testbed; otherwise it was detected.
     pub(crate) names_testbed: bool,
     /// What is measured in addition to the output of tools, for example `-build_time`.
     pub(crate) suffix: &'a str,
 }
 
-/// A run that reports to code hosts when it ends.
-pub(crate) struct Session<'a> {
+/// Reports a run to code hosts: its start, its failure or its result.
+pub(crate) struct CiReporter<'a> {
     flags: &'a CiFlags,
     github: Option<Arc<GitHub>>,
     has_checks: bool,
@@ -135,7 +135,7 @@ pub(crate) struct Session<'a> {
 
 impl CiFlags {
     /// Rejects flags that cannot work or are not safe, before the run starts.
-    pub(crate) fn check(&self, environment: &Environment, context: &Context, kind: Kind) -> Result {
+    pub(crate) fn check(&self, environment: &Environment, context: &Context, kind: RunKind) -> Result {
         let tokens = [
             ("--github-actions", &self.github_actions),
             ("--gitlab", &self.gitlab),
@@ -153,8 +153,8 @@ impl CiFlags {
                 return Err(Failure::usage(format!("The token of {flag} contains invalid characters.")));
             }
         }
-        let tells = self.github_actions.is_some() || self.gitlab.is_some();
-        if tells && kind.is_detached && self.callback_token.is_none() {
+        let posts = self.github_actions.is_some() || self.gitlab.is_some();
+        if posts && kind.is_detached && self.callback_token.is_none() {
             return Err(Failure::usage(
                 "With --detach, the token of this workflow expires before the job ends; give the server \
                  another token with --callback-token, or omit --detach.",
@@ -167,11 +167,17 @@ impl CiFlags {
     }
 
     /// Completes the pull request of the context: from the flag, or, for a fork, with a request to the code host.
-    pub(crate) fn complete(&self, environment: &Environment, context: &mut Context, patience: RetryPolicy) {
+    pub(crate) fn complete(
+        &self,
+        environment: &Environment,
+        context: &mut Context,
+        retry_policy: RetryPolicy,
+    ) {
         if let Some(number) = self.ci_number {
             context.set_pull_request(number, None);
         } else if let Some(token) = &self.github_actions
-            && let Some((number, base)) = github::pull_request_of_fork(environment, token, patience, context)
+            && let Some((number, base)) =
+                github::pull_request_of_fork(environment, token, retry_policy, context)
         {
             context.set_pull_request(number, base);
         }
@@ -194,9 +200,9 @@ impl CiFlags {
         context: &Context,
         hash: Option<&GitHash>,
         project: Option<&str>,
-        patience: RetryPolicy,
-    ) -> Session<'_> {
-        let mut session = Session {
+        retry_policy: RetryPolicy,
+    ) -> CiReporter<'_> {
+        let mut reporter = CiReporter {
             flags: self,
             github: None,
             has_checks: false,
@@ -207,32 +213,32 @@ impl CiFlags {
         if let Some(token) = &self.github_actions {
             let commit = hash.or(context.hash.as_ref()).filter(|_| environment.is_set("GITHUB_ACTIONS"));
             let github = commit
-                .and_then(|commit| GitHub::find(environment, token, patience, commit.as_str(), context));
+                .and_then(|commit| GitHub::find(environment, token, retry_policy, commit.as_str(), context));
             if github.is_none() {
                 eprintln!(
                     "warning: --github-actions is given, but this is not GitHub Actions; nothing is posted."
                 );
             }
-            session.has_checks = context.system == Some("GitHub Actions");
-            session.summary =
+            reporter.has_checks = context.system == Some("GitHub Actions");
+            reporter.summary =
                 environment.get("GITHUB_STEP_SUMMARY").map(PathBuf::from).filter(|_| github.is_some());
-            session.github = github.map(Arc::new);
+            reporter.github = github.map(Arc::new);
         }
         if let Some(token) = &self.gitlab {
-            session.gitlab = GitLab::find(environment, token, patience, context.pull_request);
-            if session.gitlab.is_none() && !environment.is_set("GITLAB_CI") {
+            reporter.gitlab = GitLab::find(environment, token, retry_policy, context.pull_request);
+            if reporter.gitlab.is_none() && !environment.is_set("GITLAB_CI") {
                 eprintln!("warning: --gitlab is given, but this is not GitLab CI; nothing is posted.");
             }
         }
-        if let Some(github) = session.github.as_ref().filter(|_| session.has_checks) {
+        if let Some(github) = reporter.github.as_ref().filter(|_| reporter.has_checks) {
             github.open_check(self.ci_id.as_deref().or(project));
-            session._guard = watch(github);
+            reporter._guard = complete_check_on_interrupt(github);
         }
-        session
+        reporter
     }
 }
 
-impl Session<'_> {
+impl CiReporter<'_> {
     /// Returns the callback with which the server reports the end of a detached job.
     pub(crate) fn callback(&self) -> Option<JobCallback> {
         let token = self.flags.callback_token.as_ref()?;
@@ -266,10 +272,10 @@ impl Session<'_> {
         rows: &[MetricRow<'_>],
         verdict: Option<&Verdict>,
         links: &Links,
-        subject: &Subject<'_>,
+        identity: &RunIdentity<'_>,
     ) -> Vec<String> {
         let comment = Comment { report, rows, verdict, links };
-        let id = self.flags.ci_id.clone().unwrap_or_else(|| default_id(report, subject));
+        let id = self.flags.ci_id.clone().unwrap_or_else(|| default_id(report, identity));
         let (is_silent, may_create) =
             (self.flags.reserve().is_silent(rows), self.flags.reserve().may_create(rows));
         let mut failures = Vec::new();
@@ -310,9 +316,9 @@ impl Session<'_> {
 
 /// Returns the default ID of a run. The name of a detected testbed may differ between runs, so the ID uses its operating system
 /// instead.
-fn default_id(report: &Report, subject: &Subject<'_>) -> String {
-    let testbed = if subject.names_testbed { report.testbed.slug.as_str() } else { env::consts::OS };
-    comment::default_id(report, testbed, subject.suffix)
+fn default_id(report: &Report, identity: &RunIdentity<'_>) -> String {
+    let testbed = if identity.names_testbed { report.testbed.slug.as_str() } else { env::consts::OS };
+    comment::default_id(report, testbed, identity.suffix)
 }
 
 /// Returns the links of a report; requests the address of the console from the server.
@@ -328,7 +334,7 @@ fn write(path: &Path, options: &OpenOptions, text: &str) -> std::result::Result<
 }
 
 /// Completes the check when the run is interrupted: GitHub Actions interrupts a run to cancel it.
-fn watch(github: &Arc<GitHub>) -> Option<Guard> {
+fn complete_check_on_interrupt(github: &Arc<GitHub>) -> Option<Guard> {
     let github = Arc::clone(github);
     let guard = on_interrupt(move || {
         let sentence = "The run was interrupted before there were results.\n";

@@ -16,7 +16,7 @@ use crate::{
 
 /// Criteria for a change.
 #[derive(clap::Args)]
-pub(crate) struct Judging {
+pub(crate) struct CriteriaFlags {
     /// Confidence level of the intervals, as a probability: the share of comparisons without a change that raise no alarm
     #[arg(long, value_name = "PROBABILITY", default_value_t = 0.95, value_parser = probability)]
     pub(crate) confidence: f64,
@@ -52,7 +52,7 @@ pub(crate) struct Sides {
 }
 
 /// Result of a comparison.
-pub(crate) struct Outcome {
+pub(crate) struct ComparisonReport {
     base_name: String,
     new_name: String,
     confidence: f64,
@@ -95,13 +95,13 @@ struct Values {
 
 impl Sides {
     /// Compares the series that both sides have.
-    pub(crate) fn compare(self, judging: &Judging) -> Result<Outcome> {
+    pub(crate) fn compare(self, flags: &CriteriaFlags) -> Result<ComparisonReport> {
         let (order, mut values) = self.series();
         let (mut rows, mut only_base, mut only_new) = (Vec::new(), Vec::new(), Vec::new());
         for series in order {
-            let Some(of_both) = values.remove(&series) else { continue };
-            match (of_both.base.is_empty(), of_both.new.is_empty()) {
-                (false, false) => rows.push(of_both.compare(series, self.paired, judging.confidence)),
+            let Some(both) = values.remove(&series) else { continue };
+            match (both.base.is_empty(), both.new.is_empty()) {
+                (false, false) => rows.push(both.compare(series, self.paired, flags.confidence)),
                 (false, true) => only_base.push(series.title()),
                 (true, _) => only_new.push(series.title()),
             }
@@ -116,21 +116,19 @@ impl Sides {
                 ),
             ));
         }
-        let criteria = Criteria {
-            smallest_change: judging.min_change / 100.0,
-            same_within: judging.same_within / 100.0,
-        };
+        let criteria =
+            Criteria { smallest_change: flags.min_change / 100.0, same_within: flags.same_within / 100.0 };
         let comparisons: Vec<(Comparison, Worse)> =
             rows.iter().map(|row| (row.comparison, row.series.worse())).collect();
         for (row, (verdict, adjusted)) in rows.iter_mut().zip(verdicts(&comparisons, &criteria)) {
             (row.verdict, row.adjusted) = (verdict, adjusted);
         }
         rows.sort_by(|left, right| {
-            left.verdict.cmp(&right.verdict).then(right.badness().total_cmp(&left.badness()))
+            left.verdict.cmp(&right.verdict).then(right.severity().total_cmp(&left.severity()))
         });
         let Self { base_name, new_name, paired, .. } = self;
-        let confidence = judging.confidence;
-        Ok(Outcome { base_name, new_name, confidence, paired, rows, only_base, only_new })
+        let confidence = flags.confidence;
+        Ok(ComparisonReport { base_name, new_name, confidence, paired, rows, only_base, only_new })
     }
 
     /// Returns the values of each series, and the series in order of appearance.
@@ -141,11 +139,11 @@ impl Sides {
                 for entry in &result.entries {
                     for measured in &entry.metrics {
                         let series = Series::of(entry, measured);
-                        let of_both = values.entry(series.clone()).or_insert_with(|| {
+                        let both = values.entry(series.clone()).or_insert_with(|| {
                             order.push(series);
                             Values::default()
                         });
-                        let side = if is_new { &mut of_both.new } else { &mut of_both.base };
+                        let side = if is_new { &mut both.new } else { &mut both.base };
                         side.push((run, measured.clone()));
                     }
                 }
@@ -155,14 +153,14 @@ impl Sides {
     }
 }
 
-impl Outcome {
+impl ComparisonReport {
     /// Returns the number of regressions.
     pub(crate) fn regressions(&self) -> usize {
         self.rows.iter().filter(|row| row.verdict == Verdict::Regression).count()
     }
 
     /// Returns the sentence about regressions for the error message.
-    pub(crate) fn complaint(&self) -> String {
+    pub(crate) fn failure_message(&self) -> String {
         match self.regressions() {
             1 => "There is 1 regression.".to_owned(),
             count => format!("There are {count} regressions."),
@@ -215,7 +213,7 @@ impl Values {
             (compare(Samples::Independent(&base, &new), confidence), base.len(), new.len())
         };
         let note = match (self.base.as_slice(), self.new.as_slice()) {
-            ([(_, base)], [(_, new)]) => ranges(base, new),
+            ([(_, base)], [(_, new)]) => compare_ranges(base, new),
             _ => "",
         };
         let units = self.new.first().map_or("", |(_, measured)| output::units(measured)).to_owned();
@@ -226,7 +224,7 @@ impl Values {
 
 impl Row {
     /// Returns by how much the new side is worse, as a share; negative if better.
-    fn badness(&self) -> f64 {
+    fn severity(&self) -> f64 {
         let change = self.comparison.change.unwrap_or(f64::INFINITY);
         match self.series.worse() {
             Worse::Up => change,
@@ -237,7 +235,7 @@ impl Row {
 }
 
 /// Compares the ranges of two single values. A range covers only one run, so the result is a hint and not a verdict.
-fn ranges(base: &Measured, new: &Measured) -> &'static str {
+fn compare_ranges(base: &Measured, new: &Measured) -> &'static str {
     let ends = |measured: &Measured| measured.lower_value.zip(measured.upper_value);
     match (ends(base), ends(new)) {
         (Some((base_lower, base_upper)), Some((new_lower, new_upper))) => {

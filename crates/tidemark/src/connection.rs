@@ -13,21 +13,21 @@ use crate::{
 };
 
 /// Heading of these arguments in the help.
-const SERVER: &str = "Server";
+const HELP_HEADING: &str = "Server";
 
 /// Arguments of every command that connects to a server.
 #[derive(clap::Args)]
 pub(crate) struct Connection {
     /// Server address, for example http://localhost:6610 [default: tidemark.toml, the last login, or the results on this machine]
-    #[arg(long, help_heading = SERVER, value_name = "URL", env = "TIDEMARK_HOST")]
+    #[arg(long, help_heading = HELP_HEADING, value_name = "URL", env = "TIDEMARK_HOST")]
     host: Option<Url>,
     /// Use the results on this machine, regardless of any configured server
-    #[arg(long, help_heading = SERVER)]
+    #[arg(long, help_heading = HELP_HEADING)]
     local: bool,
     /// User key or project key
     #[arg(
         long,
-        help_heading = SERVER,
+        help_heading = HELP_HEADING,
         value_name = "KEY",
         env = "TIDEMARK_API_KEY",
         hide_env_values = true,
@@ -35,43 +35,43 @@ pub(crate) struct Connection {
     )]
     key: Option<String>,
     /// Token, instead of a key
-    #[arg(long, help_heading = SERVER, value_name = "TOKEN", env = "TIDEMARK_API_TOKEN", hide_env_values = true)]
+    #[arg(long, help_heading = HELP_HEADING, value_name = "TOKEN", env = "TIDEMARK_API_TOKEN", hide_env_values = true)]
     token: Option<String>,
     /// Accept any certificate of the server; use it only for tests
-    #[arg(long, help_heading = SERVER)]
+    #[arg(long, help_heading = HELP_HEADING)]
     insecure_host: bool,
     /// Time limit of a whole request in seconds
-    #[arg(long, help_heading = SERVER, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=900))]
+    #[arg(long, help_heading = HELP_HEADING, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=900))]
     timeout: u64,
     /// Maximum number of attempts if the server does not answer or is busy
-    #[arg(long, help_heading = SERVER, value_name = "COUNT", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, help_heading = HELP_HEADING, value_name = "COUNT", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..))]
     attempts: u32,
     /// Delay before the second attempt in seconds; it doubles with each further attempt
-    #[arg(long, help_heading = SERVER, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=900))]
+    #[arg(long, help_heading = HELP_HEADING, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=900))]
     retry_after: u64,
     /// Maximum delay in seconds; if the server requests a longer delay, the command does not retry
-    #[arg(long, help_heading = SERVER, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=900))]
+    #[arg(long, help_heading = HELP_HEADING, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=900))]
     max_retry_after: u64,
 }
 
 /// Selected server and credential, each with its source.
-pub(crate) struct Target {
+pub(crate) struct ConnectionTarget {
     /// Server; `None` is the database on this machine.
-    pub(crate) host: Option<(Url, Means)>,
+    pub(crate) host: Option<(Url, SettingSource)>,
     /// Key or token.
-    pub(crate) credential: Option<(String, Means)>,
+    pub(crate) credential: Option<(String, SettingSource)>,
 }
 
 /// Source of a setting, in order of precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Means {
+pub(crate) enum SettingSource {
     Flag,
     Environment,
     Repository,
     Login,
 }
 
-impl fmt::Display for Means {
+impl fmt::Display for SettingSource {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Flag => "flag",
@@ -88,13 +88,13 @@ impl Connection {
         let target = self.target()?;
         let credential = target.credential.map(|(text, _)| credential(&text)).transpose()?;
         match target.host {
-            Some((host, _)) => Ok(self.client_of(host, credential)),
+            Some((host, _)) => Ok(self.client_for(host, credential)),
             None => local::client(credential),
         }
     }
 
     /// Whether the user explicitly selected the results on this machine.
-    pub(crate) fn is_surely_local(&self) -> bool {
+    pub(crate) fn is_explicitly_local(&self) -> bool {
         self.local
     }
 
@@ -111,51 +111,52 @@ impl Connection {
     }
 
     /// Returns a client of this server with this credential.
-    pub(crate) fn client_of(&self, host: Url, credential: Option<Credential>) -> Client {
-        let settings = Settings { host, credential, patience: self.patience(), insecure: self.insecure_host };
-        Client::new(settings, tell_of_retry).on_version(version::check)
+    pub(crate) fn client_for(&self, host: Url, credential: Option<Credential>) -> Client {
+        let settings =
+            Settings { host, credential, patience: self.retry_policy(), insecure: self.insecure_host };
+        Client::new(settings, warn_about_retry).on_version(version::check)
     }
 
     /// Returns the selected server: from a flag, the environment, the file of the repository or a stored login; and the
     /// credential from the same sources. A stored credential is used only for its own server.
-    pub(crate) fn target(&self) -> Result<Target> {
-        let manifest = manifest::here()?;
+    pub(crate) fn target(&self) -> Result<ConnectionTarget> {
+        let manifest = manifest::current()?;
         let given = self.host.clone().filter(|_| !self.local).map(|host| {
-            let means = match means("TIDEMARK_HOST", host.as_str()) {
-                Means::Flag if manifest.host() == Some(&host) => Means::Repository,
-                means => means,
+            let source = match source_of("TIDEMARK_HOST", host.as_str()) {
+                SettingSource::Flag if manifest.host() == Some(&host) => SettingSource::Repository,
+                source => source,
             };
-            (host, means)
+            (host, source)
         });
         // Not validated by clap, because its error messages contain the value.
         let wrong = |what: &str, error| Failure::usage(format!("The {what} cannot be used: {error}."));
         let credential = match (&self.key, &self.token) {
             (Some(key), _) => {
                 key.parse::<PlainKey>().map_err(|error| wrong("key", error))?;
-                Some((key.clone(), means("TIDEMARK_API_KEY", key)))
+                Some((key.clone(), source_of("TIDEMARK_API_KEY", key)))
             }
             (None, Some(token)) => {
                 token.parse::<Jwt>().map_err(|error| wrong("token", error))?;
-                Some((token.clone(), means("TIDEMARK_API_TOKEN", token)))
+                Some((token.clone(), source_of("TIDEMARK_API_TOKEN", token)))
             }
             (None, None) => None,
         };
         // Does not read the file if the host and the credential are given.
         if self.local || (given.is_some() && credential.is_some()) {
-            return Ok(Target { host: given, credential });
+            return Ok(ConnectionTarget { host: given, credential });
         }
         let stored = Logins::load()?;
-        let host = given.or_else(|| Some((stored.current()?, Means::Login)));
+        let host = given.or_else(|| Some((stored.current()?, SettingSource::Login)));
         match (&host, &credential) {
             (None, Some(_)) => Err(Failure::usage(
                 "There is a key or token, but no server: give its address with --host or in TIDEMARK_HOST, \
                  or use the results on this machine with --local.",
             )),
             (Some((url, _)), None) => {
-                let credential = stored.credential(url).map(|text| (text.to_owned(), Means::Login));
-                Ok(Target { host, credential })
+                let credential = stored.credential(url).map(|text| (text.to_owned(), SettingSource::Login));
+                Ok(ConnectionTarget { host, credential })
             }
-            _ => Ok(Target { host, credential }),
+            _ => Ok(ConnectionTarget { host, credential }),
         }
     }
 
@@ -170,7 +171,7 @@ impl Connection {
     }
 
     /// Returns the retry policy, which also applies to code hosts.
-    pub(crate) fn patience(&self) -> RetryPolicy {
+    pub(crate) fn retry_policy(&self) -> RetryPolicy {
         RetryPolicy {
             timeout: Duration::from_secs(self.timeout),
             attempts: self.attempts,
@@ -180,7 +181,7 @@ impl Connection {
     }
 
     /// Whether the key is a project key, so that the project need not be named.
-    pub(crate) fn is_of_project(&self) -> bool {
+    pub(crate) fn has_project_key(&self) -> bool {
         let target = self.target().ok();
         target.and_then(|target| target.credential).is_some_and(|(text, _)| text.contains("_run_"))
     }
@@ -193,16 +194,16 @@ pub(crate) fn credential(text: &str) -> Result<Credential> {
 
 /// Returns the source of a value: the environment if its variable has the same value, otherwise a flag. A flag takes precedence
 /// over a variable.
-fn means(variable: &str, value: &str) -> Means {
+fn source_of(variable: &str, value: &str) -> SettingSource {
     let is_same = |text: String| match text.parse::<Url>() {
         Ok(url) => url.as_str() == value,
         Err(_) => text == value,
     };
-    if env::var(variable).is_ok_and(is_same) { Means::Environment } else { Means::Flag }
+    if env::var(variable).is_ok_and(is_same) { SettingSource::Environment } else { SettingSource::Flag }
 }
 
 /// Reports an upcoming retry on standard error.
-pub(crate) fn tell_of_retry(retry: &Retry<'_>) {
+pub(crate) fn warn_about_retry(retry: &Retry<'_>) {
     eprintln!(
         "warning: The server did not answer ({}); attempt {} of {} follows in {} s.",
         retry.reason.trim_end_matches('.'),

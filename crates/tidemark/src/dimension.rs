@@ -12,11 +12,11 @@ use uuid::Uuid;
 use crate::{
     failure::{Exit, Failure, Result},
     output,
-    resource::{Archiving, Find, InProject, Order, Paging, Session, Shown, Verb},
+    resource::{ArchiveFlags, NameFilter, PageFlags, Printable, ProjectArgument, Session, SortFlag, Verb},
 };
 
 /// A branch, testbed, benchmark or measure: a named resource of a project that can be archived.
-pub(crate) trait Dimension: Resource<Created = Self, Patch: Default + PartialEq> + Shown {
+pub(crate) trait Dimension: Resource<Created = Self, Patch: Default + PartialEq> + Printable {
     const NOUN: &'static str;
 
     const PLURAL: &'static str;
@@ -76,20 +76,20 @@ pub(crate) enum DimensionVerb<D: Dimension> {
     #[command(visible_alias = "ls", about = format!("List the {} of a project", D::PLURAL))]
     List {
         #[command(flatten)]
-        project: InProject,
+        project: ProjectArgument,
         #[command(flatten)]
-        find: Find<D::Name>,
+        names: NameFilter<D::Name>,
         #[arg(long, help = format!("List only archived {}", D::PLURAL))]
         archived: bool,
         #[command(flatten)]
-        order: Order<D::Sort>,
+        sort: SortFlag<D::Sort>,
         #[command(flatten)]
-        paging: Paging,
+        page: PageFlags,
     },
     #[command(visible_alias = "add", about = format!("Create a {}", D::NOUN))]
     Create {
         #[command(flatten)]
-        project: InProject,
+        project: ProjectArgument,
         /// Name
         #[arg(long)]
         name: D::Name,
@@ -119,7 +119,7 @@ pub(crate) enum DimensionVerb<D: Dimension> {
         #[command(flatten)]
         flags: D::UpdateFlags,
         #[command(flatten)]
-        archiving: Archiving,
+        archive: ArchiveFlags,
     },
     #[command(visible_alias = "rm", about = format!("Delete a {} without reports", D::NOUN))]
     Delete(DimensionTarget<D>),
@@ -129,7 +129,7 @@ pub(crate) enum DimensionVerb<D: Dimension> {
 #[derive(clap::Args)]
 pub(crate) struct DimensionTarget<D: Dimension> {
     #[command(flatten)]
-    project: InProject,
+    project: ProjectArgument,
     #[arg(id = D::NOUN, value_name = D::VALUE_NAME, help = id_help(D::NOUN))]
     id: NameId,
     #[arg(skip)]
@@ -150,10 +150,10 @@ impl<D: Dimension> DimensionTarget<D> {
 impl<D: Dimension> Verb for DimensionVerb<D> {
     fn run(&self, session: &Session) -> Result {
         match self {
-            Self::List { project, find, archived, order, paging } => {
+            Self::List { project, names, archived, sort, page } => {
                 let archived = archived.then_some(true);
-                let filter = D::filter(find.name.clone(), find.search.clone(), archived, order.sort);
-                session.list(D::of(project.id()?).list(&filter), paging)
+                let filter = D::filter(names.name.clone(), names.search.clone(), archived, sort.sort);
+                session.list(D::of(project.id()?).list(&filter), page)
             }
             Self::Create { project, name, slug, flags } => {
                 let new = D::new(name.clone(), slug.clone(), flags);
@@ -163,14 +163,14 @@ impl<D: Dimension> Verb for DimensionVerb<D> {
                 let (list, uuid) = target.find(session)?;
                 session.show(&list.view(&uuid).query(flags))
             }
-            Self::Update { target, name, slug, flags, archiving } => {
-                let patch = D::patch(name.clone(), slug.clone(), archiving.wanted(), flags);
+            Self::Update { target, name, slug, flags, archive } => {
+                let patch = D::patch(name.clone(), slug.clone(), archive.value(), flags);
                 let (list, uuid) = target.find(session)?;
                 session.update(&list, &uuid, &patch)
             }
             Self::Delete(target) => {
                 let (list, uuid) = target.find(session)?;
-                session.done(&list.delete(&uuid), &format!("The {} is deleted.", D::NOUN))
+                session.confirm(&list.delete(&uuid), &format!("The {} is deleted.", D::NOUN))
             }
         }
     }
@@ -180,7 +180,7 @@ impl Session {
     /// Finds a resource of a project by UUID, slug or name, in this order.
     pub(crate) fn find<D: Dimension>(
         &self,
-        project: &InProject,
+        project: &ProjectArgument,
         id: &NameId,
     ) -> Result<(Collection<D>, Uuid)> {
         let list = D::of(project.id()?);

@@ -31,7 +31,7 @@ pub(crate) enum Exit {
     /// The server cannot be reached.
     Unreachable = 8,
     /// The results are recorded, but a comment or a file about them could not be written.
-    Untold = 9,
+    NotReported = 9,
 }
 
 /// A failure: one sentence about the problem and what to do.

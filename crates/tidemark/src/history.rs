@@ -14,9 +14,9 @@ use crate::verdict::MetricRow;
 /// Time range of the history, in seconds: one month.
 const WINDOW: i64 = 30 * 24 * 60 * 60;
 /// Maximum number of reports in a sparkline.
-const POINTS: usize = 16;
+const MAX_POINTS: usize = 16;
 /// Time limit of the request.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
@@ -54,7 +54,7 @@ impl History {
             ..PerfQuery::default()
         };
         let project = ResourceId::Uuid(report.project.uuid.uuid());
-        let found = series::values(&client.without_retries(PATIENCE), &project, &query).unwrap_or_default();
+        let found = series::values(&client.without_retries(TIMEOUT), &project, &query).unwrap_or_default();
         Self(
             found
                 .into_iter()
@@ -81,7 +81,7 @@ fn newest(values: &[(ReportUuid, f64)]) -> Vec<f64> {
     let mean = |values: &[(ReportUuid, f64)]| {
         values.iter().map(|(_, value)| value / values.len() as f64).sum::<f64>()
     };
-    let mut means: Vec<f64> = reports.by_ref().take(POINTS).map(mean).collect();
+    let mut means: Vec<f64> = reports.by_ref().take(MAX_POINTS).map(mean).collect();
     means.reverse();
     means
 }

@@ -12,8 +12,9 @@ use tidemark_api::{Adapter, Average, Fold};
 
 use crate::failure::{Exit, Failure, Result};
 
-/// Tools whose default output cannot be parsed: a text in their output, their name, and the flag for JSON.
-const FOR_PEOPLE: [(&str, &str, &str); 6] = [
+/// Tools whose default output is text for people, which cannot be parsed: a text in their output, their name, and the flag for
+/// JSON.
+const TEXT_FORMATS: [(&str, &str, &str); 6] = [
     ("Name (time in ", "pytest-benchmark", "--benchmark-json results.json"),
     ("Time (mean ± σ)", "hyperfine", "--export-json results.json"),
     ("CPU   Iterations", "Google Benchmark", "--benchmark_out=results.json"),
@@ -24,7 +25,7 @@ const FOR_PEOPLE: [(&str, &str, &str); 6] = [
 
 /// Options for parsing outputs.
 #[derive(clap::Args)]
-pub(crate) struct Reading {
+pub(crate) struct ParseFlags {
     /// Adapter for the output; `magic` detects the tool
     #[arg(long, value_name = "TOOL", env = "TIDEMARK_ADAPTER", default_value = "magic",
         value_parser = PossibleValuesParser::new(Adapter::ALL.iter().map(|word| word.as_str()))
@@ -42,13 +43,13 @@ pub(crate) struct Reading {
 }
 
 /// Output of a tool.
-pub(crate) struct Output {
+pub(crate) struct ToolOutput {
     /// Source of the output, for messages.
     pub(crate) name: String,
     pub(crate) text: String,
 }
 
-impl Output {
+impl ToolOutput {
     /// Reads a file; `-` is standard input.
     pub(crate) fn from_file(path: &Path) -> Result<Self> {
         if path == Path::new("-") {
@@ -93,12 +94,12 @@ impl Output {
     }
 }
 
-impl Reading {
+impl ParseFlags {
     /// Parses outputs, and folds them if requested. Fails with the position and the reason if an output cannot be parsed, and if
     /// an output has no metric.
-    pub(crate) fn read(&self, outputs: &[Output]) -> Result<Vec<Results>> {
+    pub(crate) fn parse(&self, outputs: &[ToolOutput]) -> Result<Vec<Results>> {
         let mut results = Vec::with_capacity(outputs.len());
-        for Output { name, text } in outputs {
+        for ToolOutput { name, text } in outputs {
             if text.trim().is_empty() {
                 return Err(Failure::with(
                     Exit::Empty,
@@ -107,7 +108,7 @@ impl Reading {
             }
             let read = tidemark_adapters::parse(self.adapter, text, self.average).map_err(|error| {
                 let failure = Failure::with(Exit::Unreadable, format!("{name}: {error}"));
-                match FOR_PEOPLE.iter().find(|(mark, ..)| text.contains(mark)) {
+                match TEXT_FORMATS.iter().find(|(mark, ..)| text.contains(mark)) {
                     Some((_, tool, flag)) => failure.and(&format!(
                         "It looks like the default output of {tool}: run {tool} with `{flag}`, and read the \
                          file with `--file results.json`."

@@ -16,11 +16,11 @@ use tidemark_api::Fold;
 
 use crate::{
     child::Child,
-    cmd::run::command::{Benchmark, SIDE},
+    cmd::run::command::{BenchmarkCommand, SIDE_VARIABLE},
     comparison::Sides,
     failure::{Exit, Failure, Result},
-    input::{Output, Reading},
-    interrupt::{Guard, on_interrupt, wait_for_end},
+    input::{ParseFlags, ToolOutput},
+    interrupt::{Guard, on_interrupt, wait_for_exit},
     progress::time_left,
 };
 
@@ -29,14 +29,14 @@ pub(crate) const ROUNDS: u32 = 6;
 
 /// What to measure, and how.
 pub(crate) struct Interleave<'a> {
-    pub(crate) base: Place,
-    pub(crate) new: Place,
+    pub(crate) base: Revision,
+    pub(crate) new: Revision,
     /// Shell command that prepares each side once.
     pub(crate) setup: Option<&'a str>,
-    pub(crate) benchmark: &'a Benchmark,
+    pub(crate) benchmark: &'a BenchmarkCommand,
     /// Result files, if the results are not in the output of the command.
     pub(crate) files: &'a [PathBuf],
-    pub(crate) reading: &'a Reading,
+    pub(crate) parsing: &'a ParseFlags,
     /// Number of runs per side.
     pub(crate) rounds: u32,
     /// Whether to leave out a round in which a run fails.
@@ -45,7 +45,7 @@ pub(crate) struct Interleave<'a> {
 }
 
 /// A state of the repository.
-pub(crate) enum Place {
+pub(crate) enum Revision {
     /// A commit, by any git revision.
     Commit(String),
     /// The work tree with uncommitted modifications.
@@ -55,7 +55,7 @@ pub(crate) enum Place {
 /// A side that is ready to run.
 struct Side {
     /// `base` or `new`.
-    word: &'static str,
+    label: &'static str,
     name: String,
     /// Working directory of the command.
     folder: PathBuf,
@@ -89,11 +89,11 @@ impl Interleave<'_> {
         for round in 0..self.rounds {
             let sides = if round % 2 == 0 { [&base, &new] } else { [&new, &base] };
             let mut results = Vec::with_capacity(2);
-            for (place, side) in sides.into_iter().enumerate() {
-                let done = round as usize * 2 + place;
+            for (index, side) in sides.into_iter().enumerate() {
+                let done = round as usize * 2 + index;
                 if !self.quiet {
                     let left = time_left(started.elapsed(), done, total);
-                    eprintln!("Round {} of {}, {} ({}){left}", round + 1, self.rounds, side.word, side.name);
+                    eprintln!("Round {} of {}, {} ({}){left}", round + 1, self.rounds, side.label, side.name);
                 }
                 results.extend(self.measure(side, round)?);
             }
@@ -116,17 +116,21 @@ impl Interleave<'_> {
     fn set_up(&self, side: &Side) -> Result {
         let Some(line) = self.setup else { return Ok(()) };
         if !self.quiet {
-            eprintln!("Preparing {} ({}): {line}", side.word, side.name);
+            eprintln!("Preparing {} ({}): {line}", side.label, side.name);
         }
         let (shell, flag) = if cfg!(windows) { ("cmd", "/C") } else { ("/bin/sh", "-c") };
         let mut command = Command::new(shell);
         // Standard output contains only the comparison.
-        command.args([flag, line]).current_dir(&side.folder).env(SIDE, side.word).stdout(io_stderr());
+        command
+            .args([flag, line])
+            .current_dir(&side.folder)
+            .env(SIDE_VARIABLE, side.label)
+            .stdout(inherited_stderr());
         match Child::start(&mut command).and_then(Child::wait) {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(Failure::with(
                 Exit::Benchmark,
-                format!("The command that prepares {} ({}) failed ({status}).", side.word, side.name),
+                format!("The command that prepares {} ({}) failed ({status}).", side.label, side.name),
             )),
             Err(error) => {
                 Err(Failure::with(Exit::Benchmark, format!("The shell {shell} cannot be started ({error}).")))
@@ -136,9 +140,9 @@ impl Interleave<'_> {
 
     /// Runs the command once for a side; returns `None` if it failed and failures are allowed.
     fn measure(&self, side: &Side, round: u32) -> Result<Option<Results>> {
-        let name = format!("Round {} of {} for {} ({})", round + 1, self.rounds, side.word, side.name);
-        let ended = self.benchmark.run_in(Some((&side.folder, side.word)), &name, self.quiet)?;
-        let outputs = match ended.failure {
+        let name = format!("Round {} of {} for {} ({})", round + 1, self.rounds, side.label, side.name);
+        let result = self.benchmark.run_in(Some((&side.folder, side.label)), &name, self.quiet)?;
+        let outputs = match result.failure {
             Some(reason) if self.allow_failure => {
                 eprintln!("warning: {name}: the benchmark command {reason}; the round is left out.");
                 return Ok(None);
@@ -151,19 +155,19 @@ impl Interleave<'_> {
                     ),
                 ));
             }
-            None if self.files.is_empty() => vec![Output::new(name, ended.output)],
+            None if self.files.is_empty() => vec![ToolOutput::new(name, result.output)],
             None => {
-                let read = |file: &PathBuf| Output::from_file(&side.file(file));
+                let read = |file: &PathBuf| ToolOutput::from_file(&side.file(file));
                 self.files.iter().map(read).collect::<Result<_>>()?
             }
         };
-        let results = self.reading.read(&outputs)?;
+        let results = self.parsing.parse(&outputs)?;
         // Several values of a benchmark in one run count as one value.
-        Ok(Results::folded(&results, self.reading.fold.unwrap_or(Fold::Mean)))
+        Ok(Results::folded(&results, self.parsing.fold.unwrap_or(Fold::Mean)))
     }
 }
 
-fn io_stderr() -> Stdio {
+fn inherited_stderr() -> Stdio {
     #[cfg(unix)]
     if let Ok(stderr) = std::os::fd::AsFd::as_fd(&std::io::stderr()).try_clone_to_owned() {
         return stderr.into();
@@ -202,11 +206,11 @@ impl Checkouts {
         Ok(Self { repository, prefix, folder, _guard: guard })
     }
 
-    fn prepare(&self, word: &'static str, place: &Place) -> Result<Side> {
-        let Place::Commit(reference) = place else {
+    fn prepare(&self, label: &'static str, revision: &Revision) -> Result<Side> {
+        let Revision::Commit(reference) = revision else {
             let folder = self.repository.join(&self.prefix);
             let root = (self.repository.clone(), self.repository.clone());
-            return Ok(Side { word, name: "work tree".to_owned(), folder, root });
+            return Ok(Side { label, name: "work tree".to_owned(), folder, root });
         };
         let commit = git(
             &self.repository,
@@ -218,7 +222,7 @@ impl Checkouts {
             ))
         })?;
         let folder = match &*lock(&self.folder) {
-            Some(folder) => folder.path().join(word),
+            Some(folder) => folder.path().join(label),
             None => return Err(Failure::new("The comparison was interrupted.")),
         };
         let path = folder.to_string_lossy().into_owned();
@@ -231,7 +235,7 @@ impl Checkouts {
                 self.prefix
             )));
         }
-        Ok(Side { word, name: reference.clone(), folder, root })
+        Ok(Side { label, name: reference.clone(), folder, root })
     }
 }
 
@@ -239,7 +243,7 @@ impl Drop for Checkouts {
     fn drop(&mut self) {
         if !remove(&self.repository, &self.folder) {
             // The interrupt handler has removed the folder and ends the program.
-            wait_for_end();
+            wait_for_exit();
         }
     }
 }

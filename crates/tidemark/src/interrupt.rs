@@ -18,35 +18,35 @@ use crate::{
 };
 
 /// A handler.
-type Last = Box<dyn FnOnce() + Send>;
+type Handler = Box<dyn FnOnce() + Send>;
 
 /// Registered handlers with their IDs, the newest last.
-static LAST: Mutex<(u64, Vec<(u64, Last)>)> = Mutex::new((0, Vec::new()));
+static HANDLERS: Mutex<(u64, Vec<(u64, Handler)>)> = Mutex::new((0, Vec::new()));
 /// Whether the program is stopping.
-static STOPS: AtomicBool = AtomicBool::new(false);
+static IS_STOPPING: AtomicBool = AtomicBool::new(false);
 /// Maximum delay until a signal is noticed.
-const NOTICE: Duration = Duration::from_millis(200);
+const SIGNAL_DELAY: Duration = Duration::from_millis(200);
 /// Whether the signal handler is installed, or the error.
-static LISTENS: OnceLock<std::result::Result<(), String>> = OnceLock::new();
+static INSTALLED: OnceLock<std::result::Result<(), String>> = OnceLock::new();
 
 /// Registration of a handler; dropping it removes the handler.
 pub(crate) struct Guard(u64);
 
 /// Registers a handler that runs before the program stops because of a signal; the newest handler runs first. Does not return if
 /// the program is stopping.
-pub(crate) fn on_interrupt(last: impl FnOnce() + Send + 'static) -> Result<Guard> {
-    LISTENS
-        .get_or_init(listen)
+pub(crate) fn on_interrupt(handler: impl FnOnce() + Send + 'static) -> Result<Guard> {
+    INSTALLED
+        .get_or_init(install)
         .clone()
         .map_err(|error| Failure::new(format!("The signal handler cannot be installed ({error}).")))?;
     let mut all = lock();
-    if STOPS.load(Ordering::Acquire) {
+    if IS_STOPPING.load(Ordering::Acquire) {
         drop(all);
-        wait_for_end();
+        wait_for_exit();
     }
     all.0 += 1;
     let number = all.0;
-    all.1.push((number, Box::new(last)));
+    all.1.push((number, Box::new(handler)));
     Ok(Guard(number))
 }
 
@@ -58,28 +58,28 @@ impl Drop for Guard {
 
 /// Waits for the end if the program is stopping. If a command failed, waits a moment, because the signal that ended it may have
 /// been sent to this program, too.
-pub(crate) fn settle(has_worked: bool) {
-    if !has_worked {
-        thread::sleep(NOTICE);
+pub(crate) fn wait_if_stopping(has_succeeded: bool) {
+    if !has_succeeded {
+        thread::sleep(SIGNAL_DELAY);
     }
-    if STOPS.load(Ordering::Acquire) {
-        wait_for_end();
+    if IS_STOPPING.load(Ordering::Acquire) {
+        wait_for_exit();
     }
 }
 
 /// Waits until another thread ends the program.
-pub(crate) fn wait_for_end() -> ! {
+pub(crate) fn wait_for_exit() -> ! {
     loop {
         thread::park();
     }
 }
 
-fn lock() -> MutexGuard<'static, (u64, Vec<(u64, Last)>)> {
-    LAST.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock() -> MutexGuard<'static, (u64, Vec<(u64, Handler)>)> {
+    HANDLERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Waits for a signal in a separate thread; returns when the handler is installed.
-fn listen() -> std::result::Result<(), String> {
+fn install() -> std::result::Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
     let (sender, ready) = mpsc::sync_channel(1);
@@ -92,11 +92,11 @@ fn listen() -> std::result::Result<(), String> {
                 Err(_) => std::future::pending().await,
             }
         });
-        STOPS.store(true, Ordering::Release);
+        IS_STOPPING.store(true, Ordering::Release);
         loop {
             // Does not hold the lock while the handler runs: other threads may drop their guards.
-            let Some((_, last)) = lock().1.pop() else { break };
-            last();
+            let Some((_, handler)) = lock().1.pop() else { break };
+            handler();
         }
         progress::clear();
         eprintln!("error: Interrupted.");

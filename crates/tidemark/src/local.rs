@@ -34,7 +34,7 @@ const HOST: &str = "http://localhost";
 const ATTEMPTS: u32 = 6;
 
 /// Server in this process.
-struct Local {
+struct LocalServer {
     runtime: Runtime,
     app: App,
     router: Router,
@@ -43,7 +43,7 @@ struct Local {
 
 /// Returns a client of the database on this machine. Creates the database if it does not exist.
 pub(crate) fn client(credential: Option<Credential>) -> Result<Client> {
-    let local = Local::open(config()?)?;
+    let local = LocalServer::open(config()?)?;
     let settings = Settings {
         host: HOST
             .parse()
@@ -57,16 +57,16 @@ pub(crate) fn client(credential: Option<Credential>) -> Result<Client> {
         },
         insecure: false,
     };
-    Ok(Client::inside(Rc::new(move |request| local.answer(request)), settings, connection::tell_of_retry))
+    Ok(Client::inside(Rc::new(move |request| local.handle(request)), settings, connection::warn_about_retry))
 }
 
 /// Returns the location of the database, for messages.
-pub(crate) fn place() -> Result<String> {
-    let place = serve::database(&config()?);
+pub(crate) fn database_path() -> Result<String> {
+    let path = serve::database(&config()?);
     let home = BaseDirs::new().map(|folders| folders.home_dir().join("").display().to_string());
-    Ok(match home.and_then(|home| place.strip_prefix(&home).map(str::to_owned)) {
+    Ok(match home.and_then(|home| path.strip_prefix(&home).map(str::to_owned)) {
         Some(below) if cfg!(unix) => format!("~/{below}"),
-        _ => place,
+        _ => path,
     })
 }
 
@@ -75,14 +75,14 @@ fn config() -> Result<Config> {
     settings::load(settings::named_file(), &Flags::default())
 }
 
-impl Local {
+impl LocalServer {
     fn open(config: Config) -> Result<Self> {
         // Errors only, because there is no log file.
         logging::start(&Logging { level: LogLevel::Error, format: LogFormat::Human });
-        let place = serve::database(&config);
+        let path = serve::database(&config);
         config.create_folders().map_err(|_| {
             Failure::new(format!(
-                "The folder of {place} cannot be created; set TIDEMARK_DATA_DIR to a writable folder, or \
+                "The folder of {path} cannot be created; set TIDEMARK_DATA_DIR to a writable folder, or \
                  name a server with --host."
             ))
         })?;
@@ -90,7 +90,7 @@ impl Local {
             Some(_) => None,
             None => Some(restore::visit(&config.database.file).map_err(|error| {
                 Failure::new(format!(
-                    "The database {place} cannot be locked ({error}); set TIDEMARK_DATA_DIR to another folder, or name \
+                    "The database {path} cannot be locked ({error}); set TIDEMARK_DATA_DIR to another folder, or name \
                      a server with --host."
                 ))
             })?),
@@ -99,13 +99,13 @@ impl Local {
             .enable_all()
             .build()
             .map_err(|error| Failure::new(format!("The store cannot start its threads ({error}).")))?;
-        let app = runtime.block_on(App::embed(config)).map_err(|error| cannot_open(&place, &error))?;
+        let app = runtime.block_on(App::embed(config)).map_err(|error| cannot_open(&path, &error))?;
         let router = router(app.clone());
         Ok(Self { runtime, app, router, _visit: visit })
     }
 
     /// Processes a request.
-    fn answer(&self, request: Request<Vec<u8>>) -> Response<Vec<u8>> {
+    fn handle(&self, request: Request<Vec<u8>>) -> Response<Vec<u8>> {
         self.runtime.block_on(async {
             let Ok(answer) = self.router.clone().oneshot(request.map(Body::from)).await;
             let (head, body) = answer.into_parts();
@@ -122,16 +122,16 @@ impl Local {
     }
 }
 
-impl Drop for Local {
+impl Drop for LocalServer {
     fn drop(&mut self) {
         self.runtime.block_on(self.app.close());
     }
 }
 
-fn cannot_open(place: &str, error: &Error) -> Failure {
+fn cannot_open(path: &str, error: &Error) -> Failure {
     match serve::why_not_open(error) {
         Ok(reason) => Failure::new(format!(
-            "The results on this machine cannot be opened in {place}: {reason}; set TIDEMARK_DATA_DIR to another folder, \
+            "The results on this machine cannot be opened in {path}: {reason}; set TIDEMARK_DATA_DIR to another folder, \
              or name a server with --host."
         )),
         Err(failure) => failure,

@@ -74,7 +74,7 @@ use self::{
     },
     dimension::DimensionVerb,
     failure::Result,
-    resource::{Later, Noun},
+    resource::{LazyCommand, Noun},
 };
 
 /// Continuous benchmarking: store benchmark results and detect regressions
@@ -88,11 +88,11 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Cmd {
     /// Run benchmarks, record their results and show the verdict
-    Run(Box<Later<run::Run>>),
+    Run(Box<LazyCommand<run::Run>>),
     /// Create the tidemark.toml of a repository
     Init(init::Init),
     /// Compare two sets of result files or two commits, without a server
-    Compare(Box<Later<compare::Compare>>),
+    Compare(Box<LazyCommand<compare::Compare>>),
     /// Detect changes in a file of series, without a server
     Changes(changes::Changes),
     /// Parse the output of a benchmark tool and show the results, without a server
@@ -104,70 +104,70 @@ enum Cmd {
     /// Generate random results for tests
     Mock(mock::Mock),
     /// Copy the results on this machine to a server
-    Push(Later<push::Push>),
+    Push(LazyCommand<push::Push>),
     /// Import historical results from files or from another server
-    Import(Box<Later<import::Import>>),
+    Import(Box<LazyCommand<import::Import>>),
     /// Store a key for a server
-    Login(Later<LogIn>),
+    Login(LazyCommand<LogIn>),
     /// Delete the stored key of a server
-    Logout(Later<LogOut>),
+    Logout(LazyCommand<LogOut>),
     /// Show the logged-in user and server
-    Whoami(Later<WhoAmI>),
+    Whoami(LazyCommand<WhoAmI>),
     /// Manage organizations, which own projects
     #[command(visible_alias = "org")]
-    Organization(Later<Noun<OrganizationVerb>>),
+    Organization(LazyCommand<Noun<OrganizationVerb>>),
     /// Manage members of organizations
-    Member(Later<Noun<MemberVerb>>),
+    Member(LazyCommand<Noun<MemberVerb>>),
     /// Manage invitations to organizations
-    Invitation(Later<Noun<InvitationVerb>>),
+    Invitation(LazyCommand<Noun<InvitationVerb>>),
     /// Manage domains whose users join an organization automatically
-    Sso(Later<Noun<SsoVerb>>),
+    Sso(LazyCommand<Noun<SsoVerb>>),
     /// Manage the plan of an organization, on servers with billing
-    Plan(Later<Noun<PlanVerb>>),
+    Plan(LazyCommand<Noun<PlanVerb>>),
     /// Manage projects, their keys and members
-    Project(Later<Noun<ProjectVerb>>),
+    Project(LazyCommand<Noun<ProjectVerb>>),
     /// Manage reports, the recorded results of runs
-    Report(Later<Noun<ReportVerb>>),
+    Report(LazyCommand<Noun<ReportVerb>>),
     /// Show metrics over time
-    Perf(Later<perf::Query>),
+    Perf(LazyCommand<perf::PerfArguments>),
     /// Manage the pinned plots of a project
-    Plot(Later<Noun<PlotVerb>>),
+    Plot(LazyCommand<Noun<PlotVerb>>),
     /// Manage notices, the destinations of notifications
-    Notice(Later<Noun<NoticeVerb>>),
+    Notice(LazyCommand<Noun<NoticeVerb>>),
     /// Manage branches
-    Branch(Later<Noun<DimensionVerb<Branch>>>),
+    Branch(LazyCommand<Noun<DimensionVerb<Branch>>>),
     /// Manage testbeds, the environments of benchmarks
-    Testbed(Later<Noun<DimensionVerb<Testbed>>>),
+    Testbed(LazyCommand<Noun<DimensionVerb<Testbed>>>),
     /// Manage benchmarks
-    Benchmark(Later<Noun<DimensionVerb<Benchmark>>>),
+    Benchmark(LazyCommand<Noun<DimensionVerb<Benchmark>>>),
     /// Manage measures, for example latency
-    Measure(Later<Noun<DimensionVerb<Measure>>>),
+    Measure(LazyCommand<Noun<DimensionVerb<Measure>>>),
     /// Show single metrics
-    Metric(Later<Noun<MetricVerb>>),
+    Metric(LazyCommand<Noun<MetricVerb>>),
     /// Manage thresholds, which define limits of a measure
-    Threshold(Later<Noun<ThresholdVerb>>),
+    Threshold(LazyCommand<Noun<ThresholdVerb>>),
     /// Manage alerts, the metrics outside their limits
-    Alert(Later<Noun<AlertVerb>>),
+    Alert(LazyCommand<Noun<AlertVerb>>),
     /// Manage changes, the lasting shifts of the level of a series
-    Change(Later<Noun<ChangeVerb>>),
+    Change(LazyCommand<Noun<ChangeVerb>>),
     /// Manage the notification settings of a project and show its false alarms
-    Detection(Later<Noun<DetectionVerb>>),
+    Detection(LazyCommand<Noun<DetectionVerb>>),
     /// Apply other detection settings to the history of a project and show the alarms
-    Backtest(Box<Later<backtest::Backtest>>),
+    Backtest(Box<LazyCommand<backtest::Backtest>>),
     /// Manage jobs, the runs on a runner
-    Job(Later<Noun<JobVerb>>),
+    Job(LazyCommand<Noun<JobVerb>>),
     /// Manage runners, or run jobs on this machine; managing requires an administrator
-    Runner(Later<Noun<RunnerVerb>>),
+    Runner(LazyCommand<Noun<RunnerVerb>>),
     /// Manage specs, the types of machines for jobs; requires an administrator
-    Spec(Later<Noun<SpecVerb>>),
+    Spec(LazyCommand<Noun<SpecVerb>>),
     /// Archive a branch, testbed, benchmark or measure
-    Archive(Later<Archive>),
+    Archive(LazyCommand<Archive>),
     /// Unarchive a branch, testbed, benchmark or measure
-    Unarchive(Later<Archive>),
+    Unarchive(LazyCommand<Archive>),
     /// Manage users, their keys and sessions
-    User(Later<Noun<UserVerb>>),
+    User(LazyCommand<Noun<UserVerb>>),
     /// Manage legacy tokens of users; use keys instead
-    Token(Later<Noun<KeyVerb<Token>>>),
+    Token(LazyCommand<Noun<KeyVerb<Token>>>),
     /// Run the server
     Serve(serve::Serve),
     /// Create a demo project with one year of history
@@ -175,14 +175,14 @@ enum Cmd {
     /// Restore a backup of the SQLite database
     Restore(restore::Restore),
     /// Show the version, configuration and statistics of the server; create backups
-    Server(Later<Noun<ServerVerb>>),
+    Server(LazyCommand<Noun<ServerVerb>>),
     /// Show the audit log: which user did what, when and from which address
-    Audit(Later<Noun<AuditVerb>>),
+    Audit(LazyCommand<Noun<AuditVerb>>),
     /// Sign up and sign in by mail
     #[command(hide = true)]
-    Auth(Later<Noun<AuthVerb>>),
+    Auth(LazyCommand<Noun<AuthVerb>>),
     /// Serve MCP on standard input and output, for agents
-    Mcp(Later<mcp::Mcp>),
+    Mcp(LazyCommand<mcp::Mcp>),
     /// Print a completion script for a shell
     Completions(Completions),
     /// Write the manual pages
@@ -197,7 +197,7 @@ fn main() -> ExitCode {
     if let Some(code) = tidemark_runner::probe::run() {
         return code;
     }
-    let mut command = forget_empty(Arguments::command());
+    let mut command = ignore_empty_variables(Arguments::command());
     let arguments = Arguments::from_arg_matches(&command.get_matches_mut());
     let arguments = arguments.unwrap_or_else(|error| error.format(&mut command).exit());
     match arguments.command.run() {
@@ -232,7 +232,7 @@ impl Cmd {
             Self::Plan(noun) => noun.0.run(),
             Self::Project(noun) => noun.0.run(),
             Self::Report(noun) => noun.0.run(),
-            Self::Perf(query) => query.0.run(),
+            Self::Perf(perf) => perf.0.run(),
             Self::Plot(noun) => noun.0.run(),
             Self::Notice(noun) => noun.0.run(),
             Self::Branch(noun) => noun.0.run(),
@@ -267,13 +267,13 @@ impl Cmd {
 }
 
 /// Treats empty variables as not set, because CI sets a missing secret to an empty variable.
-fn forget_empty(command: Command) -> Command {
+fn ignore_empty_variables(command: Command) -> Command {
     let is_empty = |name: &OsStr| env::var_os(name).is_some_and(|value| value.is_empty());
     command
         .mut_args(
             |argument| if argument.get_env().is_some_and(is_empty) { argument.env(None) } else { argument },
         )
-        .mut_subcommands(forget_empty)
+        .mut_subcommands(ignore_empty_variables)
 }
 
 #[cfg(test)]

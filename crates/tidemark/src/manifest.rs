@@ -17,7 +17,7 @@ use clap::{Arg, Command};
 use serde::Deserialize;
 use tidemark_api::{Adapter, Average, Fold, NameId, NewModel, ReportThresholds, ResourceId, Url};
 
-use self::entry::{Address, Line, Threshold};
+use self::entry::{CommandLine, HostUrl, Threshold};
 use crate::{
     failure::{Failure, Result},
     output,
@@ -42,7 +42,7 @@ const SECRETS: [&str; 11] = [
 ];
 
 /// Settings of the server configuration.
-const OF_SERVER: [&str; 8] =
+const SERVER_SETTINGS: [&str; 8] =
     ["console", "data_dir", "database", "logging", "plus", "security", "server", "smtp"];
 
 /// Content of the file.
@@ -50,13 +50,13 @@ const OF_SERVER: [&str; 8] =
 #[serde(deny_unknown_fields)]
 struct Entries {
     project: Option<ResourceId>,
-    host: Option<Address>,
+    host: Option<HostUrl>,
     testbed: Option<NameId>,
     adapter: Option<Adapter>,
     average: Option<Average>,
     fold: Option<Fold>,
     iter: Option<NonZeroU32>,
-    command: Option<Line>,
+    command: Option<CommandLine>,
     #[serde(default)]
     file: Vec<PathBuf>,
     error_on_alert: Option<bool>,
@@ -84,33 +84,33 @@ pub(crate) struct Manifest {
 }
 
 /// File of the current repository, loaded on first use.
-static HERE: OnceLock<Result<Manifest>> = OnceLock::new();
+static CURRENT: OnceLock<Result<Manifest>> = OnceLock::new();
 
 /// Returns the settings of the current repository, or an error.
-pub(crate) fn here() -> Result<&'static Manifest> {
-    HERE.get_or_init(Manifest::find).as_ref().map_err(Clone::clone)
+pub(crate) fn current() -> Result<&'static Manifest> {
+    CURRENT.get_or_init(Manifest::find).as_ref().map_err(Clone::clone)
 }
 
 /// Ignores the file of the repository, for output that must be the same everywhere.
-pub(crate) fn disregard() {
+pub(crate) fn ignore() {
     // A command that uses the repository may already have loaded the file.
-    let _ = HERE.set(Ok(Manifest::default()));
+    let _ = CURRENT.set(Ok(Manifest::default()));
 }
 
 /// Benchmark command of the file. It runs in the folder of the file.
-pub(crate) struct Given<'a> {
+pub(crate) struct ManifestCommand<'a> {
     pub(crate) folder: &'a Path,
     /// Words of the command.
     pub(crate) words: &'a [String],
     /// Whether a shell runs them.
-    pub(crate) is_line: bool,
+    pub(crate) uses_shell: bool,
 }
 
 impl Manifest {
     /// Reads the file of the current repository, if it has one.
     pub(crate) fn find() -> Result<Self> {
         let here = env::current_dir().unwrap_or_default();
-        match locate(&here) {
+        match find_file(&here) {
             Some(file) => Self::read(&file),
             None => Ok(Self::default()),
         }
@@ -118,7 +118,7 @@ impl Manifest {
 
     /// Reads a file.
     pub(crate) fn read(file: &Path) -> Result<Self> {
-        let name = shown(file);
+        let name = relative_path(file);
         let text = fs::read_to_string(file)
             .map_err(|error| Failure::usage(format!("{name} cannot be read ({error}).")))?;
         let wrong = |at: usize, reason: &str| {
@@ -126,8 +126,9 @@ impl Manifest {
                 text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1;
             Failure::usage(format!("{name}, line {line}: {reason}"))
         };
-        let entries: Entries = toml::from_str(&text)
-            .map_err(|error| wrong(error.span().map_or(0, |span| span.start), &explain(error.message())))?;
+        let entries: Entries = toml::from_str(&text).map_err(|error| {
+            wrong(error.span().map_or(0, |span| span.start), &error_sentence(error.message()))
+        })?;
         let models = entries.thresholds.as_ref().map(|thresholds| {
             let model = |(measure, threshold): (&NameId, &toml::Spanned<Threshold>)| {
                 let model = threshold.get_ref().model(measure.as_str()).map_err(|error| {
@@ -153,7 +154,7 @@ impl Manifest {
         let Entries { project, host, testbed, adapter, average, fold, error_on_alert, ci, .. } =
             &self.entries;
         let everywhere = [
-            ("TIDEMARK_HOST", host.as_ref().map(|Address(host)| host.to_string())),
+            ("TIDEMARK_HOST", host.as_ref().map(|HostUrl(host)| host.to_string())),
             ("TIDEMARK_PROJECT", project.as_ref().map(ToString::to_string)),
         ];
         let word = |flag: Option<bool>| flag.map(|flag| flag.to_string());
@@ -182,7 +183,7 @@ impl Manifest {
 
     /// Returns the server of the repository.
     pub(crate) fn host(&self) -> Option<&Url> {
-        self.entries.host.as_ref().map(|Address(host)| host)
+        self.entries.host.as_ref().map(|HostUrl(host)| host)
     }
 
     /// Returns the thresholds of runs. Thresholds of measures that are not in the file are removed.
@@ -192,9 +193,9 @@ impl Manifest {
     }
 
     /// Returns the benchmark command of runs.
-    pub(crate) fn command(&self) -> Option<Given<'_>> {
-        let Line { words, is_line } = self.entries.command.as_ref()?;
-        Some(Given { folder: &self.folder, words, is_line: *is_line })
+    pub(crate) fn command(&self) -> Option<ManifestCommand<'_>> {
+        let CommandLine { words, uses_shell } = self.entries.command.as_ref()?;
+        Some(ManifestCommand { folder: &self.folder, words, uses_shell: *uses_shell })
     }
 
     /// Returns the number of runs of the benchmark command.
@@ -221,20 +222,20 @@ fn with_defaults(command: Command, default: &dyn Fn(&Arg) -> Option<String>) -> 
 
 /// Returns the file of the folder, or of a parent folder up to the root of the repository. Outside of a repository only the
 /// folder itself counts, because the owner of a file in a parent folder is unknown.
-fn locate(folder: &Path) -> Option<PathBuf> {
+fn find_file(folder: &Path) -> Option<PathBuf> {
     let root = folder.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(folder);
     let folders = folder.ancestors().take_while(|folder| folder.starts_with(root));
     folders.map(|folder| folder.join(FILE)).find(|file| file.is_file())
 }
 
 /// Returns the path of the file relative to the current folder, for messages.
-fn shown(file: &Path) -> String {
+fn relative_path(file: &Path) -> String {
     let here = env::current_dir().unwrap_or_default();
     file.strip_prefix(&here).unwrap_or(file).display().to_string()
 }
 
 /// Returns an error message as a sentence.
-fn explain(message: &str) -> String {
+fn error_sentence(message: &str) -> String {
     let unknown = message.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next());
     match unknown {
         Some(name) if SECRETS.contains(&name) => format!(
@@ -242,7 +243,7 @@ fn explain(message: &str) -> String {
              store it in a CI secret, for example as TIDEMARK_API_KEY, or on this machine with `tidemark \
              login`."
         ),
-        Some(name) if OF_SERVER.contains(&name) => format!(
+        Some(name) if SERVER_SETTINGS.contains(&name) => format!(
             "`{name}` is a setting of `tidemark serve`, which has a different file; see `tidemark serve \
              --help`."
         ),

@@ -19,12 +19,12 @@ use crate::{
 };
 
 /// Value of a flag that removes the current value.
-const NONE: &str = "_";
+const REMOVE: &str = "_";
 
-/// A command whose verbs and flags are built when it is called, because there are hundreds of them.
-pub(crate) struct Later<A>(pub(crate) A);
+/// A command whose verbs and flags are built when it is called, because building hundreds of them would delay every start.
+pub(crate) struct LazyCommand<A>(pub(crate) A);
 
-impl<A: Args> Args for Later<A> {
+impl<A: Args> Args for LazyCommand<A> {
     fn augment_args(command: Command) -> Command {
         command.defer(|command| {
             let about = command.get_about().cloned().unwrap_or_default();
@@ -33,9 +33,9 @@ impl<A: Args> Args for Later<A> {
                 // Shared flags can follow each verb.
                 command = command.mut_args(|flag| flag.global(true));
             }
-            let mut command = crate::forget_empty(command);
+            let mut command = crate::ignore_empty_variables(command);
             // Commands that use the file report its errors.
-            if let Ok(manifest) = manifest::here() {
+            if let Ok(manifest) = manifest::current() {
                 command = manifest.apply(command);
             }
             command.about(about)
@@ -47,7 +47,7 @@ impl<A: Args> Args for Later<A> {
     }
 }
 
-impl<A: Args> FromArgMatches for Later<A> {
+impl<A: Args> FromArgMatches for LazyCommand<A> {
     fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
         A::from_arg_matches(matches).map(Self)
     }
@@ -63,7 +63,7 @@ pub(crate) struct Noun<V: Subcommand> {
     #[command(flatten)]
     connection: Connection,
     #[command(flatten)]
-    format: Format,
+    format: OutputFlags,
     #[command(subcommand)]
     verb: V,
 }
@@ -73,14 +73,14 @@ pub(crate) trait Verb: Subcommand {
     fn run(&self, session: &Session) -> Result;
 
     /// Runs a verb that sends no requests to the server; `None` for all other verbs.
-    fn run_here(&self, _: &Connection, _: &Format) -> Option<Result> {
+    fn run_offline(&self, _: &Connection, _: &OutputFlags) -> Option<Result> {
         None
     }
 }
 
 impl<V: Verb> Noun<V> {
     pub(crate) fn run(&self) -> Result {
-        if let Some(done) = self.verb.run_here(&self.connection, &self.format) {
+        if let Some(done) = self.verb.run_offline(&self.connection, &self.format) {
             return done;
         }
         let session = Session { client: self.connection.client()?, json: self.format.json };
@@ -90,7 +90,7 @@ impl<V: Verb> Noun<V> {
 
 /// Output format of a response.
 #[derive(clap::Args)]
-pub(crate) struct Format {
+pub(crate) struct OutputFlags {
     /// Print the response of the server as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -99,13 +99,13 @@ pub(crate) struct Format {
 /// The project of a command.
 #[derive(clap::Args)]
 #[command(allow_missing_positional = true)]
-pub(crate) struct InProject {
+pub(crate) struct ProjectArgument {
     /// Project UUID or slug; optional if TIDEMARK_PROJECT or tidemark.toml names it
     #[arg(env = "TIDEMARK_PROJECT")]
     project: Option<ResourceId>,
 }
 
-impl InProject {
+impl ProjectArgument {
     pub(crate) fn id(&self) -> Result<&ResourceId> {
         self.project.as_ref().ok_or_else(|| {
             Failure::usage("No project is named: give its slug or UUID, or set TIDEMARK_PROJECT.")
@@ -113,7 +113,7 @@ impl InProject {
     }
 }
 
-impl From<ResourceId> for InProject {
+impl From<ResourceId> for ProjectArgument {
     fn from(project: ResourceId) -> Self {
         Self { project: Some(project) }
     }
@@ -121,7 +121,7 @@ impl From<ResourceId> for InProject {
 
 /// Filter on a part of a project; the whole project by default.
 #[derive(clap::Args)]
-pub(crate) struct Part {
+pub(crate) struct SeriesFilter {
     /// Restrict to this branch: UUID, slug or name
     #[arg(long)]
     pub(crate) branch: Option<NameId>,
@@ -138,7 +138,7 @@ pub(crate) struct Part {
 
 /// Filter of a list by name.
 #[derive(clap::Args)]
-pub(crate) struct Find<N: FromStr<Err = Invalid> + Clone + Send + Sync + 'static> {
+pub(crate) struct NameFilter<N: FromStr<Err = Invalid> + Clone + Send + Sync + 'static> {
     /// List only entries with exactly this name
     #[arg(long)]
     pub(crate) name: Option<N>,
@@ -149,17 +149,17 @@ pub(crate) struct Find<N: FromStr<Err = Invalid> + Clone + Send + Sync + 'static
 
 /// Order of a list.
 #[derive(clap::Args)]
-pub(crate) struct Order<S: Word> {
+pub(crate) struct SortFlag<S: Word> {
     /// Field to sort by
-    #[arg(long, value_parser = word::<S>())]
+    #[arg(long, value_parser = word_parser::<S>())]
     pub(crate) sort: Option<S>,
 }
 
 /// Page of a list.
 #[derive(clap::Args)]
-pub(crate) struct Paging {
+pub(crate) struct PageFlags {
     /// Sort direction
-    #[arg(long, value_parser = word::<Direction>())]
+    #[arg(long, value_parser = word_parser::<Direction>())]
     direction: Option<Direction>,
     /// Page, counted from 1
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
@@ -174,7 +174,7 @@ pub(crate) struct Paging {
 
 /// Flags to archive and unarchive a resource.
 #[derive(clap::Args)]
-pub(crate) struct Archiving {
+pub(crate) struct ArchiveFlags {
     /// Archive the resource
     #[arg(long, conflicts_with = "unarchive")]
     archive: bool,
@@ -183,38 +183,38 @@ pub(crate) struct Archiving {
     unarchive: bool,
 }
 
-impl Archiving {
-    pub(crate) fn wanted(&self) -> Option<bool> {
+impl ArchiveFlags {
+    pub(crate) fn value(&self) -> Option<bool> {
         (self.archive || self.unarchive).then_some(self.archive)
     }
 }
 
 /// A new value, or the removal of the value.
 #[derive(Clone, Debug)]
-pub(crate) struct Change<T>(pub(crate) Option<T>);
+pub(crate) struct NewValue<T>(pub(crate) Option<T>);
 
-impl<T: FromStr> FromStr for Change<T> {
+impl<T: FromStr> FromStr for NewValue<T> {
     type Err = T::Err;
 
     fn from_str(text: &str) -> std::result::Result<Self, T::Err> {
-        if text == NONE { Ok(Self(None)) } else { text.parse().map(|value| Self(Some(value))) }
+        if text == REMOVE { Ok(Self(None)) } else { text.parse().map(|value| Self(Some(value))) }
     }
 }
 
-impl<T: Clone> Change<T> {
+impl<T: Clone> NewValue<T> {
     /// Returns the value for a patch.
-    pub(crate) fn of(change: Option<&Self>) -> Option<Option<T>> {
-        change.map(|change| change.0.clone())
+    pub(crate) fn patch(value: Option<&Self>) -> Option<Option<T>> {
+        value.map(|value| value.0.clone())
     }
 }
 
 /// Returns a parser of the words that the help lists.
-pub(crate) fn word<T: Word>() -> impl TypedValueParser<Value = T> {
+pub(crate) fn word_parser<T: Word>() -> impl TypedValueParser<Value = T> {
     PossibleValuesParser::new(T::ALL.iter().map(|word| word.as_str())).try_map(|word| word.parse::<T>())
 }
 
 /// Parses a number within the range of a type.
-pub(crate) fn number<N, T>(text: &str) -> std::result::Result<T, String>
+pub(crate) fn parse_number<N, T>(text: &str) -> std::result::Result<T, String>
 where
     N: FromStr<Err: Display>,
     T: TryFrom<N, Error = Invalid>,
@@ -224,14 +224,14 @@ where
 }
 
 /// Output of a resource.
-pub(crate) trait Shown: DeserializeOwned {
+pub(crate) trait Printable: DeserializeOwned {
     /// Titles of the columns that a list on a narrow terminal drops, the least important first.
     const DROPPABLE: &'static [&'static str] = &[];
 
     fn fields(&self) -> Fields;
 
     /// Returns the text below the record of a single resource.
-    fn more(&self) -> String {
+    fn footer(&self) -> String {
         String::new()
     }
 }
@@ -243,50 +243,50 @@ pub(crate) struct Fields(Vec<Field>);
 struct Field {
     column: Column,
     text: String,
-    place: Place,
+    scope: FieldScope,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum FieldScope {
     Tables,
     Records,
     Both,
 }
 
 impl Fields {
-    fn add(mut self, column: Column, text: &dyn Display, place: Place) -> Self {
-        self.0.push(Field { column, text: output::plain(&text.to_string()), place });
+    fn add(mut self, column: Column, text: &dyn Display, scope: FieldScope) -> Self {
+        self.0.push(Field { column, text: output::plain(&text.to_string()), scope });
         self
     }
 
     /// Adds a field of tables and records.
     pub(crate) fn column(self, title: &'static str, text: impl Display) -> Self {
-        self.add(Column::Left(title), &text, Place::Both)
+        self.add(Column::Left(title), &text, FieldScope::Both)
     }
 
     /// Adds a text that a narrow terminal can shorten.
     pub(crate) fn text(self, title: &'static str, text: impl Display) -> Self {
-        self.add(Column::Text(title), &text, Place::Both)
+        self.add(Column::Text(title), &text, FieldScope::Both)
     }
 
     /// Adds a benchmark that a narrow terminal can shorten.
     pub(crate) fn benchmark(self, title: &'static str, benchmark: impl Display) -> Self {
-        self.add(Column::Benchmark(title), &benchmark, Place::Both)
+        self.add(Column::Benchmark(title), &benchmark, FieldScope::Both)
     }
 
     /// Adds a field of tables only: a short form of a field of records.
-    pub(crate) fn short(self, title: &'static str, text: impl Display) -> Self {
-        self.add(Column::Left(title), &text, Place::Tables)
+    pub(crate) fn table_only(self, title: &'static str, text: impl Display) -> Self {
+        self.add(Column::Left(title), &text, FieldScope::Tables)
     }
 
     /// Adds a right-aligned number of tables and records.
     pub(crate) fn number(self, title: &'static str, text: impl Display) -> Self {
-        self.add(Column::Right(title), &text, Place::Both)
+        self.add(Column::Right(title), &text, FieldScope::Both)
     }
 
     /// Adds a field of records only.
     pub(crate) fn detail(self, title: &'static str, text: impl Display) -> Self {
-        self.add(Column::Left(title), &text, Place::Records)
+        self.add(Column::Left(title), &text, FieldScope::Records)
     }
 }
 
@@ -296,13 +296,13 @@ pub(crate) fn optional(value: Option<impl Display>) -> String {
 }
 
 /// Returns `yes`, or an empty text.
-pub(crate) fn flag(is_set: bool) -> &'static str {
+pub(crate) fn yes_if(is_set: bool) -> &'static str {
     if is_set { "yes" } else { "" }
 }
 
 /// Returns a table of resources.
-pub(crate) fn table<T: Shown>(items: &[T]) -> String {
-    let columns = |item: &T| item.fields().0.into_iter().filter(|field| field.place != Place::Records);
+pub(crate) fn table<T: Printable>(items: &[T]) -> String {
+    let columns = |item: &T| item.fields().0.into_iter().filter(|field| field.scope != FieldScope::Records);
     let Some(first) = items.first() else { return String::new() };
     let mut table = Table::new(columns(first).map(|field| field.column).collect::<Vec<_>>(), T::DROPPABLE);
     for item in items {
@@ -312,16 +312,16 @@ pub(crate) fn table<T: Shown>(items: &[T]) -> String {
 }
 
 /// Returns a record of one resource.
-pub(crate) fn record(thing: &impl Shown) -> String {
+pub(crate) fn record(thing: &impl Printable) -> String {
     let mut table = Table::record();
-    for Field { column, text, place } in thing.fields().0 {
-        if place != Place::Tables && !text.is_empty() {
+    for Field { column, text, scope } in thing.fields().0 {
+        if scope != FieldScope::Tables && !text.is_empty() {
             table.push([column.title().to_owned(), text]);
         }
     }
-    let (table, more) = (table.show(), thing.more());
-    let gap = if table.is_empty() || more.is_empty() { "" } else { "\n" };
-    format!("{table}{gap}{more}")
+    let (table, footer) = (table.show(), thing.footer());
+    let gap = if table.is_empty() || footer.is_empty() { "" } else { "\n" };
+    format!("{table}{gap}{footer}")
 }
 
 /// A client and the output format.
@@ -332,13 +332,13 @@ pub(crate) struct Session {
 
 impl Session {
     /// Sends a request and prints the resource of the response.
-    pub(crate) fn show<T: Shown>(&self, request: &Request<T>) -> Result {
+    pub(crate) fn show<T: Printable>(&self, request: &Request<T>) -> Result {
         let answer = self.client.fetch(request)?;
         if self.json { print_json(answer.json()?) } else { print(&record(&answer.read()?)) }
     }
 
     /// Sends a request without a resource in the response and prints a sentence.
-    pub(crate) fn done<T>(&self, request: &Request<T>, sentence: &str) -> Result {
+    pub(crate) fn confirm<T>(&self, request: &Request<T>, sentence: &str) -> Result {
         let answer = self.client.fetch(request)?;
         if self.json { print_json(answer.json()?) } else { print(&format!("{sentence}\n")) }
     }
@@ -346,7 +346,7 @@ impl Session {
     /// Sends an update, unless it changes nothing.
     pub(crate) fn update<R>(&self, list: &Collection<R>, id: &dyn Display, patch: &R::Patch) -> Result
     where
-        R: Resource<Patch: Default + PartialEq> + Shown,
+        R: Resource<Patch: Default + PartialEq> + Printable,
     {
         if *patch == R::Patch::default() {
             return Err(Failure::usage("There is nothing to change: give a flag with a new value."));
@@ -355,8 +355,8 @@ impl Session {
     }
 
     /// Prints a list: one page or all pages.
-    pub(crate) fn list<T: Shown>(&self, request: Request<Vec<T>>, paging: &Paging) -> Result {
-        let Paging { direction, page, per_page, all } = *paging;
+    pub(crate) fn list<T: Printable>(&self, request: Request<Vec<T>>, paging: &PageFlags) -> Result {
+        let PageFlags { direction, page, per_page, all } = *paging;
         if !all {
             let answer = self.client.fetch(&request.query(&Page { page, per_page, direction }))?;
             if self.json {

@@ -1,7 +1,7 @@
 //! Transfer of reports between servers: lists the reports, the oldest first, and converts each into a run that recreates it.
 //! Commands choose the source and the target.
 
-mod standing;
+mod status;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Source and target of a transfer.
-pub(crate) struct Way<'a> {
+pub(crate) struct Route<'a> {
     /// Server of the source.
     pub(crate) from: &'a Client,
     /// Project of the source.
@@ -33,7 +33,7 @@ pub(crate) struct Way<'a> {
 
 /// Counts of a transfer.
 #[derive(Clone, Copy)]
-pub(crate) struct Copied {
+pub(crate) struct TransferCounts {
     /// Number of reports of the source.
     pub(crate) found: usize,
     /// Number of reports that the target did not have.
@@ -41,7 +41,7 @@ pub(crate) struct Copied {
 }
 
 /// A run to send, with data that is not part of a run.
-pub(crate) struct Parcel {
+pub(crate) struct PendingRun {
     pub(crate) run: NewRun,
     /// Units of its measures.
     pub(crate) units: HashMap<ResourceName, ResourceName>,
@@ -51,74 +51,76 @@ pub(crate) struct Parcel {
 
 /// Sends all reports of a project that the target does not have, or only counts them. After an interruption, a repetition sends
 /// only the missing reports.
-pub(crate) fn copy(way: &Way<'_>, dry_run: bool, quiet: bool) -> Result<Copied> {
+pub(crate) fn copy(route: &Route<'_>, dry_run: bool, quiet: bool) -> Result<TransferCounts> {
     let mut looking = Steps::start("Looking for reports", None, quiet);
-    let all = list(way.from, way.source, |count| looking.at(count))?;
+    let all = list(route.from, route.source, |count| looking.at(count))?;
     drop(looking);
-    let mut replay = Replay::new(Some(way.target.clone()), &all);
-    let keys: Vec<Option<Key>> = all.iter().map(|past| Some(past.key.clone())).collect();
-    let copied = deliver(way.to, way.target, &keys, dry_run, quiet, |index, is_missing| {
-        let past = &all[index];
+    let mut converter = RunConverter::new(Some(route.target.clone()), &all);
+    let keys: Vec<Option<Key>> = all.iter().map(|summary| Some(summary.key.clone())).collect();
+    let counts = send_missing(route.to, route.target, &keys, dry_run, quiet, |index, is_missing| {
+        let summary = &all[index];
         if !is_missing {
-            replay.skip(past);
+            converter.skip(summary);
             return Ok(None);
         }
-        let report = way.from.send(&reports(way.source).view(&past.uuid))?;
+        let report = route.from.send(&reports(route.source).view(&summary.uuid))?;
         let units = measures(&report).map(|measured| &measured.measure);
         let units = units.map(|measure| (measure.name.clone(), measure.units.clone())).collect();
-        let dismissed = standing::dismissed(&report);
-        Ok(Some(Parcel { run: replay.run(&report)?, units, dismissed }))
+        let dismissed = status::dismissed(&report);
+        Ok(Some(PendingRun { run: converter.run(&report)?, units, dismissed }))
     })?;
-    if copied.missing > 0 && !dry_run && !standing::archive(way)? {
+    if counts.missing > 0 && !dry_run && !status::archive(route)? {
         eprintln!(
             "warning: The server did not permit archiving the resources that are archived at the source; \
              this requires the permission to edit {}.",
-            way.target
+            route.target
         );
     }
-    Ok(copied)
+    Ok(counts)
 }
 
 /// Sends runs that the target does not have, or only counts them.
 pub(crate) fn send(
     to: &Client,
     target: &ResourceId,
-    parcels: Vec<Parcel>,
+    runs: Vec<PendingRun>,
     dry_run: bool,
     quiet: bool,
-) -> Result<Copied> {
-    let keys: Vec<Option<Key>> = parcels.iter().map(|parcel| Key::of(&parcel.run)).collect();
-    let mut parcels: Vec<Option<Parcel>> = parcels.into_iter().map(Some).collect();
-    deliver(to, target, &keys, dry_run, quiet, |index, is_missing| {
-        Ok(parcels[index].take().filter(|_| is_missing))
+) -> Result<TransferCounts> {
+    let keys: Vec<Option<Key>> = runs.iter().map(|pending| Key::of(&pending.run)).collect();
+    let mut runs: Vec<Option<PendingRun>> = runs.into_iter().map(Some).collect();
+    send_missing(to, target, &keys, dry_run, quiet, |index, is_missing| {
+        Ok(runs[index].take().filter(|_| is_missing))
     })
 }
 
-/// Sends the runs whose keys the target does not have. Calls `parcel` for each run in turn, unless it only counts.
-fn deliver(
+/// Sends the runs whose keys the target does not have. Calls `pending` for each run in turn, unless it only counts.
+fn send_missing(
     to: &Client,
     target: &ResourceId,
     keys: &[Option<Key>],
     dry_run: bool,
     quiet: bool,
-    mut parcel: impl FnMut(usize, bool) -> Result<Option<Parcel>>,
-) -> Result<Copied> {
-    let there = match list(to, target, |_| {}) {
+    mut pending: impl FnMut(usize, bool) -> Result<Option<PendingRun>>,
+) -> Result<TransferCounts> {
+    let existing = match list(to, target, |_| {}) {
         // The first run creates the project.
         Err(Error::Refused { status: 404, .. }) => Vec::new(),
         listed => listed?,
     };
-    let missing = missing(keys, &there);
+    let missing = missing(keys, &existing);
     let count = missing.iter().filter(|is_missing| **is_missing).count();
-    let copied = Copied { found: keys.len(), missing: count };
+    let counts = TransferCounts { found: keys.len(), missing: count };
     if dry_run {
-        return Ok(copied);
+        return Ok(counts);
     }
     let (mut sent, mut without_units, mut without_dismissals) = (0, false, false);
     let mut sending = Steps::start("Sending reports", Some(count), quiet);
     for (index, is_missing) in missing.into_iter().enumerate() {
         let mut one = || -> Result<bool> {
-            let Some(Parcel { run, units, dismissed }) = parcel(index, is_missing)? else { return Ok(false) };
+            let Some(PendingRun { run, units, dismissed }) = pending(index, is_missing)? else {
+                return Ok(false);
+            };
             let made = run::create(to, run)?;
             for (id, units) in unknown_units(&units, &made) {
                 let patch = MeasurePatch { units: Some(units), ..MeasurePatch::default() };
@@ -128,7 +130,7 @@ fn deliver(
                     other => drop(other?),
                 }
             }
-            without_dismissals |= !standing::dismiss(to, target, &dismissed, &made)?;
+            without_dismissals |= !status::dismiss(to, target, &dismissed, &made)?;
             Ok(true)
         };
         let was_sent = one().map_err(|failure| {
@@ -154,11 +156,11 @@ fn deliver(
              this requires the permission to edit {target}."
         );
     }
-    Ok(copied)
+    Ok(counts)
 }
 
 /// A report without its results.
-struct Past {
+struct ReportSummary {
     uuid: ReportUuid,
     created: Timestamp,
     branch: BranchUuid,
@@ -195,32 +197,32 @@ fn list(
     client: &Client,
     project: &ResourceId,
     mut on_page: impl FnMut(usize),
-) -> std::result::Result<Vec<Past>, Error> {
+) -> std::result::Result<Vec<ReportSummary>, Error> {
     let mut all = Vec::new();
     for archived in [false, true] {
         let filter = ReportFilter { archived: Some(archived), ..ReportFilter::default() };
         // The oldest first, so that a report that arrives meanwhile moves no other report to the next page.
         client.pages(&reports(project).list(&filter), Some(Direction::Asc), |_, found| {
-            all.extend(found.into_iter().map(Past::from));
+            all.extend(found.into_iter().map(ReportSummary::from));
             on_page(all.len());
             Ok(())
         })?;
     }
-    all.sort_by_key(|past| (past.created, past.key.start_time, past.uuid));
+    all.sort_by_key(|summary| (summary.created, summary.key.start_time, summary.uuid));
     Ok(all)
 }
 
 /// Returns, for each run, whether the target lacks it. If several runs have the same key, either all exist or all count as
 /// missing: the server ignores a repetition.
-fn missing(wanted: &[Option<Key>], there: &[Past]) -> Vec<bool> {
+fn missing(wanted: &[Option<Key>], existing: &[ReportSummary]) -> Vec<bool> {
     let mut counts: HashMap<&Key, (usize, usize)> = HashMap::new();
     wanted.iter().flatten().for_each(|key| counts.entry(key).or_default().0 += 1);
-    there.iter().for_each(|past| counts.entry(&past.key).or_default().1 += 1);
-    let is_missing = |key: &Key| counts.get(key).is_none_or(|(wanted, there)| there < wanted);
+    existing.iter().for_each(|summary| counts.entry(&summary.key).or_default().1 += 1);
+    let is_missing = |key: &Key| counts.get(key).is_none_or(|(wanted, existing)| existing < wanted);
     wanted.iter().map(|key| key.as_ref().is_none_or(is_missing)).collect()
 }
 
-impl From<Report> for Past {
+impl From<Report> for ReportSummary {
     fn from(report: Report) -> Self {
         Self {
             uuid: report.uuid,
@@ -240,48 +242,50 @@ impl From<Report> for Past {
 
 /// Converts the reports of a project into runs. It must process all reports in order, because a run contains only what changed: a
 /// new head of its branch, or other thresholds.
-struct Replay {
+struct RunConverter {
     project: Option<ResourceId>,
     names: HashMap<BranchUuid, NameId>,
     heads: HashMap<BranchUuid, HeadUuid>,
     models: HashMap<(BranchUuid, TestbedUuid), BTreeMap<NameId, NewModel>>,
 }
 
-impl Replay {
+impl RunConverter {
     /// Creates runs for this project; without a project, the key determines it.
-    fn new(project: Option<ResourceId>, all: &[Past]) -> Self {
-        let named = |past: &Past| Some((past.branch, past.key.branch.parse().ok()?));
+    fn new(project: Option<ResourceId>, all: &[ReportSummary]) -> Self {
+        let named = |summary: &ReportSummary| Some((summary.branch, summary.key.branch.parse().ok()?));
         let names = all.iter().filter_map(named).collect();
         Self { project, names, heads: HashMap::new(), models: HashMap::new() }
     }
 
     /// Processes a report that is not sent.
-    fn skip(&mut self, past: &Past) {
-        self.heads.insert(past.branch, past.head);
+    fn skip(&mut self, summary: &ReportSummary) {
+        self.heads.insert(summary.branch, summary.head);
     }
 
     /// Returns the run that recreates this report. Its idempotency key is the UUID of the report, so that the server records it
     /// once.
     fn run(&mut self, report: &Report) -> Result<NewRun> {
-        let odd = |what: &str| Failure::new(format!("The report {} has {what}.", report.uuid));
-        let results = report.results.as_ref().ok_or_else(|| odd("no results"))?;
+        let invalid = |what: &str| Failure::new(format!("The report {} has {what}.", report.uuid));
+        let results = report.results.as_ref().ok_or_else(|| invalid("no results"))?;
         let settings = ReportSettings { adapter: Some(Adapter::Json), ..ReportSettings::default() };
         let version = report.branch.head.version.as_ref();
         Ok(NewRun {
             project: self.project.clone(),
-            branch: Some(reference(&report.branch.name).ok_or_else(|| odd("a branch without a name"))?),
+            branch: Some(reference(&report.branch.name).ok_or_else(|| invalid("a branch without a name"))?),
             hash: version.and_then(|version| version.hash.clone()),
             start_point: self.start_point(&report.branch),
-            testbed: Some(reference(&report.testbed.name).ok_or_else(|| odd("a testbed without a name"))?),
+            testbed: Some(
+                reference(&report.testbed.name).ok_or_else(|| invalid("a testbed without a name"))?,
+            ),
             spec_reset: None,
             thresholds: self.thresholds(report),
             start_time: report.start_time,
             end_time: report.end_time,
             results: texts(results)
-                .map_err(|error| odd(&format!("results that cannot be written ({error})")))?,
+                .map_err(|error| invalid(&format!("results that cannot be written ({error})")))?,
             settings: Some(settings),
             job: None,
-            context: Some(named_after(report.project.name.as_str())),
+            context: Some(project_name_context(report.project.name.as_str())),
             idempotency_key: Some(ReportIdempotencyKey(report.uuid.uuid())),
         })
     }
@@ -331,7 +335,7 @@ impl Replay {
 }
 
 /// Returns the context that determines the name of a new project.
-pub(crate) fn named_after(name: &str) -> RunContext {
+pub(crate) fn project_name_context(name: &str) -> RunContext {
     [("repo/name", name.to_owned())].into_iter().collect()
 }
 

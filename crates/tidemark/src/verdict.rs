@@ -11,7 +11,7 @@ pub(crate) use tidemark_render::metric::*;
 use tidemark_render::verdict::{self as render, VerdictRow};
 
 /// Delays in milliseconds between requests until the server has analyzed the history of a branch; each doubles the previous one.
-const PAUSES: [u64; 6] = [200, 400, 800, 1_600, 3_200, 0];
+const POLL_DELAYS: [u64; 6] = [200, 400, 800, 1_600, 3_200, 0];
 
 use crate::{
     history::History,
@@ -44,7 +44,7 @@ pub(crate) fn show(
 }
 
 /// Returns the comparisons of a verdict without metrics.
-pub(crate) fn show_compared(verdict: &tidemark_api::Verdict) -> String {
+pub(crate) fn show_comparisons(verdict: &tidemark_api::Verdict) -> String {
     let sentences: Vec<String> = render::sentences(verdict).iter().map(|one| format!("{one}\n")).collect();
     let table = table(&render::compared(verdict), &History::default(), false);
     format!("{table}\n{}.\n{}", output::capitalized(&render::counts(verdict)), sentences.concat())
@@ -91,11 +91,11 @@ fn table(lines: &[VerdictRow<'_>], history: &History, colors: bool) -> String {
 }
 
 /// Returns the verdict on a report, once the server has computed it; `None` if the server does not support verdicts.
-pub(crate) fn against_history(client: &Client, report: &Report) -> Option<tidemark_api::Verdict> {
+pub(crate) fn wait_for_verdict(client: &Client, report: &Report) -> Option<tidemark_api::Verdict> {
     let project = ResourceId::Slug(report.project.slug.clone());
     let request = tidemark_client::verdict(&project, report.uuid);
     let mut verdict = None;
-    for pause in PAUSES {
+    for pause in POLL_DELAYS {
         verdict = Some(client.send(&request).ok()?);
         if verdict.as_ref().is_some_and(|verdict| verdict.settled) {
             break;

@@ -42,17 +42,17 @@ pub(crate) struct GitHub {
 }
 
 /// Returns the host with its headers.
-fn host(environment: &Environment, token: &str, patience: RetryPolicy) -> Host {
+fn host(environment: &Environment, token: &str, retry_policy: RetryPolicy) -> Host {
     let base = environment.get("GITHUB_API_URL").unwrap_or("https://api.github.com");
     let headers = code_host::headers(JobCallbackKind::GitHub, token);
-    Host::new("GitHub", base, headers, patience)
+    Host::new("GitHub", base, headers, retry_policy)
 }
 
 /// Finds the pull request of a `workflow_run` workflow that follows the workflow of a fork: GitHub does not name it there.
 pub(crate) fn pull_request_of_fork(
     environment: &Environment,
     token: &str,
-    patience: RetryPolicy,
+    retry_policy: RetryPolicy,
     context: &Context,
 ) -> Option<(u64, Option<String>)> {
     let head = context.head.as_ref().filter(|_| context.fork && context.pull_request.is_none())?;
@@ -62,7 +62,7 @@ pub(crate) fn pull_request_of_fork(
         "/repos/{repository}/pulls?state=open&per_page={PER_PAGE}&head={}",
         encode(&format!("{owner}:{}", head.branch))
     );
-    let found = host(environment, token, patience).send("GET", &path, None).ok()?;
+    let found = host(environment, token, retry_policy).send("GET", &path, None).ok()?;
     let hash = context.hash.as_ref().map(tidemark_api::GitHash::as_str);
     let request = found
         .as_array()?
@@ -77,13 +77,13 @@ impl GitHub {
     pub(crate) fn find(
         environment: &Environment,
         token: &str,
-        patience: RetryPolicy,
+        retry_policy: RetryPolicy,
         commit: &str,
         context: &Context,
     ) -> Option<Self> {
         let repository = environment.get("GITHUB_REPOSITORY").filter(|name| name.contains('/'))?;
         Some(Self {
-            host: host(environment, token, patience),
+            host: host(environment, token, retry_policy),
             repository: repository.to_owned(),
             commit: commit.to_owned(),
             number: context.pull_request,

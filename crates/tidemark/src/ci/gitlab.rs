@@ -26,14 +26,14 @@ impl GitLab {
     pub(crate) fn find(
         environment: &Environment,
         token: &str,
-        patience: RetryPolicy,
+        retry_policy: RetryPolicy,
         number: Option<u64>,
     ) -> Option<Self> {
         let base = environment.get("CI_API_V4_URL").unwrap_or("https://gitlab.com/api/v4");
         // Uses the target project of the merge request, also in the pipeline of a fork.
         let project = environment.get("CI_MERGE_REQUEST_PROJECT_ID").or(environment.get("CI_PROJECT_ID"))?;
         let headers = code_host::headers(JobCallbackKind::GitLab, token);
-        let host = Host::new("GitLab", base, headers, patience);
+        let host = Host::new("GitLab", base, headers, retry_policy);
         let commit = environment.get("CI_COMMIT_SHA").unwrap_or_default().to_owned();
         Some(Self { host, project: encode(project), commit, number: number? })
     }

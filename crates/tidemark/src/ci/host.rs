@@ -25,7 +25,7 @@ pub(crate) struct Host {
     base: String,
     headers: Vec<(&'static str, String)>,
     agent: Agent,
-    patience: RetryPolicy,
+    retry_policy: RetryPolicy,
 }
 
 /// A code host with a deadline.
@@ -54,11 +54,11 @@ impl Host {
         name: &'static str,
         base: &str,
         headers: Vec<(&'static str, String)>,
-        patience: RetryPolicy,
+        retry_policy: RetryPolicy,
     ) -> Self {
         let base = base.trim_end_matches('/').to_owned();
-        let agent = tidemark_client::agent(&base, patience.timeout, false);
-        Self { name, base, headers, agent, patience }
+        let agent = tidemark_client::agent(&base, retry_policy.timeout, false);
+        Self { name, base, headers, agent, retry_policy }
     }
 
     /// Returns the name of the host.
@@ -86,8 +86,8 @@ impl Host {
         let mut attempt = 1;
         loop {
             match thread.write(&limited, &marker, &text, may_create) {
-                Err(refusal) if refusal.is_doubtful && attempt < self.patience.attempts.min(3) => {
-                    std::thread::sleep(self.patience.first_wait);
+                Err(refusal) if refusal.is_doubtful && attempt < self.retry_policy.attempts.min(3) => {
+                    std::thread::sleep(self.retry_policy.first_wait);
                     attempt += 1;
                 }
                 outcome => return outcome,
@@ -141,7 +141,7 @@ impl CodeHost for Host {
                 retry.wait.as_secs()
             );
         };
-        self.patience.retry(once, tell).map_err(|(refusal, _)| refusal)
+        self.retry_policy.retry(once, tell).map_err(|(refusal, _)| refusal)
     }
 }
 
@@ -202,14 +202,14 @@ mod tests {
 
     #[test]
     fn requests_after_the_deadline_are_not_sent() {
-        let patience = RetryPolicy {
+        let retry_policy = RetryPolicy {
             timeout: Duration::from_secs(600),
             attempts: 1,
             first_wait: Duration::ZERO,
             longest_wait: Duration::ZERO,
         };
         // No server listens at this address: a request would fail with a different reason.
-        let host = Host::new("GitHub", "http://127.0.0.1:1", Vec::new(), patience);
+        let host = Host::new("GitHub", "http://127.0.0.1:1", Vec::new(), retry_policy);
         let sent =
             |deadline| Limited { host: &host, deadline }.send("GET", "/user", None).unwrap_err().reason;
         assert_eq!(sent(Instant::now()), "the time limit of 900 s for all requests was exceeded");

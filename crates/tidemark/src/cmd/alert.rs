@@ -9,7 +9,10 @@ use tidemark_client::{alerts, update_alerts};
 use crate::{
     failure::Result,
     output,
-    resource::{Fields, InProject, Order, Paging, Part, Session, Shown, Verb, optional, word},
+    resource::{
+        Fields, PageFlags, Printable, ProjectArgument, SeriesFilter, Session, SortFlag, Verb, optional,
+        word_parser,
+    },
 };
 
 /// Verbs of `tidemark alert`.
@@ -19,17 +22,17 @@ pub(crate) enum AlertVerb {
     #[command(visible_alias = "ls")]
     List {
         #[command(flatten)]
-        project: InProject,
+        project: ProjectArgument,
         /// List only alerts with this status
-        #[arg(long, value_parser = word::<AlertStatus>())]
+        #[arg(long, value_parser = word_parser::<AlertStatus>())]
         status: Option<AlertStatus>,
         /// List only alerts of archived branches, testbeds, benchmarks and measures
         #[arg(long)]
         archived: bool,
         #[command(flatten)]
-        order: Order<ProjAlertsSort>,
+        sort: SortFlag<ProjAlertsSort>,
         #[command(flatten)]
-        paging: Paging,
+        page: PageFlags,
     },
     /// Show an alert
     #[command(visible_alias = "get")]
@@ -38,26 +41,26 @@ pub(crate) enum AlertVerb {
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
-        one: AlertTarget,
+        target: AlertTarget,
         /// New status
-        #[arg(long, value_parser = word::<UpdateAlertStatus>())]
+        #[arg(long, value_parser = word_parser::<UpdateAlertStatus>())]
         status: UpdateAlertStatus,
     },
     /// Dismiss or reactivate many alerts
     UpdateAll {
         #[command(flatten)]
-        project: InProject,
+        project: ProjectArgument,
         /// New status
-        #[arg(long, value_parser = word::<UpdateAlertStatus>())]
+        #[arg(long, value_parser = word_parser::<UpdateAlertStatus>())]
         status: UpdateAlertStatus,
         /// Update only alerts with this status
-        #[arg(long, value_name = "STATUS", value_parser = word::<AlertStatus>())]
+        #[arg(long, value_name = "STATUS", value_parser = word_parser::<AlertStatus>())]
         from: Option<AlertStatus>,
         /// Update only alerts of this report
         #[arg(long)]
         report: Option<ReportUuid>,
         #[command(flatten)]
-        part: Part,
+        series: SeriesFilter,
     },
 }
 
@@ -65,7 +68,7 @@ pub(crate) enum AlertVerb {
 #[derive(clap::Args)]
 pub(crate) struct AlertTarget {
     #[command(flatten)]
-    project: InProject,
+    project: ProjectArgument,
     /// Alert UUID
     alert: AlertUuid,
 }
@@ -73,25 +76,25 @@ pub(crate) struct AlertTarget {
 impl Verb for AlertVerb {
     fn run(&self, session: &Session) -> Result {
         match self {
-            Self::List { project, status, archived, order, paging } => {
+            Self::List { project, status, archived, sort, page } => {
                 let filter =
-                    AlertFilter { status: *status, archived: archived.then_some(true), sort: order.sort };
-                session.list(alerts(project.id()?).list(&filter), paging)
+                    AlertFilter { status: *status, archived: archived.then_some(true), sort: sort.sort };
+                session.list(alerts(project.id()?).list(&filter), page)
             }
-            Self::View(one) => session.show(&alerts(one.project.id()?).view(&one.alert)),
-            Self::Update { one, status } => {
+            Self::View(target) => session.show(&alerts(target.project.id()?).view(&target.alert)),
+            Self::Update { target, status } => {
                 let patch = AlertPatch { status: Some(*status) };
-                session.update(&alerts(one.project.id()?), &one.alert, &patch)
+                session.update(&alerts(target.project.id()?), &target.alert, &patch)
             }
-            Self::UpdateAll { project, status, from, report, part } => {
+            Self::UpdateAll { project, status, from, report, series } => {
                 let patch = AlertsPatch {
                     status: *status,
                     from: *from,
                     report: *report,
-                    branch: part.branch.clone(),
-                    testbed: part.testbed.clone(),
-                    benchmark: part.benchmark.clone(),
-                    measure: part.measure.clone(),
+                    branch: series.branch.clone(),
+                    testbed: series.testbed.clone(),
+                    benchmark: series.benchmark.clone(),
+                    measure: series.measure.clone(),
                 };
                 session.show(&update_alerts(project.id()?, &patch))
             }
@@ -99,7 +102,7 @@ impl Verb for AlertVerb {
     }
 }
 
-impl Shown for Alert {
+impl Printable for Alert {
     const DROPPABLE: &'static [&'static str] =
         &["Baseline", "Testbed", "Branch", "Limit", "Measure", "Value"];
 
@@ -130,7 +133,7 @@ impl Shown for Alert {
     }
 }
 
-impl Shown for AlertsPatched {
+impl Printable for AlertsPatched {
     fn fields(&self) -> Fields {
         Fields::default().number("Changed", self.updated)
     }

@@ -7,7 +7,7 @@ use crate::{
     dimension::Dimension,
     failure::Result,
     output,
-    resource::{Format, InProject, Session},
+    resource::{OutputFlags, ProjectArgument, Session},
 };
 
 /// Arguments of both commands.
@@ -16,18 +16,18 @@ pub(crate) struct Archive {
     #[command(flatten)]
     connection: Connection,
     #[command(flatten)]
-    format: Format,
+    format: OutputFlags,
     /// Project UUID or slug
     #[arg(long, env = "TIDEMARK_PROJECT")]
     project: ResourceId,
     #[command(flatten)]
-    what: What,
+    target: ArchiveTarget,
 }
 
 /// The resource to archive or unarchive.
 #[derive(clap::Args)]
 #[group(required = true, multiple = false)]
-struct What {
+struct ArchiveTarget {
     /// Branch UUID, slug or name
     #[arg(long)]
     branch: Option<NameId>,
@@ -45,21 +45,23 @@ struct What {
 impl Archive {
     pub(crate) fn run(&self, archived: bool) -> Result {
         let session = Session { client: self.connection.client()?, json: self.format.json };
-        match &self.what {
-            What { branch: Some(id), .. } => self.change::<Branch>(&session, id, archived),
-            What { testbed: Some(id), .. } => self.change::<Testbed>(&session, id, archived),
-            What { benchmark: Some(id), .. } => self.change::<Benchmark>(&session, id, archived),
-            What { measure: Some(id), .. } => self.change::<Measure>(&session, id, archived),
+        match &self.target {
+            ArchiveTarget { branch: Some(id), .. } => self.set_archived::<Branch>(&session, id, archived),
+            ArchiveTarget { testbed: Some(id), .. } => self.set_archived::<Testbed>(&session, id, archived),
+            ArchiveTarget { benchmark: Some(id), .. } => {
+                self.set_archived::<Benchmark>(&session, id, archived)
+            }
+            ArchiveTarget { measure: Some(id), .. } => self.set_archived::<Measure>(&session, id, archived),
             // Clap requires one of the flags.
             _ => Ok(()),
         }
     }
 
-    fn change<D: Dimension>(&self, session: &Session, id: &NameId, archived: bool) -> Result {
-        let project = InProject::from(self.project.clone());
+    fn set_archived<D: Dimension>(&self, session: &Session, id: &NameId, archived: bool) -> Result {
+        let project = ProjectArgument::from(self.project.clone());
         let (list, uuid) = session.find::<D>(&project, id)?;
         let done = if archived { "is archived" } else { "is no longer archived" };
         let sentence = format!("The {} `{}` {done}.", D::NOUN, output::plain(id.as_str()));
-        session.done(&list.update(&uuid, &D::archive(archived)), &sentence)
+        session.confirm(&list.update(&uuid, &D::archive(archived)), &sentence)
     }
 }

@@ -6,7 +6,7 @@ use tidemark_client::{audit_of, server_audit};
 use crate::{
     failure::Result,
     output,
-    resource::{Fields, Paging, Session, Shown, Verb, optional},
+    resource::{Fields, PageFlags, Printable, Session, Verb, optional},
 };
 
 /// Verbs of `tidemark audit`.
@@ -18,22 +18,22 @@ pub(crate) enum AuditVerb {
         /// Organization UUID or slug [default: the whole server; requires an administrator]
         organization: Option<ResourceId>,
         #[command(flatten)]
-        paging: Paging,
+        page: PageFlags,
     },
 }
 
 impl Verb for AuditVerb {
     fn run(&self, session: &Session) -> Result {
         match self {
-            Self::List { organization, paging } => {
+            Self::List { organization, page } => {
                 let log = organization.as_ref().map_or_else(server_audit, audit_of);
-                session.list(log.list(&()), paging)
+                session.list(log.list(&()), page)
             }
         }
     }
 }
 
-impl Shown for AuditEntry {
+impl Printable for AuditEntry {
     const DROPPABLE: &'static [&'static str] = &["From", "Detail"];
 
     fn fields(&self) -> Fields {

@@ -6,7 +6,7 @@ use tidemark_client::{accept, confirm, sign_in, sign_up};
 use crate::{
     failure::Result,
     output,
-    resource::{Fields, Session, Shown, Verb},
+    resource::{Fields, Printable, Session, Verb},
 };
 
 /// Verbs of `tidemark auth`.
@@ -78,7 +78,7 @@ impl Verb for AuthVerb {
     }
 }
 
-impl Shown for AuthUser {
+impl Printable for AuthUser {
     fn fields(&self) -> Fields {
         Fields::default()
             .column("User", &self.user.name)

@@ -3,12 +3,14 @@
 use tidemark_api::{Backtest as Answer, BacktestAlarm, ModelTest, NewBacktest, SensitivityFactor};
 use tidemark_client::backtest;
 
-use super::threshold::{Settings, test};
+use super::threshold::{ModelFlags, test_parser};
 use crate::{
     connection::Connection,
     failure::{Result, print},
     output,
-    resource::{Fields, Format, InProject, Part, Shown, number, optional, record, table},
+    resource::{
+        Fields, OutputFlags, Printable, ProjectArgument, SeriesFilter, optional, parse_number, record, table,
+    },
 };
 
 /// Arguments of `tidemark backtest`.
@@ -17,27 +19,27 @@ pub(crate) struct Backtest {
     #[command(flatten)]
     connection: Connection,
     #[command(flatten)]
-    format: Format,
+    format: OutputFlags,
     #[command(flatten)]
-    project: InProject,
+    project: ProjectArgument,
     /// Factor by which the number of false alarms may exceed the default, from 0.001 to 1000
-    #[arg(long, value_name = "FACTOR", value_parser = number::<f64, SensitivityFactor>, conflicts_with = "test")]
+    #[arg(long, value_name = "FACTOR", value_parser = parse_number::<f64, SensitivityFactor>, conflicts_with = "test")]
     sensitivity: Option<SensitivityFactor>,
     /// Use a threshold with this test instead
-    #[arg(long, value_parser = test())]
+    #[arg(long, value_parser = test_parser())]
     test: Option<ModelTest>,
     #[command(flatten)]
-    model: Settings,
+    model: ModelFlags,
     #[command(flatten)]
-    part: Part,
+    series: SeriesFilter,
 }
 
 impl Backtest {
     pub(crate) fn run(&self) -> Result {
-        let Part { branch, testbed, benchmark, measure } = &self.part;
+        let SeriesFilter { branch, testbed, benchmark, measure } = &self.series;
         let new = NewBacktest {
             sensitivity: self.sensitivity,
-            model: self.test.map(|test| self.model.with(test)),
+            model: self.test.map(|test| self.model.model(test)),
             branch: branch.clone(),
             testbed: testbed.clone(),
             benchmark: benchmark.clone(),
@@ -53,7 +55,7 @@ impl Backtest {
     }
 }
 
-impl Shown for Answer {
+impl Printable for Answer {
     fn fields(&self) -> Fields {
         Fields::default()
             .number("Alarms", self.raised)
@@ -69,7 +71,7 @@ impl Shown for Answer {
     }
 }
 
-impl Shown for BacktestAlarm {
+impl Printable for BacktestAlarm {
     const DROPPABLE: &'static [&'static str] = &["Testbed", "Branch", "Before", "After", "Since"];
 
     fn fields(&self) -> Fields {

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::{
     dimension::Dimension,
     output,
-    resource::{Fields, Shown, optional},
+    resource::{Fields, Printable, optional},
 };
 
 impl Dimension for Benchmark {
@@ -59,7 +59,7 @@ impl Dimension for Benchmark {
     }
 }
 
-impl Shown for Benchmark {
+impl Printable for Benchmark {
     const DROPPABLE: &'static [&'static str] = &["Created", "Archived", "Slug"];
 
     fn fields(&self) -> Fields {

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::{
     dimension::Dimension,
     output,
-    resource::{Fields, Shown, optional},
+    resource::{Fields, Printable, optional},
 };
 
 /// Start point of a branch.
@@ -109,7 +109,7 @@ impl Dimension for Branch {
     }
 }
 
-impl Shown for Branch {
+impl Printable for Branch {
     const DROPPABLE: &'static [&'static str] = &["Created", "Archived", "Slug"];
 
     fn fields(&self) -> Fields {

@@ -10,7 +10,8 @@ use crate::{
     failure::Result,
     output,
     resource::{
-        Change as NewValue, Fields, InProject, Order, Paging, Part, Session, Shown, Verb, optional, word,
+        Fields, NewValue, PageFlags, Printable, ProjectArgument, SeriesFilter, Session, SortFlag, Verb,
+        optional, word_parser,
     },
 };
 
@@ -21,22 +22,22 @@ pub(crate) enum ChangeVerb {
     #[command(visible_alias = "ls")]
     List {
         #[command(flatten)]
-        project: InProject,
+        project: ProjectArgument,
         /// List only changes with this status
-        #[arg(long, value_parser = word::<ChangeStatus>())]
+        #[arg(long, value_parser = word_parser::<ChangeStatus>())]
         status: Option<ChangeStatus>,
         /// List only changes in this direction
-        #[arg(long, value_parser = word::<ChangeDirection>())]
+        #[arg(long, value_parser = word_parser::<ChangeDirection>())]
         change_direction: Option<ChangeDirection>,
         /// List only changes found with this report
         #[arg(long)]
         report: Option<ReportUuid>,
         #[command(flatten)]
-        part: Part,
+        series: SeriesFilter,
         #[command(flatten)]
-        order: Order<ProjChangesSort>,
+        sort: SortFlag<ProjChangesSort>,
         #[command(flatten)]
-        paging: Paging,
+        page: PageFlags,
     },
     /// Show a change
     #[command(visible_alias = "get")]
@@ -45,9 +46,9 @@ pub(crate) enum ChangeVerb {
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
-        one: ChangeTarget,
+        target: ChangeTarget,
         /// New status
-        #[arg(long, value_parser = word::<ChangeStatus>(), required_unless_present = "note")]
+        #[arg(long, value_parser = word_parser::<ChangeStatus>(), required_unless_present = "note")]
         status: Option<ChangeStatus>,
         /// Note; `_` removes it
         #[arg(long)]
@@ -59,7 +60,7 @@ pub(crate) enum ChangeVerb {
 #[derive(clap::Args)]
 pub(crate) struct ChangeTarget {
     #[command(flatten)]
-    project: InProject,
+    project: ProjectArgument,
     /// Change UUID
     change: ChangeUuid,
 }
@@ -67,29 +68,29 @@ pub(crate) struct ChangeTarget {
 impl Verb for ChangeVerb {
     fn run(&self, session: &Session) -> Result {
         match self {
-            Self::List { project, status, change_direction, report, part, order, paging } => {
+            Self::List { project, status, change_direction, report, series, sort, page } => {
                 let filter = ChangeFilter {
                     status: *status,
                     change_direction: *change_direction,
-                    branch: part.branch.clone(),
-                    testbed: part.testbed.clone(),
-                    benchmark: part.benchmark.clone(),
-                    measure: part.measure.clone(),
+                    branch: series.branch.clone(),
+                    testbed: series.testbed.clone(),
+                    benchmark: series.benchmark.clone(),
+                    measure: series.measure.clone(),
                     report: *report,
-                    sort: order.sort,
+                    sort: sort.sort,
                 };
-                session.list(changes(project.id()?).list(&filter), paging)
+                session.list(changes(project.id()?).list(&filter), page)
             }
-            Self::View(one) => session.show(&changes(one.project.id()?).view(&one.change)),
-            Self::Update { one, status, note } => {
-                let patch = ChangePatch { status: *status, note: NewValue::of(note.as_ref()) };
-                session.update(&changes(one.project.id()?), &one.change, &patch)
+            Self::View(target) => session.show(&changes(target.project.id()?).view(&target.change)),
+            Self::Update { target, status, note } => {
+                let patch = ChangePatch { status: *status, note: NewValue::patch(note.as_ref()) };
+                session.update(&changes(target.project.id()?), &target.change, &patch)
             }
         }
     }
 }
 
-impl Shown for Change {
+impl Printable for Change {
     const DROPPABLE: &'static [&'static str] =
         &["Testbed", "Branch", "Before", "After", "Since", "Measure", "Direction", "Effect"];
 

@@ -6,7 +6,7 @@ use tidemark_stats::{Monitor, Scratch, Settings};
 
 use crate::{
     failure::{Exit, Failure, Result, print},
-    input::Output,
+    input::ToolOutput,
 };
 
 /// Arguments of `tidemark changes`.
@@ -29,30 +29,30 @@ struct Series<'a> {
 
 impl Changes {
     pub(crate) fn run(&self) -> Result {
-        let Output { name, text } = Output::from_file(&self.series)?;
+        let ToolOutput { name, text } = ToolOutput::from_file(&self.series)?;
         let mut found = String::new();
         for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let series = Series::read(line).map_err(|wrong| {
                 Failure::with(Exit::Unreadable, format!("{name}: {wrong} in line {}.", index + 1))
             })?;
-            found.push_str(&self.look(&series));
+            found.push_str(&self.detect(&series));
         }
         print(&found)
     }
 
     /// Returns the output line of a series.
-    fn look(&self, series: &Series<'_>) -> String {
+    fn detect(&self, series: &Series<'_>) -> String {
         let later = self.later.unwrap_or(Settings::default().later);
         let mut monitor = Monitor::new(Settings { later, ..Settings::default() });
-        let (mut places, mut scratch): (Vec<String>, _) = (Vec::new(), Scratch::default());
+        let (mut positions, mut scratch): (Vec<String>, _) = (Vec::new(), Scratch::default());
         for value in &series.values {
             let alarm = monitor.push(*value, &mut scratch).filter(|_| self.later.is_some());
-            places.extend(alarm.map(|change| change.at.to_string()));
+            positions.extend(alarm.map(|change| change.at.to_string()));
         }
         if self.later.is_none() {
-            places.extend(monitor.changes(&mut scratch).iter().map(|change| change.at.to_string()));
+            positions.extend(monitor.changes(&mut scratch).iter().map(|change| change.at.to_string()));
         }
-        format!("{}\t{}\n", series.name, places.join(","))
+        format!("{}\t{}\n", series.name, positions.join(","))
     }
 }
 
@@ -79,8 +79,8 @@ mod tests {
         Series { name: "a", values: values.to_vec() }
     }
 
-    fn look(later: Option<usize>, values: &[f64]) -> String {
-        Changes { series: PathBuf::new(), later }.look(&series(values))
+    fn detect(later: Option<usize>, values: &[f64]) -> String {
+        Changes { series: PathBuf::new(), later }.detect(&series(values))
     }
 
     #[test]
@@ -103,9 +103,9 @@ mod tests {
     fn a_step_is_named_with_and_without_what_came_later() {
         let mut values: Vec<f64> = (0..60).map(|index| 100.0 + f64::from(index * 7 % 5)).collect();
         values[40..].iter_mut().for_each(|value| *value += 50.0);
-        assert_eq!(look(None, &values), "a\t40\n");
-        assert_eq!(look(Some(3), &values), "a\t40\n");
-        assert_eq!(look(Some(3), &values[..43]), "a\t\n");
-        assert_eq!(look(Some(3), &values[..44]), "a\t40\n");
+        assert_eq!(detect(None, &values), "a\t40\n");
+        assert_eq!(detect(Some(3), &values), "a\t40\n");
+        assert_eq!(detect(Some(3), &values[..43]), "a\t\n");
+        assert_eq!(detect(Some(3), &values[..44]), "a\t40\n");
     }
 }

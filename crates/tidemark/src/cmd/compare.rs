@@ -9,11 +9,11 @@ use tidemark_adapters::Results;
 use tidemark_api::{Adapter, Report};
 
 use crate::{
-    cmd::run::command::Benchmark,
-    comparison::{Judging, Sides},
+    cmd::run::command::BenchmarkCommand,
+    comparison::{CriteriaFlags, Sides},
     failure::{Exit, Failure, Result, print},
-    input::{Output, Reading},
-    interleave::{Interleave, Place, ROUNDS},
+    input::{ParseFlags, ToolOutput},
+    interleave::{Interleave, ROUNDS, Revision},
     output::Format,
     transfer,
 };
@@ -32,9 +32,9 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "FILE")]
     also_new: Vec<String>,
     #[command(flatten)]
-    reading: Reading,
+    parsing: ParseFlags,
     #[command(flatten)]
-    judging: Judging,
+    criteria: CriteriaFlags,
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
@@ -60,28 +60,28 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "FILE", requires = "command")]
     file: Vec<PathBuf>,
     #[command(flatten)]
-    benchmark: Benchmark,
+    benchmark: BenchmarkCommand,
 }
 
 impl Compare {
     pub(crate) fn run(&self) -> Result {
         let sides = if self.benchmark.is_given() { self.of_commits()? } else { self.of_files()? };
-        let outcome = sides.compare(&self.judging)?;
-        print(&outcome.show(if self.json { Format::Json } else { self.format }))?;
-        match outcome.regressions() {
-            1.. if self.error_on_alert => Err(Failure::with(Exit::Regression, outcome.complaint())),
+        let report = sides.compare(&self.criteria)?;
+        print(&report.show(if self.json { Format::Json } else { self.format }))?;
+        match report.regressions() {
+            1.. if self.error_on_alert => Err(Failure::with(Exit::Regression, report.failure_message())),
             _ => Ok(()),
         }
     }
 
     fn of_commits(&self) -> Result<Sides> {
         Interleave {
-            base: Place::Commit(self.base.clone()),
-            new: Place::Commit(self.new.clone()),
+            base: Revision::Commit(self.base.clone()),
+            new: Revision::Commit(self.new.clone()),
             setup: self.ab_setup.as_deref(),
             benchmark: &self.benchmark,
             files: &self.file,
-            reading: &self.reading,
+            parsing: &self.parsing,
             rounds: self.iter,
             allow_failure: self.allow_failure,
             quiet: self.quiet,
@@ -110,7 +110,7 @@ impl Compare {
 
     /// Reads the results of a file: several iterations if it is a report or has a JSON document on each line, otherwise one.
     fn read(&self, file: &Path) -> Result<Vec<Results>> {
-        let output = Output::from_file(file)?;
+        let output = ToolOutput::from_file(file)?;
         if let Ok(report) = serde_json::from_str::<Report>(&output.text) {
             return Ok(iterations(&report));
         }
@@ -121,7 +121,7 @@ impl Compare {
         {
             return Ok(results);
         }
-        self.reading.read(&[output])
+        self.parsing.parse(&[output])
     }
 }
 

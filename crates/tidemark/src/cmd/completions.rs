@@ -19,7 +19,7 @@ pub(crate) struct Completions {
 
 impl Completions {
     pub(crate) fn run(&self, mut table: Command) -> Result {
-        manifest::disregard();
+        manifest::ignore();
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut table, "tidemark", &mut script);
         print(&String::from_utf8_lossy(&script))
@@ -36,7 +36,7 @@ pub(crate) struct Man {
 
 impl Man {
     pub(crate) fn run(&self, table: Command) -> Result {
-        manifest::disregard();
+        manifest::ignore();
         let failed = |error| {
             Failure::new(format!("The manual pages cannot be written to {} ({error}).", self.out.display()))
         };

@@ -105,7 +105,7 @@ impl Demo {
         let (home, project) = {
             let (fresh, organization, slug) =
                 (fresh(history.begin()), self.organization.clone(), self.project.clone());
-            db.write(move |tx| found(tx, &fresh, organization.as_ref(), &slug)).await?
+            db.write(move |tx| create_project(tx, &fresh, organization.as_ref(), &slug)).await?
         };
         let reports: Vec<NewReport> =
             history.reports().collect::<serde_json::Result<_>>().map_err(internal)?;
@@ -142,7 +142,7 @@ impl Demo {
 }
 
 /// Creates the project, in a new organization if none is given.
-fn found(
+fn create_project(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
     organization: Option<&ResourceId>,

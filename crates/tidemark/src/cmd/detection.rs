@@ -6,7 +6,7 @@ use tidemark_client::{detection, update_detection};
 use crate::{
     failure::Result,
     output,
-    resource::{Fields, InProject, Session, Shown, Verb, number, word},
+    resource::{Fields, Printable, ProjectArgument, Session, Verb, parse_number, word_parser},
 };
 
 /// Verbs of `tidemark detection`.
@@ -16,18 +16,18 @@ pub(crate) enum DetectionVerb {
     #[command(visible_alias = "get")]
     View {
         #[command(flatten)]
-        project: InProject,
+        project: ProjectArgument,
     },
     /// Update the notification settings
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
-        project: InProject,
+        project: ProjectArgument,
         /// What to send notifications about
-        #[arg(long, value_parser = word::<Notifies>(), required_unless_present_any = ["false_alarms_per_month", "notifies_host"])]
+        #[arg(long, value_parser = word_parser::<Notifies>(), required_unless_present_any = ["false_alarms_per_month", "notifies_host"])]
         notifies: Option<Notifies>,
         /// False-alarm budget: accepted false alarms per month
-        #[arg(long, value_name = "COUNT", value_parser = number::<u32, FalseAlarms>)]
+        #[arg(long, value_name = "COUNT", value_parser = parse_number::<u32, FalseAlarms>)]
         false_alarms_per_month: Option<FalseAlarms>,
         /// Whether to send notifications if most benchmarks change together, because the probable cause is the machine
         #[arg(long, value_name = "BOOL")]
@@ -51,7 +51,7 @@ impl Verb for DetectionVerb {
     }
 }
 
-impl Shown for Detection {
+impl Printable for Detection {
     fn fields(&self) -> Fields {
         let observed = &self.observed;
         Fields::default()

@@ -24,8 +24,8 @@ use uuid::Builder;
 use crate::{
     connection::Connection,
     failure::{Exit, Failure, Result, print},
-    input::Output,
-    transfer::{self, Copied, Parcel, Way},
+    input::ToolOutput,
+    transfer::{self, PendingRun, Route, TransferCounts},
 };
 
 /// Testbed of results that do not name one.
@@ -70,7 +70,7 @@ pub(crate) struct Import {
 }
 
 /// An imported result.
-pub(crate) struct Past {
+pub(crate) struct ImportedRun {
     /// Measured commit.
     hash: Option<GitHash>,
     /// Name of the testbed.
@@ -89,25 +89,25 @@ enum Content {
 
 impl Import {
     pub(crate) fn run(&self) -> Result {
-        let copied = match &self.from {
+        let counts = match &self.from {
             Some(from) => {
                 let (source, to) = (self.source(from)?, self.connection.client()?);
                 let from_project = self.from_project.as_ref().unwrap_or(&self.project);
-                let way = Way { from: &source, source: from_project, to: &to, target: &self.project };
-                transfer::copy(&way, self.dry_run, self.quiet)?
+                let route = Route { from: &source, source: from_project, to: &to, target: &self.project };
+                transfer::copy(&route, self.dry_run, self.quiet)?
             }
             None => {
-                let parcels = self.parcels()?;
-                transfer::send(&self.connection.client()?, &self.project, parcels, self.dry_run, self.quiet)?
+                let runs = self.runs()?;
+                transfer::send(&self.connection.client()?, &self.project, runs, self.dry_run, self.quiet)?
             }
         };
         if self.json {
-            let Copied { found, missing } = copied;
+            let TransferCounts { found, missing } = counts;
             let sent = if self.dry_run { 0 } else { missing };
             let done = json!({ "project": self.project, "reports": found, "missing": missing, "sent": sent });
             return print(&format!("{done:#}\n"));
         }
-        print(&summary(copied, self.dry_run))
+        print(&summary(counts, self.dry_run))
     }
 
     /// Returns a client of the source server.
@@ -119,11 +119,11 @@ impl Import {
             ),
             None => None,
         };
-        Ok(self.connection.client_of(from.clone(), credential))
+        Ok(self.connection.client_for(from.clone(), credential))
     }
 
     /// Returns the runs of the files, the oldest first, because the server numbers versions in the order of arrival.
-    fn parcels(&self) -> Result<Vec<Parcel>> {
+    fn runs(&self) -> Result<Vec<PendingRun>> {
         let mut all = Vec::new();
         for path in &self.paths {
             all.extend(read(path)?);
@@ -131,13 +131,13 @@ impl Import {
         if all.is_empty() {
             return Err(Failure::with(Exit::Empty, "There are no results in it; check the path."));
         }
-        all.sort_by_key(|past| past.time);
-        all.into_iter().map(|past| self.parcel(past)).collect()
+        all.sort_by_key(|imported| imported.time);
+        all.into_iter().map(|imported| self.pending_run(imported)).collect()
     }
 
-    fn parcel(&self, past: Past) -> Result<Parcel> {
-        let (adapter, text, units) = past.content.into_text()?;
-        let named = past.testbed.as_deref().unwrap_or(UNKNOWN_TESTBED);
+    fn pending_run(&self, imported: ImportedRun) -> Result<PendingRun> {
+        let (adapter, text, units) = imported.content.into_text()?;
+        let named = imported.testbed.as_deref().unwrap_or(UNKNOWN_TESTBED);
         let testbed = match &self.testbed {
             Some(testbed) => testbed.clone(),
             None => shortened(named).parse().map_err(|error| {
@@ -150,21 +150,21 @@ impl Import {
         let run = NewRun {
             project: Some(self.project.clone()),
             branch: Some(self.branch.clone()),
-            hash: past.hash,
+            hash: imported.hash,
             start_point: None,
             testbed: Some(testbed),
             spec_reset: None,
             thresholds: None,
-            start_time: past.time,
-            end_time: past.time,
+            start_time: imported.time,
+            end_time: imported.time,
             results: vec![text],
             settings: Some(ReportSettings { adapter: Some(adapter), ..ReportSettings::default() }),
             job: None,
-            context: Some(transfer::named_after(&self.project.to_string())),
+            context: Some(transfer::project_name_context(&self.project.to_string())),
             idempotency_key: None,
         };
         let idempotency_key = Some(idempotency_key(&run)?);
-        Ok(Parcel { run: NewRun { idempotency_key, ..run }, units, dismissed: Vec::new() })
+        Ok(PendingRun { run: NewRun { idempotency_key, ..run }, units, dismissed: Vec::new() })
     }
 }
 
@@ -198,11 +198,11 @@ fn idempotency_key(run: &NewRun) -> Result<ReportIdempotencyKey> {
 }
 
 /// Reads the results of a file or folder; detects the format from the content.
-fn read(path: &Path) -> Result<Vec<Past>> {
+fn read(path: &Path) -> Result<Vec<ImportedRun>> {
     if path.is_dir() {
         return if asv::is_folder(path) { asv::read(path) } else { series::read_folder(path) };
     }
-    let output = Output::from_file(path)?;
+    let output = ToolOutput::from_file(path)?;
     if github::is_data(&output.text) { github::read(&output) } else { Ok(vec![series::read(path, output)?]) }
 }
 
@@ -253,7 +253,7 @@ fn shortened(name: &str) -> String {
     name.trim().chars().take(64).collect::<String>().trim_end().to_owned()
 }
 
-fn summary(Copied { found, missing }: Copied, dry_run: bool) -> String {
+fn summary(TransferCounts { found, missing }: TransferCounts, dry_run: bool) -> String {
     let reports = |count: usize| if count == 1 { "1 report".to_owned() } else { format!("{count} reports") };
     match (missing, dry_run) {
         (0, _) => format!("Nothing to send: the project already has all of {}.\n", reports(found)),

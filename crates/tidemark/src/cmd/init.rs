@@ -51,7 +51,7 @@ impl Init {
                 file.display()
             )));
         }
-        let found = found(root);
+        let found = detect_settings(root);
         let answers = if self.yes {
             found
         } else if io::stdin().is_terminal() && io::stderr().is_terminal() {
@@ -69,7 +69,7 @@ impl Init {
 }
 
 /// Detects the settings of a repository.
-fn found(root: &Path) -> Answers {
+fn detect_settings(root: &Path) -> Answers {
     let name = repository_name(root);
     let slug = name.as_deref().and_then(Slug::derive).map_or_else(|| "benchmarks".to_owned(), String::from);
     let tool = detect::detect(root);

@@ -6,7 +6,7 @@ use tidemark_client::invitations;
 use crate::{
     failure::Result,
     output,
-    resource::{Fields, Paging, Session, Shown, Verb, optional},
+    resource::{Fields, PageFlags, Printable, Session, Verb, optional},
 };
 
 /// Verbs of `tidemark invitation`.
@@ -18,7 +18,7 @@ pub(crate) enum InvitationVerb {
         /// Organization UUID or slug
         organization: ResourceId,
         #[command(flatten)]
-        paging: Paging,
+        page: PageFlags,
     },
     /// Show an invitation
     #[command(visible_alias = "get")]
@@ -40,18 +40,18 @@ pub(crate) struct InvitationTarget {
 impl Verb for InvitationVerb {
     fn run(&self, session: &Session) -> Result {
         match self {
-            Self::List { organization, paging } => session.list(invitations(organization).list(&()), paging),
+            Self::List { organization, page } => session.list(invitations(organization).list(&()), page),
             Self::View(InvitationTarget { organization, invitation }) => {
                 session.show(&invitations(organization).view(invitation))
             }
             Self::Revoke(InvitationTarget { organization, invitation }) => {
-                session.done(&invitations(organization).delete(invitation), "The invitation is revoked.")
+                session.confirm(&invitations(organization).delete(invitation), "The invitation is revoked.")
             }
         }
     }
 }
 
-impl Shown for Invitation {
+impl Printable for Invitation {
     const DROPPABLE: &'static [&'static str] = &["By", "Ends", "Sent", "Role"];
 
     fn fields(&self) -> Fields {

@@ -9,11 +9,13 @@ use crate::{
     cmd::run::job::failure,
     failure::{Result, print},
     output,
-    resource::{Fields, InProject, Order, Paging, Session, Shown, Verb, optional, record, word},
+    resource::{
+        Fields, PageFlags, Printable, ProjectArgument, Session, SortFlag, Verb, optional, record, word_parser,
+    },
 };
 
 /// Interval at which a watched job is polled.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Verbs of `tidemark job`.
 #[derive(clap::Subcommand)]
@@ -22,14 +24,14 @@ pub(crate) enum JobVerb {
     #[command(visible_alias = "ls")]
     List {
         #[command(flatten)]
-        project: InProject,
+        project: ProjectArgument,
         /// List only jobs with this status
-        #[arg(long, value_parser = word::<JobStatus>())]
+        #[arg(long, value_parser = word_parser::<JobStatus>())]
         status: Option<JobStatus>,
         #[command(flatten)]
-        order: Order<ProjJobsSort>,
+        sort: SortFlag<ProjJobsSort>,
         #[command(flatten)]
-        paging: Paging,
+        page: PageFlags,
     },
     /// Show a job and, after its end, its output
     #[command(visible_alias = "get")]
@@ -45,7 +47,7 @@ pub(crate) enum JobVerb {
 #[derive(clap::Args)]
 pub(crate) struct JobTarget {
     #[command(flatten)]
-    project: InProject,
+    project: ProjectArgument,
     /// Job UUID
     job: JobUuid,
 }
@@ -53,22 +55,22 @@ pub(crate) struct JobTarget {
 impl Verb for JobVerb {
     fn run(&self, session: &Session) -> Result {
         match self {
-            Self::List { project, status, order, paging } => {
-                let filter = JobFilter { status: *status, sort: order.sort };
-                session.list(jobs(project.id()?).list(&filter), paging)
+            Self::List { project, status, sort, page } => {
+                let filter = JobFilter { status: *status, sort: sort.sort };
+                session.list(jobs(project.id()?).list(&filter), page)
             }
-            Self::View(one) => session.show(&jobs(one.project.id()?).view(&one.job)),
-            Self::Cancel(one) => {
-                session.done(&jobs(one.project.id()?).delete(&one.job), "The job is canceled.")
+            Self::View(target) => session.show(&jobs(target.project.id()?).view(&target.job)),
+            Self::Cancel(target) => {
+                session.confirm(&jobs(target.project.id()?).delete(&target.job), "The job is canceled.")
             }
-            Self::Watch(one) => watch(session, one),
+            Self::Watch(target) => watch(session, target),
         }
     }
 }
 
 /// Polls a job until it ends.
-fn watch(session: &Session, one: &JobTarget) -> Result {
-    let view = jobs(one.project.id()?).view(&one.job);
+fn watch(session: &Session, target: &JobTarget) -> Result {
+    let view = jobs(target.project.id()?).view(&target.job);
     let mut known = None;
     loop {
         let job = session.client.send(&view)?;
@@ -89,13 +91,13 @@ fn watch(session: &Session, one: &JobTarget) -> Result {
                 return if job.status == JobStatus::Processed { Ok(()) } else { Err(failure(&job)) };
             }
             JobStatus::Pending | JobStatus::Claimed | JobStatus::Running | JobStatus::Completed => {
-                thread::sleep(LOOK);
+                thread::sleep(POLL_INTERVAL);
             }
         }
     }
 }
 
-impl Shown for Job {
+impl Printable for Job {
     const DROPPABLE: &'static [&'static str] = &["Created", "Spec"];
 
     fn fields(&self) -> Fields {
@@ -115,7 +117,7 @@ impl Shown for Job {
             .detail("Error", optional(self.error.as_ref()))
     }
 
-    fn more(&self) -> String {
+    fn footer(&self) -> String {
         let Some(printed) = &self.output else { return String::new() };
         let texts = printed.results.iter().flat_map(|one| [&one.stdout, &one.stderr]).flatten();
         texts.flat_map(|text| text.lines()).map(|line| format!("{}\n", output::plain(line))).collect()

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::{
     failure::Result,
     output,
-    resource::{Fields, Find, Order, Paging, Session, Shown, Verb, optional},
+    resource::{Fields, NameFilter, PageFlags, Printable, Session, SortFlag, Verb, optional},
 };
 
 /// Verbs of one type of key.
@@ -25,14 +25,14 @@ pub(crate) enum KeyVerb<K: Key> {
         #[command(flatten)]
         owner: Owner<K>,
         #[command(flatten)]
-        find: Find<ResourceName>,
+        names: NameFilter<ResourceName>,
         /// List only revoked keys
         #[arg(long)]
         revoked: bool,
         #[command(flatten)]
-        order: Order<KeysSort>,
+        sort: SortFlag<KeysSort>,
         #[command(flatten)]
-        paging: Paging,
+        page: PageFlags,
     },
     /// Create a key and show it once
     #[command(visible_alias = "add")]
@@ -53,7 +53,7 @@ pub(crate) enum KeyVerb<K: Key> {
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
-        one: KeyTarget<K>,
+        target: KeyTarget<K>,
         /// New name
         #[arg(long)]
         name: ResourceName,
@@ -82,7 +82,7 @@ pub(crate) struct KeyTarget<K: Key> {
 }
 
 /// A type of key.
-pub(crate) trait Key: Resource<Created: Shown, Patch: Default + PartialEq> + Shown {
+pub(crate) trait Key: Resource<Created: Printable, Patch: Default + PartialEq> + Printable {
     fn of(owner: &ResourceId) -> Collection<Self>;
 
     fn filter(
@@ -106,19 +106,19 @@ impl<K: Key> Owner<K> {
 impl<K: Key> Verb for KeyVerb<K> {
     fn run(&self, session: &Session) -> Result {
         match self {
-            Self::List { owner, find, revoked, order, paging } => {
-                let filter = K::filter(find.name.clone(), find.search.clone(), *revoked, order.sort);
-                session.list(owner.keys().list(&filter), paging)
+            Self::List { owner, names, revoked, sort, page } => {
+                let filter = K::filter(names.name.clone(), names.search.clone(), *revoked, sort.sort);
+                session.list(owner.keys().list(&filter), page)
             }
             Self::Create { owner, name, ttl } => {
                 session.show(&owner.keys().create(&K::new(name.clone(), *ttl)))
             }
             Self::View(KeyTarget { owner, uuid }) => session.show(&owner.keys().view(uuid)),
-            Self::Update { one: KeyTarget { owner, uuid }, name } => {
+            Self::Update { target: KeyTarget { owner, uuid }, name } => {
                 session.update(&owner.keys(), uuid, &K::rename(name.clone()))
             }
             Self::Revoke(KeyTarget { owner, uuid }) => {
-                session.done(&owner.keys().delete(uuid), "The key is revoked.")
+                session.confirm(&owner.keys().delete(uuid), "The key is revoked.")
             }
         }
     }
@@ -194,7 +194,7 @@ impl Key for Token {
     }
 }
 
-impl Shown for UserKey {
+impl Printable for UserKey {
     const DROPPABLE: &'static [&'static str] = &["Created", "Ends", "Revoked"];
 
     fn fields(&self) -> Fields {
@@ -208,7 +208,7 @@ impl Shown for UserKey {
     }
 }
 
-impl Shown for UserKeyCreated {
+impl Printable for UserKeyCreated {
     fn fields(&self) -> Fields {
         Fields::default()
             .column("Name", &self.name)
@@ -220,7 +220,7 @@ impl Shown for UserKeyCreated {
     }
 }
 
-impl Shown for ProjectKey {
+impl Printable for ProjectKey {
     const DROPPABLE: &'static [&'static str] = &["Created", "Ends", "Revoked"];
 
     fn fields(&self) -> Fields {
@@ -235,7 +235,7 @@ impl Shown for ProjectKey {
     }
 }
 
-impl Shown for ProjectKeyCreated {
+impl Printable for ProjectKeyCreated {
     fn fields(&self) -> Fields {
         Fields::default()
             .column("Name", &self.name)
@@ -247,7 +247,7 @@ impl Shown for ProjectKeyCreated {
     }
 }
 
-impl Shown for Token {
+impl Printable for Token {
     const DROPPABLE: &'static [&'static str] = &["Created", "Ends", "Revoked"];
 
     fn fields(&self) -> Fields {

@@ -11,7 +11,7 @@ use crate::{
     failure::{Failure, Result, print},
     logins::Logins,
     output,
-    resource::Format,
+    resource::OutputFlags,
     table::Table,
 };
 
@@ -39,7 +39,7 @@ pub(crate) struct WhoAmI {
     #[command(flatten)]
     connection: Connection,
     #[command(flatten)]
-    format: Format,
+    format: OutputFlags,
 }
 
 impl LogIn {
@@ -57,7 +57,7 @@ impl LogIn {
             ));
         }
         // Store only a key that works.
-        let client = self.connection.client_of(host.clone(), Some(credential(&key)?));
+        let client = self.connection.client_for(host.clone(), Some(credential(&key)?));
         let caller = client.send(&caller())?;
         let mut logins = Logins::load()?;
         logins.add(&host, key);
@@ -108,10 +108,10 @@ impl WhoAmI {
             Some(_) => Some(self.connection.client()?.send(&caller())?),
             None => None,
         };
-        let credential_by = target.credential.map(|(_, means)| means.to_string());
+        let credential_by = target.credential.map(|(_, source)| source.to_string());
         if self.format.json {
             let document = json!({
-                "host": host, "host_by": host_by.map(|means| means.to_string()), "credential_by": credential_by,
+                "host": host, "host_by": host_by.map(|source| source.to_string()), "credential_by": credential_by,
                 "user": caller.as_ref().and_then(|caller| caller.user.as_ref()),
                 "project": caller.as_ref().and_then(|caller| caller.project.as_ref()),
             });
@@ -120,14 +120,14 @@ impl WhoAmI {
         let who = caller.as_ref().map_or_else(|| "anonymous: there is no credential".to_owned(), title);
         let mut table = Table::record();
         table.push(["Who".to_owned(), who]);
-        if let Some(means) = credential_by {
-            table.push(["Credential from".to_owned(), means]);
+        if let Some(source) = credential_by {
+            table.push(["Credential from".to_owned(), source]);
         }
         let server =
             host.map_or_else(|| "none: results stay on this machine".to_owned(), |host| host.to_string());
         table.push(["Server".to_owned(), server]);
-        if let Some(means) = host_by {
-            table.push(["Server from".to_owned(), means.to_string()]);
+        if let Some(source) = host_by {
+            table.push(["Server from".to_owned(), source.to_string()]);
         }
         print(&table.show())
     }

@@ -32,7 +32,7 @@ impl Mcp {
             if line.trim().is_empty() {
                 continue;
             }
-            if let Some(answer) = carry(&client, &line) {
+            if let Some(answer) = forward(&client, &line) {
                 // Stop if the client has closed its end.
                 if writeln!(output, "{answer}").and_then(|()| output.flush()).is_err() {
                     break;
@@ -44,7 +44,7 @@ impl Mcp {
 }
 
 /// Forwards a message to the server and returns the response, if the message expects one.
-fn carry(client: &Client, line: &str) -> Option<Value> {
+fn forward(client: &Client, line: &str) -> Option<Value> {
     let message: Value = serde_json::from_str(line).unwrap_or_default();
     let id = &message["id"];
     let failed = |text: &str| {

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::{
     dimension::Dimension,
     output,
-    resource::{Fields, Shown, optional},
+    resource::{Fields, Printable, optional},
 };
 
 /// Flags of `tidemark measure create`.
@@ -75,7 +75,7 @@ impl Dimension for Measure {
     }
 }
 
-impl Shown for Measure {
+impl Printable for Measure {
     const DROPPABLE: &'static [&'static str] = &["Created", "Archived", "Slug"];
 
     fn fields(&self) -> Fields {

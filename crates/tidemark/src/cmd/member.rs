@@ -10,7 +10,9 @@ use tidemark_client::{members, project_members};
 use crate::{
     failure::Result,
     output,
-    resource::{Fields, Find, InProject, Order, Paging, Session, Shown, Verb, word},
+    resource::{
+        Fields, NameFilter, PageFlags, Printable, ProjectArgument, Session, SortFlag, Verb, word_parser,
+    },
 };
 
 /// Output of `remove`.
@@ -25,11 +27,11 @@ pub(crate) enum MemberVerb {
         /// Organization UUID or slug
         organization: ResourceId,
         #[command(flatten)]
-        find: Find<UserName>,
+        names: NameFilter<UserName>,
         #[command(flatten)]
-        order: Order<OrgMembersSort>,
+        sort: SortFlag<OrgMembersSort>,
         #[command(flatten)]
-        paging: Paging,
+        page: PageFlags,
     },
     /// Invite a user by mail
     #[command(visible_aliases = ["add", "create"])]
@@ -43,7 +45,7 @@ pub(crate) enum MemberVerb {
         #[arg(long)]
         name: Option<UserName>,
         /// Role of the new member
-        #[arg(long, value_parser = word::<OrganizationRole>())]
+        #[arg(long, value_parser = word_parser::<OrganizationRole>())]
         role: OrganizationRole,
     },
     /// Show a member
@@ -53,33 +55,33 @@ pub(crate) enum MemberVerb {
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
-        one: MemberTarget,
+        target: MemberTarget,
         /// New role
-        #[arg(long, value_parser = word::<OrganizationRole>())]
+        #[arg(long, value_parser = word_parser::<OrganizationRole>())]
         role: OrganizationRole,
         #[command(flatten)]
-        keys: Keys,
+        keys: KeyFlags,
     },
     /// Remove a member and revoke the invitations and project keys that the member issued
     #[command(visible_aliases = ["rm", "delete"])]
     Remove {
         #[command(flatten)]
-        one: MemberTarget,
+        target: MemberTarget,
         #[command(flatten)]
-        keys: Keys,
+        keys: KeyFlags,
     },
 }
 
 /// Handling of the keys of a member who loses a role.
 #[derive(clap::Args)]
-pub(crate) struct Keys {
+pub(crate) struct KeyFlags {
     /// Keep the project keys that the member created [default: revoke the keys of projects that the member may no longer
     /// manage]
     #[arg(long)]
     keep_keys: bool,
 }
 
-impl Keys {
+impl KeyFlags {
     fn query(&self) -> MemberKeys {
         MemberKeys { keep_keys: self.keep_keys.then_some(true) }
     }
@@ -97,10 +99,10 @@ pub(crate) struct MemberTarget {
 impl Verb for MemberVerb {
     fn run(&self, session: &Session) -> Result {
         match self {
-            Self::List { organization, find, order, paging } => {
+            Self::List { organization, names, sort, page } => {
                 let filter =
-                    MemberFilter { name: find.name.clone(), search: find.search.clone(), sort: order.sort };
-                session.list(members(organization).list(&filter), paging)
+                    MemberFilter { name: names.name.clone(), search: names.search.clone(), sort: sort.sort };
+                session.list(members(organization).list(&filter), page)
             }
             Self::Invite { organization, email, name, role } => {
                 let new = NewMember { name: name.clone(), email: email.clone(), role: *role };
@@ -109,13 +111,13 @@ impl Verb for MemberVerb {
             Self::View(MemberTarget { organization, user }) => {
                 session.show(&members(organization).view(user))
             }
-            Self::Update { one, role, keys } => {
+            Self::Update { target, role, keys } => {
                 let patch = MemberPatch { role: Some(*role) };
-                session.show(&members(&one.organization).update(&one.user, &patch).query(&keys.query()))
+                session.show(&members(&target.organization).update(&target.user, &patch).query(&keys.query()))
             }
-            Self::Remove { one, keys } => {
-                let request = members(&one.organization).delete(&one.user).query(&keys.query());
-                session.done(&request, REMOVED)
+            Self::Remove { target, keys } => {
+                let request = members(&target.organization).delete(&target.user).query(&keys.query());
+                session.confirm(&request, REMOVED)
             }
         }
     }
@@ -128,52 +130,52 @@ pub(crate) enum ProjectMemberVerb {
     #[command(visible_alias = "ls")]
     List {
         #[command(flatten)]
-        project: InProject,
+        project: ProjectArgument,
         #[command(flatten)]
-        find: Find<UserName>,
+        names: NameFilter<UserName>,
         #[command(flatten)]
-        order: Order<ProjMembersSort>,
+        sort: SortFlag<ProjMembersSort>,
         #[command(flatten)]
-        paging: Paging,
+        page: PageFlags,
     },
     /// Give a user a role in a project
     #[command(visible_aliases = ["add"])]
     Create {
         #[command(flatten)]
-        one: OneOfProject,
+        target: ProjectMemberTarget,
         /// Role
-        #[arg(long, value_parser = word::<ProjectRole>())]
+        #[arg(long, value_parser = word_parser::<ProjectRole>())]
         role: ProjectRole,
     },
     /// Show a member of a project
     #[command(visible_alias = "get")]
-    View(OneOfProject),
+    View(ProjectMemberTarget),
     /// Update the role of a member
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
-        one: OneOfProject,
+        target: ProjectMemberTarget,
         /// New role
-        #[arg(long, value_parser = word::<ProjectRole>())]
+        #[arg(long, value_parser = word_parser::<ProjectRole>())]
         role: ProjectRole,
         #[command(flatten)]
-        keys: Keys,
+        keys: KeyFlags,
     },
     /// Remove a member from a project and revoke the project keys that the member created
     #[command(visible_aliases = ["rm", "delete"])]
     Remove {
         #[command(flatten)]
-        one: OneOfProject,
+        target: ProjectMemberTarget,
         #[command(flatten)]
-        keys: Keys,
+        keys: KeyFlags,
     },
 }
 
 /// A member of a project.
 #[derive(clap::Args)]
-pub(crate) struct OneOfProject {
+pub(crate) struct ProjectMemberTarget {
     #[command(flatten)]
-    project: InProject,
+    project: ProjectArgument,
     /// User UUID or slug
     user: ResourceId,
 }
@@ -181,33 +183,33 @@ pub(crate) struct OneOfProject {
 impl Verb for ProjectMemberVerb {
     fn run(&self, session: &Session) -> Result {
         match self {
-            Self::List { project, find, order, paging } => {
+            Self::List { project, names, sort, page } => {
                 let filter = ProjectMemberFilter {
-                    name: find.name.clone(),
-                    search: find.search.clone(),
-                    sort: order.sort,
+                    name: names.name.clone(),
+                    search: names.search.clone(),
+                    sort: sort.sort,
                 };
-                session.list(project_members(project.id()?).list(&filter), paging)
+                session.list(project_members(project.id()?).list(&filter), page)
             }
-            Self::Create { one, role } => {
-                let new = NewProjectMember { user: one.user.clone(), role: *role };
-                session.show(&project_members(one.project.id()?).create(&new))
+            Self::Create { target, role } => {
+                let new = NewProjectMember { user: target.user.clone(), role: *role };
+                session.show(&project_members(target.project.id()?).create(&new))
             }
-            Self::View(one) => session.show(&project_members(one.project.id()?).view(&one.user)),
-            Self::Update { one, role, keys } => {
+            Self::View(target) => session.show(&project_members(target.project.id()?).view(&target.user)),
+            Self::Update { target, role, keys } => {
                 let patch = ProjectMemberPatch { role: Some(*role) };
-                let request = project_members(one.project.id()?).update(&one.user, &patch);
+                let request = project_members(target.project.id()?).update(&target.user, &patch);
                 session.show(&request.query(&keys.query()))
             }
-            Self::Remove { one, keys } => {
-                let request = project_members(one.project.id()?).delete(&one.user).query(&keys.query());
-                session.done(&request, REMOVED)
+            Self::Remove { target, keys } => {
+                let request = project_members(target.project.id()?).delete(&target.user).query(&keys.query());
+                session.confirm(&request, REMOVED)
             }
         }
     }
 }
 
-impl Shown for Member {
+impl Printable for Member {
     const DROPPABLE: &'static [&'static str] = &["Joined", "Email"];
 
     fn fields(&self) -> Fields {
@@ -222,7 +224,7 @@ impl Shown for Member {
     }
 }
 
-impl Shown for ProjectMember {
+impl Printable for ProjectMember {
     const DROPPABLE: &'static [&'static str] = &["Joined"];
 
     fn fields(&self) -> Fields {
@@ -236,7 +238,7 @@ impl Shown for ProjectMember {
     }
 }
 
-impl Shown for AuthAck {
+impl Printable for AuthAck {
     fn fields(&self) -> Fields {
         Fields::default().column("Mailed to", &self.email)
     }

@@ -6,7 +6,7 @@ use tidemark_client::metric;
 use crate::{
     failure::Result,
     output,
-    resource::{Fields, InProject, Session, Shown, Verb, optional},
+    resource::{Fields, Printable, ProjectArgument, Session, Verb, optional},
 };
 
 /// Verbs of `tidemark metric`.
@@ -16,7 +16,7 @@ pub(crate) enum MetricVerb {
     #[command(visible_alias = "get")]
     View {
         #[command(flatten)]
-        project: InProject,
+        project: ProjectArgument,
         /// Metric UUID
         metric: MetricUuid,
     },
@@ -30,7 +30,7 @@ impl Verb for MetricVerb {
     }
 }
 
-impl Shown for OneMetric {
+impl Printable for OneMetric {
     fn fields(&self) -> Fields {
         let units = self.measure.units.as_str();
         let boundary = self.boundary.unwrap_or_default();

@@ -11,7 +11,10 @@ use tidemark_client::{Collection, notices, notices_of_user};
 use crate::{
     failure::Result,
     output,
-    resource::{Archiving, Change, Fields, InProject, Paging, Session, Shown, Verb, optional, word},
+    resource::{
+        ArchiveFlags, Fields, NewValue, PageFlags, Printable, ProjectArgument, Session, Verb, optional,
+        word_parser,
+    },
 };
 
 /// Verbs of `tidemark notice`.
@@ -26,7 +29,7 @@ pub(crate) enum NoticeVerb {
         #[arg(long)]
         archived: bool,
         #[command(flatten)]
-        paging: Paging,
+        page: PageFlags,
     },
     /// Create a notice; the secret of a webhook is shown once
     #[command(visible_alias = "add")]
@@ -43,17 +46,17 @@ pub(crate) enum NoticeVerb {
     /// List the deliveries of a notice, the newest first
     Deliveries {
         #[command(flatten)]
-        one: NoticeTarget,
+        target: NoticeTarget,
         /// List only deliveries with this status
-        #[arg(long, value_parser = word::<DeliveryStatus>())]
+        #[arg(long, value_parser = word_parser::<DeliveryStatus>())]
         status: Option<DeliveryStatus>,
         #[command(flatten)]
-        paging: Paging,
+        page: PageFlags,
     },
     /// Send a delivery again
     Redeliver {
         #[command(flatten)]
-        one: NoticeTarget,
+        target: NoticeTarget,
         /// Delivery UUID
         delivery: DeliveryUuid,
     },
@@ -63,7 +66,7 @@ pub(crate) enum NoticeVerb {
 #[derive(clap::Args)]
 pub(crate) struct Owner {
     #[command(flatten)]
-    project: InProject,
+    project: ProjectArgument,
     /// User UUID or slug: use the notices of this user instead of a project
     #[arg(long, value_name = "USER")]
     user: Option<ResourceId>,
@@ -96,7 +99,7 @@ pub(crate) struct New {
     #[arg(long)]
     name: ResourceName,
     /// Destination type
-    #[arg(long, value_parser = word::<NoticeKind>())]
+    #[arg(long, value_parser = word_parser::<NoticeKind>())]
     kind: NoticeKind,
     /// URL of the destination; required unless the type is email
     #[arg(long)]
@@ -105,13 +108,13 @@ pub(crate) struct New {
     #[arg(long)]
     email: Option<Email>,
     /// Event to send notifications about
-    #[arg(long, value_parser = word::<NoticeEvent>(), default_value = "alerts")]
+    #[arg(long, value_parser = word_parser::<NoticeEvent>(), default_value = "alerts")]
     event: NoticeEvent,
     /// Quiet hours in UTC, for example 22:00-06:00
     #[arg(long, value_name = "FROM-TO")]
     quiet: Option<Quiet>,
     /// Combine notifications into a digest
-    #[arg(long, value_parser = word::<Digest>(), default_value = "none")]
+    #[arg(long, value_parser = word_parser::<Digest>(), default_value = "none")]
     digest: Digest,
     /// Limit the notices of a user to this project [default: all projects of the user's organizations]
     #[arg(long, value_name = "PROJECT", requires = "user")]
@@ -122,7 +125,7 @@ pub(crate) struct New {
 #[derive(clap::Args)]
 pub(crate) struct Update {
     #[command(flatten)]
-    one: NoticeTarget,
+    target: NoticeTarget,
     /// New name
     #[arg(long)]
     name: Option<ResourceName>,
@@ -133,16 +136,16 @@ pub(crate) struct Update {
     #[arg(long)]
     email: Option<Email>,
     /// Event to send notifications about
-    #[arg(long, value_parser = word::<NoticeEvent>())]
+    #[arg(long, value_parser = word_parser::<NoticeEvent>())]
     event: Option<NoticeEvent>,
     /// Quiet hours in UTC, for example 22:00-06:00; `_` removes them
     #[arg(long, value_name = "FROM-TO")]
-    quiet: Option<Change<Quiet>>,
+    quiet: Option<NewValue<Quiet>>,
     /// Combine notifications into a digest
-    #[arg(long, value_parser = word::<Digest>())]
+    #[arg(long, value_parser = word_parser::<Digest>())]
     digest: Option<Digest>,
     #[command(flatten)]
-    archiving: Archiving,
+    archive: ArchiveFlags,
 }
 
 /// Quiet hours as one argument.
@@ -162,21 +165,21 @@ impl FromStr for Quiet {
 impl Verb for NoticeVerb {
     fn run(&self, session: &Session) -> Result {
         match self {
-            Self::List { owner, archived, paging } => {
+            Self::List { owner, archived, page } => {
                 let filter = NoticeFilter { archived: archived.then_some(true) };
-                session.list(owner.notices()?.list(&filter), paging)
+                session.list(owner.notices()?.list(&filter), page)
             }
             Self::Create(new) => session.show(&new.owner.notices()?.create(&new.body())),
             Self::View(NoticeTarget { owner, notice }) => session.show(&owner.notices()?.view(notice)),
             Self::Update(update) => update.run(session),
             Self::Delete(NoticeTarget { owner, notice }) => {
-                session.done(&owner.notices()?.delete(notice), "The notice is deleted.")
+                session.confirm(&owner.notices()?.delete(notice), "The notice is deleted.")
             }
-            Self::Deliveries { one: NoticeTarget { owner, notice }, status, paging } => {
+            Self::Deliveries { target: NoticeTarget { owner, notice }, status, page } => {
                 let filter = DeliveryFilter { status: *status };
-                session.list(owner.notices()?.deliveries(*notice, &filter), paging)
+                session.list(owner.notices()?.deliveries(*notice, &filter), page)
             }
-            Self::Redeliver { one: NoticeTarget { owner, notice }, delivery } => {
+            Self::Redeliver { target: NoticeTarget { owner, notice }, delivery } => {
                 session.show(&owner.notices()?.redeliver(*notice, *delivery))
             }
         }
@@ -205,15 +208,15 @@ impl Update {
             url: self.url.clone(),
             email: self.email.clone(),
             event: self.event,
-            quiet: Change::of(self.quiet.as_ref()).map(|quiet| quiet.map(|quiet| quiet.0)),
+            quiet: NewValue::patch(self.quiet.as_ref()).map(|quiet| quiet.map(|quiet| quiet.0)),
             digest: self.digest,
-            archived: self.archiving.wanted(),
+            archived: self.archive.value(),
         };
-        session.update(&self.one.owner.notices()?, &self.one.notice, &patch)
+        session.update(&self.target.owner.notices()?, &self.target.notice, &patch)
     }
 }
 
-impl Shown for Notice {
+impl Printable for Notice {
     const DROPPABLE: &'static [&'static str] = &["Event", "Kind"];
 
     fn fields(&self) -> Fields {
@@ -237,7 +240,7 @@ impl Shown for Notice {
     }
 }
 
-impl Shown for Delivery {
+impl Printable for Delivery {
     const DROPPABLE: &'static [&'static str] = &["Attempts", "Promised"];
 
     fn fields(&self) -> Fields {

@@ -10,7 +10,9 @@ use tidemark_client::{allowed_in_organization, claim, organizations, usage};
 use crate::{
     failure::Result,
     output,
-    resource::{Change, Fields, Find, Order, Paging, Session, Shown, Verb, optional, word},
+    resource::{
+        Fields, NameFilter, NewValue, PageFlags, Printable, Session, SortFlag, Verb, optional, word_parser,
+    },
 };
 
 /// Verbs of `tidemark organization`.
@@ -20,11 +22,11 @@ pub(crate) enum OrganizationVerb {
     #[command(visible_alias = "ls")]
     List {
         #[command(flatten)]
-        find: Find<ResourceName>,
+        names: NameFilter<ResourceName>,
         #[command(flatten)]
-        order: Order<OrganizationsSort>,
+        sort: SortFlag<OrganizationsSort>,
         #[command(flatten)]
-        paging: Paging,
+        page: PageFlags,
         /// Also list organizations that you are not a member of; requires an administrator
         #[arg(long)]
         everyone: bool,
@@ -46,7 +48,7 @@ pub(crate) enum OrganizationVerb {
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
-        one: OrganizationTarget,
+        target: OrganizationTarget,
         /// New name
         #[arg(long)]
         name: Option<ResourceName>,
@@ -55,20 +57,20 @@ pub(crate) enum OrganizationVerb {
         slug: Option<Slug>,
         /// New license key; `_` removes it
         #[arg(long, value_name = "KEY")]
-        license: Option<Change<Jwt>>,
+        license: Option<NewValue<Jwt>>,
     },
     /// Delete an organization
     #[command(visible_alias = "rm")]
     Delete {
         #[command(flatten)]
-        one: OrganizationTarget,
+        target: OrganizationTarget,
         #[command(flatten)]
-        how: Hard,
+        flags: DeleteFlags,
     },
     /// Claim an unclaimed organization that an anonymous run created
     Claim {
         #[command(flatten)]
-        one: OrganizationTarget,
+        target: OrganizationTarget,
         /// Claim token that the first run received; required if the server is configured to check it
         #[arg(long, value_name = "TOKEN")]
         claim_token: Option<String>,
@@ -76,9 +78,9 @@ pub(crate) enum OrganizationVerb {
     /// Show whether you have a permission in an organization
     Allowed {
         #[command(flatten)]
-        one: OrganizationTarget,
+        target: OrganizationTarget,
         /// Permission
-        #[arg(long, value_parser = word::<OrganizationPermission>())]
+        #[arg(long, value_parser = word_parser::<OrganizationPermission>())]
         perm: OrganizationPermission,
     },
     /// Show the usage of an organization
@@ -94,7 +96,7 @@ pub(crate) struct OrganizationTarget {
 
 /// How to delete a resource.
 #[derive(clap::Args, Serialize)]
-pub(crate) struct Hard {
+pub(crate) struct DeleteFlags {
     /// Delete permanently with all data, instead of hiding; requires an administrator
     #[arg(long)]
     hard: bool,
@@ -103,14 +105,14 @@ pub(crate) struct Hard {
 impl Verb for OrganizationVerb {
     fn run(&self, session: &Session) -> Result {
         match self {
-            Self::List { find, order, paging, everyone } => {
+            Self::List { names, sort, page, everyone } => {
                 let filter = OrganizationFilter {
-                    name: find.name.clone(),
-                    search: find.search.clone(),
-                    sort: order.sort,
+                    name: names.name.clone(),
+                    search: names.search.clone(),
+                    sort: sort.sort,
                     all: everyone.then_some(true),
                 };
-                session.list(organizations().list(&filter), paging)
+                session.list(organizations().list(&filter), page)
             }
             Self::Create { name, slug } => {
                 let new = NewOrganization { name: name.clone(), slug: slug.clone() };
@@ -119,29 +121,31 @@ impl Verb for OrganizationVerb {
             Self::View(OrganizationTarget { organization }) => {
                 session.show(&organizations().view(organization))
             }
-            Self::Update { one, name, slug, license } => {
+            Self::Update { target, name, slug, license } => {
                 let patch = OrganizationPatch {
                     name: name.clone(),
                     slug: slug.clone(),
-                    license: Change::of(license.as_ref()),
+                    license: NewValue::patch(license.as_ref()),
                 };
-                session.update(&organizations(), &one.organization, &patch)
+                session.update(&organizations(), &target.organization, &patch)
             }
-            Self::Delete { one, how } => {
-                let request = organizations().delete(&one.organization).query(how);
-                session.done(&request, "The organization is deleted.")
+            Self::Delete { target, flags } => {
+                let request = organizations().delete(&target.organization).query(flags);
+                session.confirm(&request, "The organization is deleted.")
             }
-            Self::Claim { one, claim_token } => {
+            Self::Claim { target, claim_token } => {
                 let new = NewClaim { token: claim_token.clone().map(JobSecret) };
-                session.show(&claim(&one.organization, &new))
+                session.show(&claim(&target.organization, &new))
             }
-            Self::Allowed { one, perm } => session.show(&allowed_in_organization(&one.organization, *perm)),
+            Self::Allowed { target, perm } => {
+                session.show(&allowed_in_organization(&target.organization, *perm))
+            }
             Self::Usage(OrganizationTarget { organization }) => session.show(&usage(organization)),
         }
     }
 }
 
-impl Shown for Organization {
+impl Printable for Organization {
     const DROPPABLE: &'static [&'static str] = &["Claimed", "Created"];
 
     fn fields(&self) -> Fields {
@@ -158,13 +162,13 @@ impl Shown for Organization {
     }
 }
 
-impl Shown for Allowed {
+impl Printable for Allowed {
     fn fields(&self) -> Fields {
         Fields::default().column("Allowed", if self.allowed { "yes" } else { "no" })
     }
 }
 
-impl Shown for Usage {
+impl Printable for Usage {
     fn fields(&self) -> Fields {
         Fields::default()
             .detail("Organization", self.organization)

@@ -7,7 +7,7 @@ use tidemark_adapters::Results;
 
 use crate::{
     failure::{Failure, Result, print},
-    input::{Output, Reading},
+    input::{ParseFlags, ToolOutput},
     output,
     table::{Column, Table},
 };
@@ -19,7 +19,7 @@ pub(crate) struct Parse {
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
-    reading: Reading,
+    parsing: ParseFlags,
     /// Print the results in the format of the adapter `json` instead of a table, one line per result
     #[arg(long)]
     json: bool,
@@ -28,23 +28,23 @@ pub(crate) struct Parse {
 impl Parse {
     pub(crate) fn run(&self) -> Result {
         let outputs = self.outputs()?;
-        let results = self.reading.read(&outputs)?;
+        let results = self.parsing.parse(&outputs)?;
         print(&show(&outputs, &results, self.json)?)
     }
 
-    fn outputs(&self) -> Result<Vec<Output>> {
+    fn outputs(&self) -> Result<Vec<ToolOutput>> {
         if self.files.is_empty() {
-            return Ok(vec![Output::from_stdin()?]);
+            return Ok(vec![ToolOutput::from_stdin()?]);
         }
         let read = |file: &PathBuf| {
-            if file == Path::new("-") { Output::from_stdin() } else { Output::from_file(file) }
+            if file == Path::new("-") { ToolOutput::from_stdin() } else { ToolOutput::from_file(file) }
         };
         self.files.iter().map(read).collect()
     }
 }
 
 /// Returns results with their source, as tables or as JSON.
-pub(crate) fn show(outputs: &[Output], results: &[Results], json: bool) -> Result<String> {
+pub(crate) fn show(outputs: &[ToolOutput], results: &[Results], json: bool) -> Result<String> {
     let mut text = String::new();
     for (index, result) in results.iter().enumerate() {
         if json {

@@ -4,37 +4,37 @@ use tidemark_api::{Benchmark, Branch, HeadUuid, Measure, NameId, Perf, PerfQuery
 use tidemark_client::perf;
 use uuid::Uuid;
 
-use super::report::Span;
+use super::report::TimeRangeFlags;
 use crate::{
     connection::Connection,
     dimension::Dimension,
     failure::{Result, print},
     output,
-    resource::{Change, Format, InProject, Session, optional},
+    resource::{NewValue, OutputFlags, ProjectArgument, Session, optional},
     table::{Column, Table},
 };
 
 /// Arguments of `tidemark perf`.
 #[derive(clap::Args)]
-pub(crate) struct Query {
+pub(crate) struct PerfArguments {
     #[command(flatten)]
     connection: Connection,
     #[command(flatten)]
-    format: Format,
+    format: OutputFlags,
     #[command(flatten)]
-    project: InProject,
+    project: ProjectArgument,
     /// Branch UUIDs, slugs or names, separated by commas; or repeat the flag
     #[arg(long, value_name = "BRANCH", required = true, value_delimiter = ',')]
     branches: Vec<NameId>,
     /// Head UUID of each branch, in the same order; `_` is the current head
     #[arg(long, value_name = "UUID", value_delimiter = ',')]
-    heads: Vec<Change<HeadUuid>>,
+    heads: Vec<NewValue<HeadUuid>>,
     /// Testbed UUIDs, slugs or names, separated by commas; or repeat the flag
     #[arg(long, value_name = "TESTBED", required = true, value_delimiter = ',')]
     testbeds: Vec<NameId>,
     /// Spec UUID of each testbed, in the same order; `_` is any spec
     #[arg(long, value_name = "UUID", value_delimiter = ',')]
-    specs: Vec<Change<SpecUuid>>,
+    specs: Vec<NewValue<SpecUuid>>,
     /// Benchmark UUIDs, slugs or names, separated by commas; or repeat the flag
     #[arg(long, value_name = "BENCHMARK", required = true, value_delimiter = ',')]
     benchmarks: Vec<NameId>,
@@ -42,10 +42,10 @@ pub(crate) struct Query {
     #[arg(long, value_name = "MEASURE", required = true, value_delimiter = ',')]
     measures: Vec<NameId>,
     #[command(flatten)]
-    time: Span,
+    time: TimeRangeFlags,
 }
 
-impl Query {
+impl PerfArguments {
     pub(crate) fn run(&self) -> Result {
         let session = Session { client: self.connection.client()?, json: self.format.json };
         let query = PerfQuery {
@@ -80,7 +80,7 @@ impl Query {
     }
 }
 
-fn given<T: ToString>(list: &[Change<T>]) -> Option<String> {
+fn given<T: ToString>(list: &[NewValue<T>]) -> Option<String> {
     let texts: Vec<_> = list.iter().map(|item| optional(item.0.as_ref().map(ToString::to_string))).collect();
     (!texts.is_empty()).then(|| joined(&texts))
 }

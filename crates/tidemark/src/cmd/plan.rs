@@ -9,7 +9,7 @@ use tidemark_client::{begin_plan, checkout, end_plan, plan, update_plan};
 use crate::{
     failure::Result,
     output,
-    resource::{Fields, Session, Shown, Verb, flag, number, word},
+    resource::{Fields, Printable, Session, Verb, parse_number, word_parser, yes_if},
 };
 
 /// Verbs of `tidemark plan`.
@@ -20,7 +20,7 @@ pub(crate) enum PlanVerb {
         /// Organization UUID or slug
         organization: ResourceId,
         #[command(flatten)]
-        wanted: Wanted,
+        flags: PlanFlags,
     },
     /// Start a plan that has been paid for
     #[command(visible_alias = "add")]
@@ -31,7 +31,7 @@ pub(crate) enum PlanVerb {
         #[arg(long)]
         checkout: NonEmpty,
         #[command(flatten)]
-        wanted: Wanted,
+        flags: PlanFlags,
     },
     /// Show the plan
     #[command(visible_alias = "get")]
@@ -64,12 +64,12 @@ pub(crate) enum PlanVerb {
 
 /// The requested plan.
 #[derive(clap::Args)]
-pub(crate) struct Wanted {
+pub(crate) struct PlanFlags {
     /// Level of the plan
-    #[arg(long, value_parser = word::<PlanLevel>())]
+    #[arg(long, value_parser = word_parser::<PlanLevel>())]
     level: PlanLevel,
     /// Number of metrics of a license for a self-hosted server
-    #[arg(long, value_parser = number::<u32, Entitlements>, requires = "self_hosted")]
+    #[arg(long, value_parser = parse_number::<u32, Entitlements>, requires = "self_hosted")]
     entitlements: Option<Entitlements>,
     /// UUID of the organization on that server
     #[arg(long, requires = "entitlements")]
@@ -79,18 +79,18 @@ pub(crate) struct Wanted {
 impl Verb for PlanVerb {
     fn run(&self, session: &Session) -> Result {
         match self {
-            Self::Checkout { organization, wanted } => session.show(&checkout(&NewCheckout {
+            Self::Checkout { organization, flags } => session.show(&checkout(&NewCheckout {
                 organization: organization.clone(),
-                level: wanted.level,
-                entitlements: wanted.entitlements,
-                self_hosted: wanted.self_hosted,
+                level: flags.level,
+                entitlements: flags.entitlements,
+                self_hosted: flags.self_hosted,
             })),
-            Self::Create { organization, checkout, wanted } => {
+            Self::Create { organization, checkout, flags } => {
                 let new = NewPlan {
                     checkout: checkout.clone(),
-                    level: wanted.level,
-                    entitlements: wanted.entitlements,
-                    self_hosted: wanted.self_hosted,
+                    level: flags.level,
+                    entitlements: flags.entitlements,
+                    self_hosted: flags.self_hosted,
                     remote: None,
                 };
                 session.show(&begin_plan(organization, &new))
@@ -101,19 +101,19 @@ impl Verb for PlanVerb {
             }
             Self::Delete { organization, skip_remote } => {
                 let removal = PlanRemoval { remote: skip_remote.then_some(false) };
-                session.done(&end_plan(organization, removal), "The plan has ended.")
+                session.confirm(&end_plan(organization, removal), "The plan has ended.")
             }
         }
     }
 }
 
-impl Shown for Checkout {
+impl Printable for Checkout {
     fn fields(&self) -> Fields {
         Fields::default().detail("Pay at", &self.url).detail("Checkout", &self.session)
     }
 }
 
-impl Shown for Plan {
+impl Printable for Plan {
     fn fields(&self) -> Fields {
         let fields = Fields::default()
             .detail("Organization", self.organization)
@@ -121,7 +121,7 @@ impl Shown for Plan {
             .detail("Status", self.status)
             .detail("From", output::time(self.current_period_start))
             .detail("Until", output::time(self.current_period_end))
-            .detail("Canceled at end", flag(self.cancel_at_period_end))
+            .detail("Canceled at end", yes_if(self.cancel_at_period_end))
             .detail("Paid by", format_args!("{} <{}>", self.customer.name, self.customer.email))
             .detail("Card", format_args!("{} …{}", self.card.brand, self.card.last_four));
         match &self.license {

@@ -13,7 +13,8 @@ use crate::{
     failure::Result,
     output,
     resource::{
-        Change, Fields, InProject, Order, Paging, Session, Shown, Verb, flag, number, optional, word,
+        Fields, NewValue, PageFlags, Printable, ProjectArgument, Session, SortFlag, Verb, optional,
+        parse_number, word_parser, yes_if,
     },
 };
 
@@ -24,7 +25,7 @@ pub(crate) enum PlotVerb {
     #[command(visible_alias = "ls")]
     List {
         #[command(flatten)]
-        project: InProject,
+        project: ProjectArgument,
         /// List only plots with exactly this title
         #[arg(long)]
         title: Option<ResourceName>,
@@ -32,9 +33,9 @@ pub(crate) enum PlotVerb {
         #[arg(long, value_name = "TEXT")]
         search: Option<Search>,
         #[command(flatten)]
-        order: Order<ProjPlotsSort>,
+        sort: SortFlag<ProjPlotsSort>,
         #[command(flatten)]
-        paging: Paging,
+        page: PageFlags,
     },
     /// Pin a plot
     #[command(visible_alias = "add")]
@@ -54,7 +55,7 @@ pub(crate) enum PlotVerb {
 #[derive(clap::Args)]
 pub(crate) struct PlotTarget {
     #[command(flatten)]
-    project: InProject,
+    project: ProjectArgument,
     /// Plot UUID
     plot: PlotUuid,
 }
@@ -63,9 +64,9 @@ pub(crate) struct PlotTarget {
 #[derive(clap::Args)]
 pub(crate) struct New {
     #[command(flatten)]
-    project: InProject,
+    project: ProjectArgument,
     /// Position, counted from 0 [default: 0]
-    #[arg(long, value_parser = number::<u8, Index>)]
+    #[arg(long, value_parser = parse_number::<u8, Index>)]
     index: Option<Index>,
     /// Title
     #[arg(long)]
@@ -83,13 +84,13 @@ pub(crate) struct New {
     #[arg(long)]
     upper_boundary: bool,
     /// Quantity on the horizontal axis
-    #[arg(long, value_parser = word::<XAxis>())]
+    #[arg(long, value_parser = word_parser::<XAxis>())]
     x_axis: XAxis,
     /// Scale of the vertical axis
-    #[arg(long, value_parser = word::<YAxis>(), default_value = "auto")]
+    #[arg(long, value_parser = word_parser::<YAxis>(), default_value = "auto")]
     y_axis: YAxis,
     /// Time range in seconds
-    #[arg(long, value_name = "SECONDS", value_parser = number::<u32, Window>)]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_number::<u32, Window>)]
     window: Window,
     /// Branch UUIDs, slugs or names, separated by commas; or repeat the flag
     #[arg(long, value_name = "BRANCH", required = true, value_delimiter = ',')]
@@ -109,13 +110,13 @@ pub(crate) struct New {
 #[derive(clap::Args)]
 pub(crate) struct Update {
     #[command(flatten)]
-    one: PlotTarget,
+    target: PlotTarget,
     /// New position, counted from 0
-    #[arg(long, value_parser = number::<u8, Index>)]
+    #[arg(long, value_parser = parse_number::<u8, Index>)]
     index: Option<Index>,
     /// New title; `_` removes it
     #[arg(long)]
-    title: Option<Change<ResourceName>>,
+    title: Option<NewValue<ResourceName>>,
     /// Whether to show the lower values of the metrics
     #[arg(long, value_name = "TRUE|FALSE")]
     lower_value: Option<bool>,
@@ -129,13 +130,13 @@ pub(crate) struct Update {
     #[arg(long, value_name = "TRUE|FALSE")]
     upper_boundary: Option<bool>,
     /// Quantity on the horizontal axis
-    #[arg(long, value_parser = word::<XAxis>())]
+    #[arg(long, value_parser = word_parser::<XAxis>())]
     x_axis: Option<XAxis>,
     /// Scale of the vertical axis
-    #[arg(long, value_parser = word::<YAxis>())]
+    #[arg(long, value_parser = word_parser::<YAxis>())]
     y_axis: Option<YAxis>,
     /// Time range in seconds
-    #[arg(long, value_name = "SECONDS", value_parser = number::<u32, Window>)]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_number::<u32, Window>)]
     window: Option<Window>,
     /// New branches: UUIDs, slugs or names, separated by commas
     #[arg(long, value_name = "BRANCH", value_delimiter = ',')]
@@ -154,15 +155,15 @@ pub(crate) struct Update {
 impl Verb for PlotVerb {
     fn run(&self, session: &Session) -> Result {
         match self {
-            Self::List { project, title, search, order, paging } => {
-                let filter = PlotFilter { title: title.clone(), search: search.clone(), sort: order.sort };
-                session.list(plots(project.id()?).list(&filter), paging)
+            Self::List { project, title, search, sort, page } => {
+                let filter = PlotFilter { title: title.clone(), search: search.clone(), sort: sort.sort };
+                session.list(plots(project.id()?).list(&filter), page)
             }
             Self::Create(new) => new.run(session),
-            Self::View(one) => session.show(&plots(one.project.id()?).view(&one.plot)),
+            Self::View(target) => session.show(&plots(target.project.id()?).view(&target.plot)),
             Self::Update(update) => update.run(session),
-            Self::Delete(one) => {
-                session.done(&plots(one.project.id()?).delete(&one.plot), "The plot is deleted.")
+            Self::Delete(target) => {
+                session.confirm(&plots(target.project.id()?).delete(&target.plot), "The plot is deleted.")
             }
         }
     }
@@ -191,10 +192,10 @@ impl New {
 
 impl Update {
     fn run(&self, session: &Session) -> Result {
-        let PlotTarget { project, plot } = &self.one;
+        let PlotTarget { project, plot } = &self.target;
         let patch = PlotPatch {
             index: self.index,
-            title: Change::of(self.title.as_ref()),
+            title: NewValue::patch(self.title.as_ref()),
             lower_value: self.lower_value,
             upper_value: self.upper_value,
             lower_boundary: self.lower_boundary,
@@ -214,7 +215,7 @@ impl Update {
 /// Returns the UUIDs of resources.
 fn uuids<D: Dimension, U: From<Uuid>>(
     session: &Session,
-    project: &InProject,
+    project: &ProjectArgument,
     ids: &[NameId],
 ) -> Result<Vec<U>> {
     ids.iter().map(|id| Ok(session.find::<D>(project, id)?.1.into())).collect()
@@ -222,30 +223,30 @@ fn uuids<D: Dimension, U: From<Uuid>>(
 
 fn given<D: Dimension, U: From<Uuid>>(
     session: &Session,
-    project: &InProject,
+    project: &ProjectArgument,
     ids: Option<&[NameId]>,
 ) -> Result<Option<Vec<U>>> {
     ids.map(|ids| uuids::<D, U>(session, project, ids)).transpose()
 }
 
-impl Shown for Plot {
+impl Printable for Plot {
     const DROPPABLE: &'static [&'static str] = &["Measures", "Testbeds", "Branches", "Benchmarks", "Window"];
 
     fn fields(&self) -> Fields {
         Fields::default()
             .text("Title", optional(self.title.as_ref()))
-            .short("Branches", self.branches.len())
-            .short("Testbeds", self.testbeds.len())
-            .short("Benchmarks", self.benchmarks.len())
-            .short("Measures", self.measures.len())
+            .table_only("Branches", self.branches.len())
+            .table_only("Testbeds", self.testbeds.len())
+            .table_only("Benchmarks", self.benchmarks.len())
+            .table_only("Measures", self.measures.len())
             .detail("Branches", joined(&self.branches))
             .detail("Testbeds", joined(&self.testbeds))
             .detail("Benchmarks", joined(&self.benchmarks))
             .detail("Measures", joined(&self.measures))
-            .detail("Lower values", flag(self.lower_value))
-            .detail("Upper values", flag(self.upper_value))
-            .detail("Lower limits", flag(self.lower_boundary))
-            .detail("Upper limits", flag(self.upper_boundary))
+            .detail("Lower values", yes_if(self.lower_value))
+            .detail("Upper values", yes_if(self.upper_value))
+            .detail("Lower limits", yes_if(self.lower_boundary))
+            .detail("Upper limits", yes_if(self.upper_boundary))
             .detail("Horizontal axis", self.x_axis)
             .detail("Vertical axis", self.y_axis)
             .number("Window", format!("{} s", self.window))

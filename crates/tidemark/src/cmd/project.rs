@@ -6,11 +6,14 @@ use tidemark_api::{
 };
 use tidemark_client::{allowed_in_project, projects, projects_of};
 
-use super::{key::KeyVerb, member::ProjectMemberVerb, organization::Hard};
+use super::{key::KeyVerb, member::ProjectMemberVerb, organization::DeleteFlags};
 use crate::{
     failure::Result,
     output,
-    resource::{Change, Fields, Find, InProject, Order, Paging, Session, Shown, Verb, optional, word},
+    resource::{
+        Fields, NameFilter, NewValue, PageFlags, Printable, ProjectArgument, Session, SortFlag, Verb,
+        optional, word_parser,
+    },
 };
 
 /// Verbs of `tidemark project`.
@@ -22,11 +25,11 @@ pub(crate) enum ProjectVerb {
         /// Organization UUID or slug
         organization: Option<ResourceId>,
         #[command(flatten)]
-        find: Find<ResourceName>,
+        names: NameFilter<ResourceName>,
         #[command(flatten)]
-        order: Order<ProjectsSort>,
+        sort: SortFlag<ProjectsSort>,
         #[command(flatten)]
-        paging: Paging,
+        page: PageFlags,
     },
     /// Create a project
     #[command(visible_alias = "add")]
@@ -43,17 +46,17 @@ pub(crate) enum ProjectVerb {
         #[arg(long)]
         url: Option<AnyUrl>,
         /// Visibility [default: public]
-        #[arg(long, value_parser = word::<Visibility>())]
+        #[arg(long, value_parser = word_parser::<Visibility>())]
         visibility: Option<Visibility>,
     },
     /// Show a project
     #[command(visible_alias = "get")]
-    View(InProject),
+    View(ProjectArgument),
     /// Update a project
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
-        project: InProject,
+        project: ProjectArgument,
         /// New name
         #[arg(long)]
         name: Option<ResourceName>,
@@ -62,9 +65,9 @@ pub(crate) enum ProjectVerb {
         slug: Option<Slug>,
         /// New URL of the measured software; `_` removes it
         #[arg(long)]
-        url: Option<Change<AnyUrl>>,
+        url: Option<NewValue<AnyUrl>>,
         /// New visibility
-        #[arg(long, value_parser = word::<Visibility>())]
+        #[arg(long, value_parser = word_parser::<Visibility>())]
         visibility: Option<Visibility>,
     },
     /// Delete a project
@@ -73,14 +76,14 @@ pub(crate) enum ProjectVerb {
         /// Project UUID or slug
         project: ResourceId,
         #[command(flatten)]
-        how: Hard,
+        flags: DeleteFlags,
     },
     /// Show whether you have a permission in a project
     Allowed {
         #[command(flatten)]
-        project: InProject,
+        project: ProjectArgument,
         /// Permission
-        #[arg(long, value_parser = word::<ProjectPermission>())]
+        #[arg(long, value_parser = word_parser::<ProjectPermission>())]
         perm: ProjectPermission,
     },
     /// Manage the keys of a project
@@ -94,11 +97,11 @@ pub(crate) enum ProjectVerb {
 impl Verb for ProjectVerb {
     fn run(&self, session: &Session) -> Result {
         match self {
-            Self::List { organization, find, order, paging } => {
+            Self::List { organization, names, sort, page } => {
                 let filter =
-                    ProjectFilter { name: find.name.clone(), search: find.search.clone(), sort: order.sort };
+                    ProjectFilter { name: names.name.clone(), search: names.search.clone(), sort: sort.sort };
                 let list = organization.as_ref().map_or_else(projects, projects_of);
-                session.list(list.list(&filter), paging)
+                session.list(list.list(&filter), page)
             }
             Self::Create { organization, name, slug, url, visibility } => {
                 let new = NewProject {
@@ -114,13 +117,13 @@ impl Verb for ProjectVerb {
                 let patch = ProjectPatch {
                     name: name.clone(),
                     slug: slug.clone(),
-                    url: Change::of(url.as_ref()),
+                    url: NewValue::patch(url.as_ref()),
                     visibility: *visibility,
                 };
                 session.update(&projects(), project.id()?, &patch)
             }
-            Self::Delete { project, how } => {
-                session.done(&projects().delete(project).query(how), "The project is deleted.")
+            Self::Delete { project, flags } => {
+                session.confirm(&projects().delete(project).query(flags), "The project is deleted.")
             }
             Self::Allowed { project, perm } => session.show(&allowed_in_project(project.id()?, *perm)),
             Self::Key(verb) => verb.run(session),
@@ -129,7 +132,7 @@ impl Verb for ProjectVerb {
     }
 }
 
-impl Shown for Project {
+impl Printable for Project {
     const DROPPABLE: &'static [&'static str] = &["Created", "Visibility"];
 
     fn fields(&self) -> Fields {

@@ -12,7 +12,7 @@ use crate::{
     failure::{Failure, Result, print},
     local,
     output::plain,
-    transfer::{self, Way},
+    transfer::{self, Route},
 };
 
 /// Arguments of `tidemark push`.
@@ -67,16 +67,16 @@ impl Push {
         let there = self.connection.client()?;
         let (mut lines, mut pushed) = (String::new(), Vec::new());
         for Mapping { here: source, there: target } in &mappings {
-            let way = Way { from: &here, source, to: &there, target };
-            let copied = transfer::copy(&way, self.dry_run, self.quiet || self.json)?;
+            let route = Route { from: &here, source, to: &there, target };
+            let counts = transfer::copy(&route, self.dry_run, self.quiet || self.json)?;
             let verb = if self.dry_run { "to be sent" } else { "sent" };
             lines.push_str(&format!(
                 "{source}: {} of {} reports {verb} to {address}/v0/projects/{target}\n",
-                copied.missing, copied.found
+                counts.missing, counts.found
             ));
             pushed.push(json!({
-                "from": source, "to": target, "reports": copied.found,
-                "sent": if self.dry_run { 0 } else { copied.missing }, "missing": copied.missing,
+                "from": source, "to": target, "reports": counts.found,
+                "sent": if self.dry_run { 0 } else { counts.missing }, "missing": counts.missing,
             }));
         }
         if self.json {

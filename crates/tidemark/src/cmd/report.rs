@@ -9,13 +9,13 @@ use tidemark_api::{
 use tidemark_client::reports;
 use uuid::Uuid;
 
-use super::run::threshold::Thresholds;
+use super::run::threshold::ThresholdFlags;
 use crate::{
     failure::{Failure, Result},
     history::History,
-    input::{Output, Reading},
+    input::{ParseFlags, ToolOutput},
     output,
-    resource::{Fields, InProject, Order, Paging, Session, Shown, Verb, optional},
+    resource::{Fields, PageFlags, Printable, ProjectArgument, Session, SortFlag, Verb, optional},
     verdict,
 };
 
@@ -26,7 +26,7 @@ pub(crate) enum ReportVerb {
     #[command(visible_alias = "ls")]
     List {
         #[command(flatten)]
-        project: InProject,
+        project: ProjectArgument,
         /// List only reports of this branch: UUID, slug or name
         #[arg(long)]
         branch: Option<NameId>,
@@ -34,7 +34,7 @@ pub(crate) enum ReportVerb {
         #[arg(long)]
         testbed: Option<NameId>,
         #[command(flatten)]
-        time: Span,
+        time: TimeRangeFlags,
         /// List only reports of archived branches and testbeds
         #[arg(long)]
         archived: bool,
@@ -42,9 +42,9 @@ pub(crate) enum ReportVerb {
         #[arg(long)]
         expand: bool,
         #[command(flatten)]
-        order: Order<ProjReportsSort>,
+        sort: SortFlag<ProjReportsSort>,
         #[command(flatten)]
-        paging: Paging,
+        page: PageFlags,
     },
     /// Send existing results as a report
     #[command(visible_alias = "add")]
@@ -63,23 +63,23 @@ pub(crate) enum ReportVerb {
 #[derive(clap::Args)]
 pub(crate) struct ReportTarget {
     #[command(flatten)]
-    project: InProject,
+    project: ProjectArgument,
     /// Report UUID
     report: ReportUuid,
 }
 
 /// A time range.
 #[derive(clap::Args)]
-pub(crate) struct Span {
+pub(crate) struct TimeRangeFlags {
     /// Only runs that started at this time or later, in seconds since 1970 or as 2026-01-31T12:00:00Z
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     start_time: Option<Timestamp>,
     /// Only runs that ended at this time or earlier, in seconds since 1970 or as 2026-01-31T12:00:00Z
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     end_time: Option<Timestamp>,
 }
 
-impl Span {
+impl TimeRangeFlags {
     pub(crate) fn start(&self) -> Option<Millis> {
         self.start_time.map(Millis::from)
     }
@@ -93,7 +93,7 @@ impl Span {
 #[derive(clap::Args)]
 pub(crate) struct New {
     #[command(flatten)]
-    project: InProject,
+    project: ProjectArgument,
     /// Branch UUID, slug or name
     #[arg(long)]
     branch: NameId,
@@ -119,10 +119,10 @@ pub(crate) struct New {
     #[arg(long)]
     testbed: NameId,
     /// Start of the run, as 2026-01-31T12:00:00Z or in seconds since 1970
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     start_time: Timestamp,
     /// End of the run, as 2026-01-31T12:00:00Z or in seconds since 1970
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     end_time: Timestamp,
     /// Output of a benchmark tool; repeat the flag for several
     #[arg(long, value_name = "TEXT")]
@@ -131,13 +131,13 @@ pub(crate) struct New {
     #[arg(long, value_name = "FILE")]
     file: Vec<PathBuf>,
     #[command(flatten)]
-    reading: Reading,
+    parsing: ParseFlags,
     #[command(flatten)]
-    thresholds: Thresholds,
+    thresholds: ThresholdFlags,
 }
 
 /// Parses a time in either form.
-fn moment(text: &str) -> std::result::Result<Timestamp, String> {
+fn parse_time(text: &str) -> std::result::Result<Timestamp, String> {
     match text.parse::<i64>() {
         Ok(seconds) => Ok(Timestamp::from_micros(0).plus_seconds(seconds)),
         Err(_) => text.parse().map_err(|error: tidemark_api::Invalid| error.to_string()),
@@ -147,7 +147,7 @@ fn moment(text: &str) -> std::result::Result<Timestamp, String> {
 impl Verb for ReportVerb {
     fn run(&self, session: &Session) -> Result {
         match self {
-            Self::List { project, branch, testbed, time, archived, expand, order, paging } => {
+            Self::List { project, branch, testbed, time, archived, expand, sort, page } => {
                 let filter = ReportFilter {
                     branch: branch.clone(),
                     testbed: testbed.clone(),
@@ -155,19 +155,20 @@ impl Verb for ReportVerb {
                     end_time: time.end(),
                     archived: archived.then_some(true),
                     expand: expand.then_some(true),
-                    sort: order.sort,
+                    sort: sort.sort,
                 };
-                session.list(reports(project.id()?).list(&filter), paging)
+                session.list(reports(project.id()?).list(&filter), page)
             }
             Self::Create(new) => {
                 let report = new.report()?;
                 session.show(&reports(new.project.id()?).create(&report).repeatable())
             }
-            Self::View(one) => session.show(&reports(one.project.id()?).view(&one.report)),
-            Self::Verdict(one) => session.show(&tidemark_client::verdict(one.project.id()?, one.report)),
-            Self::Delete(one) => {
-                session.done(&reports(one.project.id()?).delete(&one.report), "The report is deleted.")
+            Self::View(target) => session.show(&reports(target.project.id()?).view(&target.report)),
+            Self::Verdict(target) => {
+                session.show(&tidemark_client::verdict(target.project.id()?, target.report))
             }
+            Self::Delete(target) => session
+                .confirm(&reports(target.project.id()?).delete(&target.report), "The report is deleted."),
         }
     }
 }
@@ -177,15 +178,15 @@ impl New {
     fn report(&self) -> Result<NewReport> {
         let given = (1..).zip(&self.results);
         let mut outputs: Vec<_> = given
-            .map(|(number, text)| Output::new(format!("--results {number}"), text.clone().into_bytes()))
+            .map(|(number, text)| ToolOutput::new(format!("--results {number}"), text.clone().into_bytes()))
             .collect();
         for file in &self.file {
-            outputs.push(Output::from_file(file)?);
+            outputs.push(ToolOutput::from_file(file)?);
         }
         if outputs.is_empty() {
             return Err(Failure::usage("There are no results: give --results or --file."));
         }
-        self.reading.read(&outputs)?;
+        self.parsing.parse(&outputs)?;
         let start_point = StartPointPatch {
             branch: self.start_point.clone(),
             hash: self.start_point_hash.clone(),
@@ -193,13 +194,13 @@ impl New {
             clone_thresholds: self.start_point_clone_thresholds.then_some(true),
             reset: self.start_point_reset.then_some(true),
         };
-        let Reading { adapter, average, fold, .. } = self.reading;
+        let ParseFlags { adapter, average, fold, .. } = self.parsing;
         Ok(NewReport {
             branch: self.branch.clone(),
             hash: self.hash.clone(),
             start_point: (start_point != StartPointPatch::default()).then_some(start_point),
             testbed: self.testbed.clone(),
-            thresholds: self.thresholds.wanted()?,
+            thresholds: self.thresholds.thresholds()?,
             start_time: self.start_time,
             end_time: self.end_time,
             results: outputs.into_iter().map(|output| output.text).collect(),
@@ -209,7 +210,7 @@ impl New {
     }
 }
 
-impl Shown for Verdict {
+impl Printable for Verdict {
     fn fields(&self) -> Fields {
         let counts = &self.counts;
         Fields::default()
@@ -224,12 +225,12 @@ impl Shown for Verdict {
             .column("Testbed", &self.testbed.name)
     }
 
-    fn more(&self) -> String {
-        verdict::show_compared(self)
+    fn footer(&self) -> String {
+        verdict::show_comparisons(self)
     }
 }
 
-impl Shown for Report {
+impl Printable for Report {
     const DROPPABLE: &'static [&'static str] =
         &["Adapter", "Iterations", "Version", "Testbed", "Benchmarks", "Commit", "Alerts", "Began"];
 
@@ -244,7 +245,7 @@ impl Shown for Report {
             .detail("Ended", output::time(self.end_time))
             .text("Branch", &self.branch.name)
             .number("Version", optional(version.map(|version| version.number)))
-            .short("Commit", hash.map_or("", |hash| &hash[..hash.len().min(10)]))
+            .table_only("Commit", hash.map_or("", |hash| &hash[..hash.len().min(10)]))
             .detail("Commit", optional(hash))
             .text("Testbed", &self.testbed.name)
             .column("Adapter", self.adapter)
@@ -258,7 +259,7 @@ impl Shown for Report {
             .detail("Received", output::time(self.created))
     }
 
-    fn more(&self) -> String {
+    fn footer(&self) -> String {
         if self.results.as_ref().is_some_and(|results| !results.is_empty()) {
             verdict::show(self, &verdict::rows(self), None, &History::default(), false)
         } else {

@@ -40,14 +40,14 @@ impl Restore {
             return Err(Failure::new("This server uses PostgreSQL; restore a backup with pg_restore."));
         }
         config.create_folders()?;
-        bring_back(&self.backup, &config.database.file, self.force)?;
+        restore_backup(&self.backup, &config.database.file, self.force)?;
         print(&format!("Restored {} from {}.\n", config.database.file.display(), self.backup.display()))
     }
 }
 
-fn bring_back(backup: &Path, database: &Path, force: bool) -> Result {
+fn restore_backup(backup: &Path, database: &Path, force: bool) -> Result {
     let claim = claim(database)?;
-    let _alone = held(database, restore::keep_visitors_out(database))?;
+    let _alone = require_lock(database, restore::keep_visitors_out(database))?;
     File::open(backup).map_err(|error| unreadable(backup, &error))?;
     let aside = restore::set_aside(database);
     if database.exists() {
@@ -85,10 +85,10 @@ fn unreadable(backup: &Path, error: &io::Error) -> Failure {
 
 /// Locks the database, so that no server uses it meanwhile.
 pub(crate) fn claim(database: &Path) -> Result<restore::Claim> {
-    held(database, restore::claim(database))
+    require_lock(database, restore::claim(database))
 }
 
-fn held(database: &Path, claim: io::Result<Option<restore::Claim>>) -> Result<restore::Claim> {
+fn require_lock(database: &Path, claim: io::Result<Option<restore::Claim>>) -> Result<restore::Claim> {
     match claim {
         Ok(Some(claim)) => Ok(claim),
         Ok(None) => Err(Failure::new(format!(

@@ -6,10 +6,10 @@ mod binary;
 pub(crate) mod command;
 mod gate;
 pub(crate) mod job;
-mod kept;
 mod start_point;
 mod synthetic;
 pub(crate) mod threshold;
+mod unsent;
 
 use std::{
     fs,
@@ -28,17 +28,17 @@ use tidemark_render::{comment::Comment, links::Links, markup::Dialect};
 use tidemark_server::infra::clock::Clock;
 
 use self::{
-    binary::Binary, command::Benchmark, gate::Gate, job::JobFlags, kept::Kept, start_point::StartPoint,
-    synthetic::Synthetic, threshold::Thresholds,
+    binary::BinaryFlags, command::BenchmarkCommand, gate::Gate, job::JobFlags, start_point::StartPointFlags,
+    synthetic::SyntheticFlags, threshold::ThresholdFlags, unsent::UnsentFlags,
 };
 use crate::{
-    ci::{self, CiFlags, Kind, Session, Subject},
+    ci::{self, CiFlags, CiReporter, RunIdentity, RunKind},
     cmd::parse,
     connection::Connection,
     context::{Context, Environment},
     failure::{Exit, Failure, Result, print},
     history::History,
-    input::{Output, Reading},
+    input::{ParseFlags, ToolOutput},
     local,
     manifest::{self, Manifest},
     output::{self, Format},
@@ -69,7 +69,7 @@ pub(crate) struct Run {
     #[arg(long)]
     hash: Option<GitHash>,
     #[command(flatten)]
-    start: StartPoint,
+    start_point: StartPointFlags,
     /// Testbed UUID, slug or name [default: the type of this machine]
     #[arg(long, env = "TIDEMARK_TESTBED")]
     testbed: Option<NameId>,
@@ -77,7 +77,7 @@ pub(crate) struct Run {
     #[arg(long, requires = "testbed", conflicts_with = "image")]
     spec_reset: bool,
     #[command(flatten)]
-    reading: Reading,
+    parsing: ParseFlags,
     /// Number of runs of the command [default: 1]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     iter: Option<u32>,
@@ -89,9 +89,9 @@ pub(crate) struct Run {
     #[arg(long)]
     allow_failure: bool,
     #[command(flatten)]
-    thresholds: Thresholds,
+    thresholds: ThresholdFlags,
     #[command(flatten)]
-    binary: Binary,
+    binary: BinaryFlags,
     /// Exit with status 3 if any benchmark regressed against the baseline
     #[arg(long)]
     error_on_change: bool,
@@ -123,16 +123,16 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE")]
     file: Vec<PathBuf>,
     #[command(flatten)]
-    kept: Kept,
+    unsent: UnsentFlags,
     #[command(flatten)]
-    synthetic: Synthetic,
+    synthetic: SyntheticFlags,
     /// Run and parse, but send nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    ab: ab::Against,
+    ab: ab::AbFlags,
     #[command(flatten)]
-    benchmark: Benchmark,
+    benchmark: BenchmarkCommand,
     #[command(flatten, next_help_heading = "CI")]
     ci: CiFlags,
     #[command(flatten, next_help_heading = "Jobs")]
@@ -143,74 +143,74 @@ pub(crate) struct Run {
 }
 
 /// Output of the tools, with its times.
-struct Measured {
-    outputs: Vec<Output>,
+struct MeasuredOutputs {
+    outputs: Vec<ToolOutput>,
     start_time: Timestamp,
     end_time: Timestamp,
 }
 
 /// Target of a run, and its properties that are known before it starts.
-struct Target<'a> {
+struct RunTarget<'a> {
     client: Client,
     start_point: Option<StartPointPatch>,
     thresholds: Option<ReportThresholds>,
-    session: Session<'a>,
+    reporter: CiReporter<'a>,
 }
 
 impl Run {
     pub(crate) fn run(mut self) -> Result {
-        let manifest = manifest::here()?;
+        let manifest = manifest::current()?;
         if self.json {
             self.format = Format::Json;
         }
-        self.take_command(manifest);
+        self.apply_manifest(manifest);
         if let Some(base) = &self.ab.ab {
             return self.compare_with(base);
         }
         let job = self.check()?;
-        let thresholds = self.thresholds.wanted()?.or_else(|| manifest.thresholds());
+        let thresholds = self.thresholds.thresholds()?.or_else(|| manifest.thresholds());
         let environment = Environment::of_process();
         let mut context = Context::detect(&environment, Path::new("."));
         if self.dry_run {
-            return self.rehearse(job.as_ref());
+            return self.run_dry(job.as_ref());
         }
         // Report all errors that can be detected before the benchmarks run, because they may take hours.
         let runs_command = self.benchmark.is_given() && job.is_none();
-        let kind = Kind { runs_command, is_detached: self.job.detach };
+        let kind = RunKind { runs_command, is_detached: self.job.detach };
         self.ci.check(&environment, &context, kind)?;
-        if self.kept.resend.is_none() {
+        if self.unsent.resend.is_none() {
             self.check_project(&environment, &context)?;
         }
         let client = self.connection.client()?;
-        let patience = self.connection.patience();
-        self.ci.complete(&environment, &mut context, patience);
-        if self.kept.resend.is_none() {
+        let retry_policy = self.connection.retry_policy();
+        self.ci.complete(&environment, &mut context, retry_policy);
+        if self.unsent.resend.is_none() {
             self.check_branch(&context)?;
         }
         server::version(&client)?;
-        let start_point = self.start.wanted(self.branch.as_ref(), &context)?;
+        let start_point = self.start_point.patch(self.branch.as_ref(), &context)?;
         let name = self.project.as_ref().filter(|_| self.ci.opens_check());
         let name = name.and_then(|project| client.send(&projects().view(project)).ok());
         let name = name.as_ref().map(|project| project.name.as_str());
-        let session = self.ci.open(&environment, &context, self.hash.as_ref(), name, patience);
+        let reporter = self.ci.open(&environment, &context, self.hash.as_ref(), name, retry_policy);
 
-        let target = Target { client, start_point, thresholds, session };
+        let target = RunTarget { client, start_point, thresholds, reporter };
         let report = match self.send(&target, &context, job) {
             Ok(report) => report,
             Err(failure) => {
-                target.session.fail(&failure);
+                target.reporter.fail(&failure);
                 return Err(failure);
             }
         };
         if let Some(job) = report.job.filter(|_| self.job.detach) {
             return self.show_job(&report, job);
         }
-        self.tell(&target, &report)
+        self.report(&target, &report)
     }
 
     /// Rejects invalid combinations, and returns the job if the run is a job.
     fn check(&self) -> Result<Option<NewJob>> {
-        if self.kept.resend.is_some() && (self.benchmark.is_given() || self.synthetic.is_wanted()) {
+        if self.unsent.resend.is_some() && (self.benchmark.is_given() || self.synthetic.is_given()) {
             return Err(Failure::usage("--resend sends saved results; omit the command."));
         }
         let runs_something = self.benchmark.is_given() || self.job.image.is_some();
@@ -224,38 +224,38 @@ impl Run {
             return Err(Failure::usage(format!("--file is given more than {FILES_MAX} times.")));
         }
         self.synthetic.check(runs_something)?;
-        self.job.wanted(self)
+        self.job.job(self)
     }
 
     /// Measures and parses, or shows the job, without sending anything.
-    fn rehearse(&self, job: Option<&NewJob>) -> Result {
+    fn run_dry(&self, job: Option<&NewJob>) -> Result {
         if let Some(job) = job {
             return print(&job::show(job)?);
         }
         let measured = self.measure()?;
-        let results = self.reading(&measured.outputs)?;
+        let results = self.parse(&measured.outputs)?;
         print(&parse::show(&measured.outputs, &results, self.format == Format::Json)?)
     }
 
     /// Runs the benchmarks and sends the results, or creates a job; returns the report.
-    fn send(&self, target: &Target<'_>, context: &Context, job: Option<NewJob>) -> Result<Report> {
-        if let Some(file) = &self.kept.resend {
-            let report = kept::shown(run::send(&target.client, kept::read(file)?)?);
+    fn send(&self, target: &RunTarget<'_>, context: &Context, job: Option<NewJob>) -> Result<Report> {
+        if let Some(file) = &self.unsent.resend {
+            let report = unsent::show_claim(run::send(&target.client, unsent::read(file)?)?);
             // If the file cannot be removed, resending it is harmless: the server recognizes the run.
             let _ = fs::remove_file(file);
             return Ok(report);
         }
         let now = Clock::System.now();
         let measured = match &job {
-            Some(_) => Measured { outputs: Vec::new(), start_time: now, end_time: now },
+            Some(_) => MeasuredOutputs { outputs: Vec::new(), start_time: now, end_time: now },
             None => self.measure()?,
         };
         if job.is_none() {
-            self.reading(&measured.outputs)?;
+            self.parse(&measured.outputs)?;
         }
-        let adapter = if self.synthetic.is_wanted() { Adapter::Json } else { self.reading.adapter };
+        let adapter = if self.synthetic.is_given() { Adapter::Json } else { self.parsing.adapter };
         let settings =
-            ReportSettings { adapter: Some(adapter), average: self.reading.average, fold: self.reading.fold };
+            ReportSettings { adapter: Some(adapter), average: self.parsing.average, fold: self.parsing.fold };
         let testbed = match (&self.testbed, &job) {
             (Some(testbed), _) => Some(testbed.clone()),
             (None, Some(_)) => None,
@@ -273,26 +273,28 @@ impl Run {
             end_time: measured.end_time,
             results: measured.outputs.into_iter().map(|output| output.text).collect(),
             settings: Some(settings),
-            job: job
-                .map(|job| NewJob { callback: target.session.callback().filter(|_| self.job.detach), ..job }),
+            job: job.map(|job| NewJob {
+                callback: target.reporter.callback().filter(|_| self.job.detach),
+                ..job
+            }),
             context: Some(context.facts(self.project.is_none(), self.binary.hash())),
             idempotency_key: None,
         };
         if self.benchmark.is_given() && new.job.is_none() {
-            return kept::send(&target.client, new);
+            return unsent::send(&target.client, new);
         }
-        let report = kept::shown(run::send(&target.client, new)?);
+        let report = unsent::show_claim(run::send(&target.client, new)?);
         self.job.wait(&target.client, report, self.quiet)
     }
 
     /// Prints the report, then reports to the code host. The exit code of the verdict takes precedence over a failure to report.
-    fn tell(&self, target: &Target<'_>, report: &Report) -> Result {
+    fn report(&self, target: &RunTarget<'_>, report: &Report) -> Result {
         let host = self.connection.target()?.host.map(|(host, _)| host);
         let rows = verdict::rows(report);
         let links = ci::links(&target.client, host.as_ref(), report, self.ci.ci_public_links);
-        let history = verdict::against_history(&target.client, report);
-        let history = history.as_ref();
-        self.show(target, report, &rows, history, &links)?;
+        let verdict = verdict::wait_for_verdict(&target.client, report);
+        let verdict = verdict.as_ref();
+        self.show(target, report, &rows, verdict, &links)?;
         let suffix = format!(
             "{}{}",
             if self.synthetic.build_time { "-build_time" } else { "" },
@@ -300,38 +302,38 @@ impl Run {
         );
         // The name of a job's testbed comes from its spec and is the same in each run.
         let names_testbed = self.testbed.is_some() || self.job.image.is_some();
-        let subject = Subject { names_testbed, suffix: &suffix };
-        let untold = target.session.finish(report, &rows, history, &links, &subject);
+        let identity = RunIdentity { names_testbed, suffix: &suffix };
+        let failures = target.reporter.finish(report, &rows, verdict, &links, &identity);
         let gate = Gate { on_alert: self.error_on_alert, on_change: self.error_on_change };
-        if let Some(cause) = gate.cause(report, &rows, history) {
-            for sentence in untold {
+        if let Some(cause) = gate.cause(report, &rows, verdict) {
+            for sentence in failures {
                 eprintln!("warning: {sentence}");
             }
             return Err(Failure::with(Exit::Regression, cause));
         }
-        match untold.as_slice() {
+        match failures.as_slice() {
             [] => Ok(()),
-            sentences => Err(Failure::with(Exit::Untold, sentences.join(" "))),
+            sentences => Err(Failure::with(Exit::NotReported, sentences.join(" "))),
         }
     }
 
     /// Parses outputs; measured times and sizes have the format of the adapter `json`.
-    fn reading(&self, outputs: &[Output]) -> Result<Vec<Results>> {
-        if self.synthetic.is_wanted() {
-            return Reading { adapter: Adapter::Json, ..self.reading }.read(outputs);
+    fn parse(&self, outputs: &[ToolOutput]) -> Result<Vec<Results>> {
+        if self.synthetic.is_given() {
+            return ParseFlags { adapter: Adapter::Json, ..self.parsing }.parse(outputs);
         }
-        self.reading.read(outputs)
+        self.parsing.parse(outputs)
     }
 
     /// Takes the command and its files from `tidemark.toml`, unless the flags say what to measure; and the number of iterations,
     /// unless a flag sets it.
-    fn take_command(&mut self, manifest: &Manifest) {
-        let is_said = self.benchmark.is_given()
+    fn apply_manifest(&mut self, manifest: &Manifest) {
+        let is_given = self.benchmark.is_given()
             || !self.file.is_empty()
-            || self.synthetic.is_wanted()
-            || self.kept.resend.is_some()
+            || self.synthetic.is_given()
+            || self.unsent.resend.is_some()
             || self.job.image.is_some();
-        if !is_said {
+        if !is_given {
             if let Some(given) = manifest.command() {
                 self.benchmark.take(&given);
             }
@@ -353,13 +355,13 @@ impl Run {
     fn check_project(&self, environment: &Environment, context: &Context) -> Result {
         let on_ci = context.system.is_some() || environment.is_set("CI");
         // The results would be lost with the machine, and every run would count as the first.
-        if on_ci && !self.connection.is_surely_local() && self.connection.target()?.host.is_none() {
+        if on_ci && !self.connection.is_explicitly_local() && self.connection.target()?.host.is_none() {
             return Err(Failure::usage(
                 "On CI the server must be named: give its address with --host or in TIDEMARK_HOST; --local \
                  keeps the results on this machine anyway.",
             ));
         }
-        if on_ci && self.project.is_none() && !self.ci_on_the_fly && !self.connection.is_of_project() {
+        if on_ci && self.project.is_none() && !self.ci_on_the_fly && !self.connection.has_project_key() {
             return Err(Failure::usage(
                 "On CI the project must be named: give --project or TIDEMARK_PROJECT, or the key of a project.",
             ));
@@ -378,7 +380,7 @@ impl Run {
     }
 
     /// Runs the command as often as requested, and collects its output and the files.
-    fn measure(&self) -> Result<Measured> {
+    fn measure(&self) -> Result<MeasuredOutputs> {
         let (start_time, started) = (Clock::System.now(), Instant::now());
         let mut outputs = Vec::new();
         if self.benchmark.is_given() {
@@ -391,10 +393,10 @@ impl Run {
                     "Every run of the benchmark command failed; nothing was measured.",
                 ));
             }
-        } else if self.synthetic.is_wanted() {
+        } else if self.synthetic.is_given() {
             outputs.push(self.synthetic.measure(&self.benchmark, None)?);
         } else if self.file.is_empty() {
-            outputs.push(Output::from_stdin()?);
+            outputs.push(ToolOutput::from_stdin()?);
         } else {
             outputs = self.read_files()?;
         }
@@ -402,11 +404,11 @@ impl Run {
             self.backdate.map_or(start_time, |seconds| Timestamp::from_micros(0).plus_seconds(seconds));
         let elapsed = i64::try_from(started.elapsed().as_micros()).unwrap_or(i64::MAX);
         let end_time = Timestamp::from_micros(start_time.micros().saturating_add(elapsed));
-        Ok(Measured { outputs, start_time, end_time })
+        Ok(MeasuredOutputs { outputs, start_time, end_time })
     }
 
     /// Runs the command once; returns no output if it failed and failures are allowed.
-    fn iterate(&self, iteration: u32) -> Result<Vec<Output>> {
+    fn iterate(&self, iteration: u32) -> Result<Vec<ToolOutput>> {
         let name = match self.iterations() {
             1 => "The benchmark command".to_owned(),
             count => format!("Run {iteration} of {count} of the benchmark command"),
@@ -425,21 +427,21 @@ impl Run {
                 Exit::Benchmark,
                 format!("{name} {reason}; nothing was sent. --allow-failure leaves failed runs out."),
             )),
-            None if self.synthetic.is_wanted() => {
+            None if self.synthetic.is_given() => {
                 Ok(vec![self.synthetic.measure(&self.benchmark, Some(ended.elapsed))?])
             }
-            None if self.file.is_empty() => Ok(vec![Output::new(name, ended.output)]),
+            None if self.file.is_empty() => Ok(vec![ToolOutput::new(name, ended.output)]),
             None => self.read_files(),
         }
     }
 
-    fn read_files(&self) -> Result<Vec<Output>> {
-        self.file.iter().map(|file| Output::from_file(file)).collect()
+    fn read_files(&self) -> Result<Vec<ToolOutput>> {
+        self.file.iter().map(|file| ToolOutput::from_file(file)).collect()
     }
 
     fn show(
         &self,
-        target: &Target<'_>,
+        target: &RunTarget<'_>,
         report: &Report,
         rows: &[verdict::MetricRow<'_>],
         verdict: Option<&tidemark_api::Verdict>,
@@ -463,7 +465,7 @@ impl Run {
                 "Stored on this machine as {}, in {}.\n{}`tidemark serve` shows it, `tidemark push` copies \
                  it to a server.",
                 report.project.slug,
-                local::place()?,
+                local::database_path()?,
                 if verdict.is_some_and(|verdict| verdict.comparisons.iter().all(|one| one.base_runs == 0)) {
                     "The next run is compared with it. "
                 } else {

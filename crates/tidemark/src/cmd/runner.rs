@@ -1,7 +1,7 @@
 //! `tidemark runner`: runners of a server and, on Linux, the runner itself.
 
 #[cfg(target_os = "linux")]
-mod here;
+mod local;
 #[cfg(target_os = "linux")]
 mod up;
 
@@ -11,11 +11,11 @@ use tidemark_api::{
 use tidemark_client::{add_runner_spec, remove_runner_spec, renew_runner_key, runner_specs, runners};
 
 #[cfg(target_os = "linux")]
-use crate::{connection::Connection, resource::Format};
+use crate::{connection::Connection, resource::OutputFlags};
 use crate::{
     failure::Result,
     output,
-    resource::{Archiving, Fields, Find, Order, Paging, Session, Shown, Verb, optional},
+    resource::{ArchiveFlags, Fields, NameFilter, PageFlags, Printable, Session, SortFlag, Verb, optional},
 };
 
 /// Verbs of `tidemark runner`.
@@ -25,14 +25,14 @@ pub(crate) enum RunnerVerb {
     #[command(visible_alias = "ls")]
     List {
         #[command(flatten)]
-        find: Find<ResourceName>,
+        names: NameFilter<ResourceName>,
         /// List only archived runners
         #[arg(long)]
         archived: bool,
         #[command(flatten)]
-        order: Order<RunnersSort>,
+        sort: SortFlag<RunnersSort>,
         #[command(flatten)]
-        paging: Paging,
+        page: PageFlags,
     },
     /// Create a runner and show its key once
     #[command(visible_alias = "add")]
@@ -62,7 +62,7 @@ pub(crate) enum RunnerVerb {
         #[arg(long)]
         slug: Option<Slug>,
         #[command(flatten)]
-        archiving: Archiving,
+        archive: ArchiveFlags,
     },
     /// Replace the key of a runner and show the new key once; the old key stops working
     Key {
@@ -80,22 +80,22 @@ pub(crate) enum RunnerVerb {
         #[arg(long, value_name = "SPEC")]
         remove: Vec<ResourceId>,
         #[command(flatten)]
-        paging: Paging,
+        page: PageFlags,
     },
     /// Run jobs of the server on this machine
     #[cfg(target_os = "linux")]
     Up(Box<up::Up>),
     /// Run an image on this machine as a runner does, without a server
     #[cfg(target_os = "linux")]
-    Run(Box<here::RunImage>),
+    Run(Box<local::RunImage>),
     /// Check what this machine supports as a runner
     #[cfg(target_os = "linux")]
-    Check(here::Check),
+    Check(local::Check),
 }
 
 impl Verb for RunnerVerb {
     #[cfg(target_os = "linux")]
-    fn run_here(&self, connection: &Connection, format: &Format) -> Option<Result> {
+    fn run_offline(&self, connection: &Connection, format: &OutputFlags) -> Option<Result> {
         match self {
             Self::Up(up) => Some(up.run(connection)),
             Self::Run(run) => Some(run.run(format.json)),
@@ -106,42 +106,41 @@ impl Verb for RunnerVerb {
 
     fn run(&self, session: &Session) -> Result {
         match self {
-            Self::List { find, archived, order, paging } => {
+            Self::List { names, archived, sort, page } => {
                 let filter = RunnerFilter {
-                    name: find.name.clone(),
-                    search: find.search.clone(),
+                    name: names.name.clone(),
+                    search: names.search.clone(),
                     archived: archived.then_some(true),
-                    sort: order.sort,
+                    sort: sort.sort,
                 };
-                session.list(runners().list(&filter), paging)
+                session.list(runners().list(&filter), page)
             }
             Self::Create { name, slug } => {
                 session.show(&runners().create(&NewRunner { name: name.clone(), slug: slug.clone() }))
             }
             Self::View { runner } => session.show(&runners().view(runner)),
-            Self::Update { runner, name, slug, archiving } => {
-                let patch =
-                    RunnerPatch { name: name.clone(), slug: slug.clone(), archived: archiving.wanted() };
+            Self::Update { runner, name, slug, archive } => {
+                let patch = RunnerPatch { name: name.clone(), slug: slug.clone(), archived: archive.value() };
                 session.update(&runners(), runner, &patch)
             }
             Self::Key { runner } => session.show(&renew_runner_key(runner)),
-            Self::Specs { runner, add, remove, paging } => {
+            Self::Specs { runner, add, remove, page } => {
                 for spec in add {
                     session.client.send(&add_runner_spec(runner, spec))?;
                 }
                 for spec in remove {
                     session.client.send(&remove_runner_spec(runner, spec))?;
                 }
-                session.list(runner_specs(runner), paging)
+                session.list(runner_specs(runner), page)
             }
-            // Handled by `run_here`, before a session was created.
+            // Handled by `run_offline`, before a session was created.
             #[cfg(target_os = "linux")]
             Self::Up(_) | Self::Run(_) | Self::Check(_) => Ok(()),
         }
     }
 }
 
-impl Shown for Runner {
+impl Printable for Runner {
     const DROPPABLE: &'static [&'static str] = &["Archived", "Specs", "Release", "Job", "Last heartbeat"];
 
     fn fields(&self) -> Fields {
@@ -160,7 +159,7 @@ impl Shown for Runner {
     }
 }
 
-impl Shown for RunnerKey {
+impl Printable for RunnerKey {
     fn fields(&self) -> Fields {
         Fields::default().column("Key", &self.key).column("UUID", self.uuid)
     }

@@ -7,7 +7,7 @@ use tidemark_client::{server, server_audit};
 use crate::{
     failure::{Result, print},
     output,
-    resource::{Fields, Paging, Session, Shown, Verb, optional, print_json, word},
+    resource::{Fields, PageFlags, Printable, Session, Verb, optional, print_json, word_parser},
     table::{Column, Table},
 };
 
@@ -27,10 +27,10 @@ pub(crate) enum ServerVerb {
         #[arg(long)]
         compress: bool,
         /// Compression method [default: gzip]
-        #[arg(long, value_name = "HOW", value_parser = word::<Compression>(), requires = "compress")]
+        #[arg(long, value_name = "HOW", value_parser = word_parser::<Compression>(), requires = "compress")]
         compression: Option<Compression>,
         /// Store to copy the backup to
-        #[arg(long, value_name = "STORE", value_parser = word::<DataStore>())]
+        #[arg(long, value_name = "STORE", value_parser = word_parser::<DataStore>())]
         data_store: Option<DataStore>,
         /// Remove the backup from the server after copying it
         #[arg(long, alias = "rm", requires = "data_store")]
@@ -39,7 +39,7 @@ pub(crate) enum ServerVerb {
     /// Show the statistics of the server; requires an administrator
     Stats,
     /// List the audit log of the server, the newest entries first; requires an administrator
-    Audit(Paging),
+    Audit(PageFlags),
 }
 
 /// Verbs of `tidemark server config`.
@@ -71,7 +71,7 @@ impl Verb for ServerVerb {
                 session.show(&server::backup(&backup))
             }
             Self::Stats => session.show(&server::stats()),
-            Self::Audit(paging) => session.list(server_audit().list(&()), paging),
+            Self::Audit(page) => session.list(server_audit().list(&()), page),
         }
     }
 }
@@ -90,25 +90,25 @@ fn show_versions(session: &Session) -> Result {
     print(&table.show())
 }
 
-impl Shown for Console {
+impl Printable for Console {
     fn fields(&self) -> Fields {
         Fields::default().column("URL", &self.url)
     }
 }
 
-impl Shown for BackupCreated {
+impl Printable for BackupCreated {
     fn fields(&self) -> Fields {
         Fields::default().column("Created", output::time(self.created))
     }
 }
 
 /// Configuration of the server.
-impl Shown for Value {
+impl Printable for Value {
     fn fields(&self) -> Fields {
         Fields::default()
     }
 
-    fn more(&self) -> String {
+    fn footer(&self) -> String {
         let mut table = Table::record();
         settings(&mut table, "", self);
         table.show()
@@ -129,7 +129,7 @@ fn settings(table: &mut Table, name: &str, value: &Value) {
     }
 }
 
-impl Shown for ServerStats {
+impl Printable for ServerStats {
     fn fields(&self) -> Fields {
         let admins: Vec<_> = self.admins.iter().flatten().map(|user| user.name.as_str()).collect();
         Fields::default()
@@ -142,7 +142,7 @@ impl Shown for ServerStats {
             .detail("Administrators", admins.join(", "))
     }
 
-    fn more(&self) -> String {
+    fn footer(&self) -> String {
         let columns = [
             Column::Left("What"),
             Column::Right("Last week"),

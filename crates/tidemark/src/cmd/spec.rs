@@ -9,7 +9,10 @@ use tidemark_client::specs;
 use crate::{
     failure::Result,
     output,
-    resource::{Archiving, Fields, Find, Order, Paging, Session, Shown, Verb, flag, number, optional, word},
+    resource::{
+        ArchiveFlags, Fields, NameFilter, PageFlags, Printable, Session, SortFlag, Verb, optional,
+        parse_number, word_parser, yes_if,
+    },
 };
 
 /// Verbs of `tidemark spec`.
@@ -19,14 +22,14 @@ pub(crate) enum SpecVerb {
     #[command(visible_alias = "ls")]
     List {
         #[command(flatten)]
-        find: Find<ResourceName>,
+        names: NameFilter<ResourceName>,
         /// List only archived specs
         #[arg(long)]
         archived: bool,
         #[command(flatten)]
-        order: Order<SpecsSort>,
+        sort: SortFlag<SpecsSort>,
         #[command(flatten)]
-        paging: Paging,
+        page: PageFlags,
     },
     /// Create a spec
     #[command(visible_alias = "add")]
@@ -52,7 +55,7 @@ pub(crate) enum SpecVerb {
         #[arg(long, value_name = "BOOL")]
         fallback: Option<bool>,
         #[command(flatten)]
-        archiving: Archiving,
+        archive: ArchiveFlags,
     },
     /// Delete a spec without runners and jobs
     #[command(visible_alias = "rm")]
@@ -72,22 +75,22 @@ pub(crate) struct New {
     #[arg(long)]
     slug: Option<Slug>,
     /// Operating system
-    #[arg(long, value_parser = word::<OperatingSystem>())]
+    #[arg(long, value_parser = word_parser::<OperatingSystem>())]
     os: OperatingSystem,
     /// Architecture
-    #[arg(long, value_parser = word::<Architecture>())]
+    #[arg(long, value_parser = word_parser::<Architecture>())]
     architecture: Architecture,
     /// Sandbox of jobs [default: none; jobs run directly on the host]
-    #[arg(long, value_parser = word::<Sandbox>())]
+    #[arg(long, value_parser = word_parser::<Sandbox>())]
     sandbox: Option<Sandbox>,
     /// Number of processors of a job
-    #[arg(long, value_parser = number::<u32, Cpu>)]
+    #[arg(long, value_parser = parse_number::<u32, Cpu>)]
     cpu: Cpu,
     /// Memory of a job in bytes
-    #[arg(long, value_name = "BYTES", value_parser = number::<u64, Memory>)]
+    #[arg(long, value_name = "BYTES", value_parser = parse_number::<u64, Memory>)]
     memory: Memory,
     /// Disk space of a job in bytes
-    #[arg(long, value_name = "BYTES", value_parser = number::<u64, Disk>)]
+    #[arg(long, value_name = "BYTES", value_parser = parse_number::<u64, Disk>)]
     disk: Disk,
     /// Allow jobs access to the network
     #[arg(long)]
@@ -100,14 +103,14 @@ pub(crate) struct New {
 impl Verb for SpecVerb {
     fn run(&self, session: &Session) -> Result {
         match self {
-            Self::List { find, archived, order, paging } => {
+            Self::List { names, archived, sort, page } => {
                 let filter = SpecFilter {
-                    name: find.name.clone(),
-                    search: find.search.clone(),
+                    name: names.name.clone(),
+                    search: names.search.clone(),
                     archived: archived.then_some(true),
-                    sort: order.sort,
+                    sort: sort.sort,
                 };
-                session.list(specs().list(&filter), paging)
+                session.list(specs().list(&filter), page)
             }
             Self::Create(new) => session.show(&specs().create(&NewSpec {
                 name: new.name.clone(),
@@ -122,21 +125,21 @@ impl Verb for SpecVerb {
                 fallback: new.fallback,
             })),
             Self::View { spec } => session.show(&specs().view(spec)),
-            Self::Update { spec, name, slug, fallback, archiving } => {
+            Self::Update { spec, name, slug, fallback, archive } => {
                 let patch = SpecPatch {
                     name: name.clone(),
                     slug: slug.clone(),
                     fallback: *fallback,
-                    archived: archiving.wanted(),
+                    archived: archive.value(),
                 };
                 session.update(&specs(), spec, &patch)
             }
-            Self::Delete { spec } => session.done(&specs().delete(spec), "The spec is deleted."),
+            Self::Delete { spec } => session.confirm(&specs().delete(spec), "The spec is deleted."),
         }
     }
 }
 
-impl Shown for Spec {
+impl Printable for Spec {
     const DROPPABLE: &'static [&'static str] = &["Archived", "Fallback", "Disk", "Memory", "Processors"];
 
     fn fields(&self) -> Fields {
@@ -148,8 +151,8 @@ impl Shown for Spec {
             .number("Memory", self.memory)
             .number("Disk", self.disk)
             .detail("Sandbox", optional(self.sandbox))
-            .detail("Network", flag(self.network))
-            .column("Fallback", flag(self.fallback.is_some()))
+            .detail("Network", yes_if(self.network))
+            .column("Fallback", yes_if(self.fallback.is_some()))
             .detail("UUID", self.uuid)
             .detail("Created", output::time(self.created))
             .detail("Changed", output::time(self.modified))

@@ -6,7 +6,7 @@ use tidemark_client::ssos;
 use crate::{
     failure::Result,
     output,
-    resource::{Fields, Order, Paging, Session, Shown, Verb},
+    resource::{Fields, PageFlags, Printable, Session, SortFlag, Verb},
 };
 
 /// Verbs of `tidemark sso`.
@@ -18,9 +18,9 @@ pub(crate) enum SsoVerb {
         /// Organization UUID or slug
         organization: ResourceId,
         #[command(flatten)]
-        order: Order<OrgSsoSort>,
+        sort: SortFlag<OrgSsoSort>,
         #[command(flatten)]
-        paging: Paging,
+        page: PageFlags,
     },
     /// Let users of a domain join automatically; requires an administrator
     #[command(visible_alias = "add")]
@@ -51,21 +51,21 @@ pub(crate) struct SsoTarget {
 impl Verb for SsoVerb {
     fn run(&self, session: &Session) -> Result {
         match self {
-            Self::List { organization, order, paging } => {
-                session.list(ssos(organization).list(&SsoFilter { sort: order.sort }), paging)
+            Self::List { organization, sort, page } => {
+                session.list(ssos(organization).list(&SsoFilter { sort: sort.sort }), page)
             }
             Self::Create { organization, domain } => {
                 session.show(&ssos(organization).create(&NewSso { domain: domain.clone() }))
             }
             Self::View(SsoTarget { organization, sso }) => session.show(&ssos(organization).view(sso)),
             Self::Delete(SsoTarget { organization, sso }) => {
-                session.done(&ssos(organization).delete(sso), "The domain is removed.")
+                session.confirm(&ssos(organization).delete(sso), "The domain is removed.")
             }
         }
     }
 }
 
-impl Shown for Sso {
+impl Printable for Sso {
     const DROPPABLE: &'static [&'static str] = &["Since"];
 
     fn fields(&self) -> Fields {

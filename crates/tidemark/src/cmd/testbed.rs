@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::{
     dimension::Dimension,
     output,
-    resource::{Change, Fields, Shown, optional},
+    resource::{Fields, NewValue, Printable, optional},
 };
 
 /// Flags of `tidemark testbed create`.
@@ -35,7 +35,7 @@ pub(crate) struct ViewFlags {
 pub(crate) struct UpdateFlags {
     /// New spec: UUID or slug; `_` removes it
     #[arg(long)]
-    spec: Option<Change<ResourceId>>,
+    spec: Option<NewValue<ResourceId>>,
 }
 
 impl Dimension for Testbed {
@@ -80,11 +80,11 @@ impl Dimension for Testbed {
         archived: Option<bool>,
         flags: &UpdateFlags,
     ) -> TestbedPatch {
-        TestbedPatch { name, slug, archived, spec: Change::of(flags.spec.as_ref()) }
+        TestbedPatch { name, slug, archived, spec: NewValue::patch(flags.spec.as_ref()) }
     }
 }
 
-impl Shown for Testbed {
+impl Printable for Testbed {
     const DROPPABLE: &'static [&'static str] = &["Created", "Archived", "Slug"];
 
     fn fields(&self) -> Fields {

@@ -11,7 +11,9 @@ use tidemark_stats::Test;
 use crate::{
     failure::Result,
     output,
-    resource::{Fields, InProject, Order, Paging, Session, Shown, Verb, number, optional},
+    resource::{
+        Fields, PageFlags, Printable, ProjectArgument, Session, SortFlag, Verb, optional, parse_number,
+    },
 };
 
 /// Verbs of `tidemark threshold`.
@@ -21,7 +23,7 @@ pub(crate) enum ThresholdVerb {
     #[command(visible_alias = "ls")]
     List {
         #[command(flatten)]
-        project: InProject,
+        project: ProjectArgument,
         /// List only thresholds of this branch: UUID, slug or name
         #[arg(long)]
         branch: Option<NameId>,
@@ -35,15 +37,15 @@ pub(crate) enum ThresholdVerb {
         #[arg(long)]
         archived: bool,
         #[command(flatten)]
-        order: Order<ProjThresholdsSort>,
+        sort: SortFlag<ProjThresholdsSort>,
         #[command(flatten)]
-        paging: Paging,
+        page: PageFlags,
     },
     /// Create a threshold
     #[command(visible_alias = "add")]
     Create {
         #[command(flatten)]
-        project: InProject,
+        project: ProjectArgument,
         /// Branch UUID, slug or name
         #[arg(long)]
         branch: NameId,
@@ -54,16 +56,16 @@ pub(crate) enum ThresholdVerb {
         #[arg(long)]
         measure: NameId,
         /// Test of the model
-        #[arg(long, value_parser = test())]
+        #[arg(long, value_parser = test_parser())]
         test: ModelTest,
         #[command(flatten)]
-        model: Settings,
+        model: ModelFlags,
     },
     /// Show a threshold
     #[command(visible_alias = "get")]
     View {
         #[command(flatten)]
-        one: ThresholdTarget,
+        target: ThresholdTarget,
         /// UUID of the model to show [default: the current model]
         #[arg(long)]
         model: Option<ModelUuid>,
@@ -72,12 +74,12 @@ pub(crate) enum ThresholdVerb {
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
-        one: ThresholdTarget,
+        target: ThresholdTarget,
         /// Test of the new model
-        #[arg(long, value_parser = test(), required_unless_present = "remove_model")]
+        #[arg(long, value_parser = test_parser(), required_unless_present = "remove_model")]
         test: Option<ModelTest>,
         #[command(flatten)]
-        model: Settings,
+        model: ModelFlags,
         /// Remove the model, so that the threshold raises no alerts
         #[arg(long, conflicts_with = "test")]
         remove_model: bool,
@@ -88,9 +90,9 @@ pub(crate) enum ThresholdVerb {
     /// List the current and earlier models of a threshold
     Models {
         #[command(flatten)]
-        one: ThresholdTarget,
+        target: ThresholdTarget,
         #[command(flatten)]
-        paging: Paging,
+        page: PageFlags,
     },
 }
 
@@ -98,32 +100,32 @@ pub(crate) enum ThresholdVerb {
 #[derive(clap::Args)]
 pub(crate) struct ThresholdTarget {
     #[command(flatten)]
-    project: InProject,
+    project: ProjectArgument,
     /// Threshold UUID
     threshold: ThresholdUuid,
 }
 
 /// Settings of a model.
 #[derive(clap::Args)]
-pub(crate) struct Settings {
+pub(crate) struct ModelFlags {
     /// Minimum number of values in the sample
-    #[arg(long, value_name = "COUNT", value_parser = number::<u32, SampleSize>)]
+    #[arg(long, value_name = "COUNT", value_parser = parse_number::<u32, SampleSize>)]
     min_sample_size: Option<SampleSize>,
     /// Maximum number of values in the sample, the newest ones
-    #[arg(long, value_name = "COUNT", value_parser = number::<u32, SampleSize>)]
+    #[arg(long, value_name = "COUNT", value_parser = parse_number::<u32, SampleSize>)]
     max_sample_size: Option<SampleSize>,
     /// Maximum age of the values in the sample, in seconds
-    #[arg(long, value_name = "SECONDS", value_parser = number::<u32, Window>)]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_number::<u32, Window>)]
     window: Option<Window>,
     /// Lower boundary
-    #[arg(long, value_name = "NUMBER", value_parser = number::<f64, Boundary>, allow_negative_numbers = true)]
+    #[arg(long, value_name = "NUMBER", value_parser = parse_number::<f64, Boundary>, allow_negative_numbers = true)]
     lower_boundary: Option<Boundary>,
     /// Upper boundary
-    #[arg(long, value_name = "NUMBER", value_parser = number::<f64, Boundary>, allow_negative_numbers = true)]
+    #[arg(long, value_name = "NUMBER", value_parser = parse_number::<f64, Boundary>, allow_negative_numbers = true)]
     upper_boundary: Option<Boundary>,
 }
 
-pub(crate) fn test() -> impl TypedValueParser<Value = ModelTest> {
+pub(crate) fn test_parser() -> impl TypedValueParser<Value = ModelTest> {
     // `run` accepts the short names, too.
     PossibleValuesParser::new(Test::ALL.map(Test::as_str).into_iter().chain(["z", "t"])).try_map(|word| {
         let test = match word.as_str() {
@@ -135,9 +137,9 @@ pub(crate) fn test() -> impl TypedValueParser<Value = ModelTest> {
     })
 }
 
-impl Settings {
+impl ModelFlags {
     /// Returns the model with these settings.
-    pub(crate) fn with(&self, test: ModelTest) -> NewModel {
+    pub(crate) fn model(&self, test: ModelTest) -> NewModel {
         let Self { min_sample_size, max_sample_size, window, lower_boundary, upper_boundary } = *self;
         NewModel { test, min_sample_size, max_sample_size, window, lower_boundary, upper_boundary }
     }
@@ -146,15 +148,15 @@ impl Settings {
 impl Verb for ThresholdVerb {
     fn run(&self, session: &Session) -> Result {
         match self {
-            Self::List { project, branch, testbed, measure, archived, order, paging } => {
+            Self::List { project, branch, testbed, measure, archived, sort, page } => {
                 let filter = ThresholdFilter {
                     branch: branch.clone(),
                     testbed: testbed.clone(),
                     measure: measure.clone(),
                     archived: archived.then_some(true),
-                    sort: order.sort,
+                    sort: sort.sort,
                 };
-                session.list(thresholds(project.id()?).list(&filter), paging)
+                session.list(thresholds(project.id()?).list(&filter), page)
             }
             Self::Create { project, branch, testbed, measure, test, model } => {
                 let new = NewThreshold {
@@ -170,11 +172,11 @@ impl Verb for ThresholdVerb {
                 };
                 session.show(&thresholds(project.id()?).create(&new))
             }
-            Self::View { one, model } => {
-                let request = thresholds(one.project.id()?).view(&one.threshold);
+            Self::View { target, model } => {
+                let request = thresholds(target.project.id()?).view(&target.threshold);
                 session.show(&request.query(&ModelQuery { model: *model }))
             }
-            Self::Update { one, test, model, remove_model: _ } => {
+            Self::Update { target, test, model, remove_model: _ } => {
                 let put = ThresholdPut {
                     test: *test,
                     min_sample_size: model.min_sample_size,
@@ -183,18 +185,20 @@ impl Verb for ThresholdVerb {
                     lower_boundary: model.lower_boundary,
                     upper_boundary: model.upper_boundary,
                 };
-                session.show(&thresholds(one.project.id()?).update(&one.threshold, &put))
+                session.show(&thresholds(target.project.id()?).update(&target.threshold, &put))
             }
-            Self::Delete(one) => {
-                let request = thresholds(one.project.id()?).delete(&one.threshold);
-                session.done(&request, "The threshold is deleted.")
+            Self::Delete(target) => {
+                let request = thresholds(target.project.id()?).delete(&target.threshold);
+                session.confirm(&request, "The threshold is deleted.")
             }
-            Self::Models { one, paging } => session.list(models(one.project.id()?, one.threshold), paging),
+            Self::Models { target, page } => {
+                session.list(models(target.project.id()?, target.threshold), page)
+            }
         }
     }
 }
 
-impl Shown for Threshold {
+impl Printable for Threshold {
     const DROPPABLE: &'static [&'static str] =
         &["Window", "Samples", "Lower boundary", "Upper boundary", "Test", "Testbed"];
 
@@ -221,7 +225,7 @@ impl Shown for Threshold {
     }
 }
 
-impl Shown for Model {
+impl Printable for Model {
     const DROPPABLE: &'static [&'static str] =
         &["Window", "Samples", "Created", "Lower boundary", "Upper boundary", "Replaced"];
 

@@ -10,7 +10,7 @@ use super::key::KeyVerb;
 use crate::{
     failure::Result,
     output,
-    resource::{Fields, Find, Order, Paging, Session, Shown, Verb, flag, optional},
+    resource::{Fields, NameFilter, PageFlags, Printable, Session, SortFlag, Verb, optional, yes_if},
 };
 
 /// Verbs of `tidemark user`.
@@ -20,11 +20,11 @@ pub(crate) enum UserVerb {
     #[command(visible_alias = "ls")]
     List {
         #[command(flatten)]
-        find: Find<UserName>,
+        names: NameFilter<UserName>,
         #[command(flatten)]
-        order: Order<UsersSort>,
+        sort: SortFlag<UsersSort>,
         #[command(flatten)]
-        paging: Paging,
+        page: PageFlags,
     },
     /// Show a user
     #[command(visible_alias = "get")]
@@ -70,7 +70,7 @@ pub(crate) enum SessionVerb {
         /// User UUID or slug
         user: ResourceId,
         #[command(flatten)]
-        paging: Paging,
+        page: PageFlags,
     },
     /// End a session
     #[command(visible_aliases = ["rm", "delete"])]
@@ -85,15 +85,15 @@ pub(crate) enum SessionVerb {
 impl Verb for SessionVerb {
     fn run(&self, session: &Session) -> Result {
         match self {
-            Self::List { user, paging } => session.list(sessions(user).list(&()), paging),
+            Self::List { user, page } => session.list(sessions(user).list(&()), page),
             Self::End { user, session: ended } => {
-                session.done(&sessions(user).delete(ended), "The session has ended.")
+                session.confirm(&sessions(user).delete(ended), "The session has ended.")
             }
         }
     }
 }
 
-impl Shown for UserSession {
+impl Printable for UserSession {
     const DROPPABLE: &'static [&'static str] = &["Expires", "Address", "Signed in"];
 
     fn fields(&self) -> Fields {
@@ -110,10 +110,10 @@ impl Shown for UserSession {
 impl Verb for UserVerb {
     fn run(&self, session: &Session) -> Result {
         match self {
-            Self::List { find, order, paging } => {
+            Self::List { names, sort, page } => {
                 let filter =
-                    UserFilter { name: find.name.clone(), search: find.search.clone(), sort: order.sort };
-                session.list(users().list(&filter), paging)
+                    UserFilter { name: names.name.clone(), search: names.search.clone(), sort: sort.sort };
+                session.list(users().list(&filter), page)
             }
             Self::View { user } => session.show(&users().view(user)),
             Self::Update { user, name, slug, email, admin, locked } => {
@@ -132,7 +132,7 @@ impl Verb for UserVerb {
     }
 }
 
-impl Shown for User {
+impl Printable for User {
     const DROPPABLE: &'static [&'static str] = &["Created", "Locked", "Admin"];
 
     fn fields(&self) -> Fields {
@@ -140,8 +140,8 @@ impl Shown for User {
             .text("Name", &self.name)
             .column("Slug", &self.slug)
             .text("Email", &self.email)
-            .column("Admin", flag(self.admin))
-            .column("Locked", flag(self.locked))
+            .column("Admin", yes_if(self.admin))
+            .column("Locked", yes_if(self.locked))
             .detail("UUID", self.uuid)
             .column("Created", optional(self.created.map(output::time)))
     }

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use tidemark_render::markup::{self, Align, Block, Dialect, Span};
 use tidemark_stats::Verdict;
 
-use super::{Outcome, Row};
+use super::{ComparisonReport, Row};
 use crate::{
     output::{self, Format},
     table::{Color, Column, Table},
 };
 
 /// Each verdict with its label, its label in counts, and its name in JSON.
-const WORDS: [(Verdict, &str, &str, &str); 5] = [
+const LABELS: [(Verdict, &str, &str, &str); 5] = [
     (Verdict::Regression, "regression", "regressions", "regression"),
     (Verdict::Difference, "difference", "differences", "difference"),
     (Verdict::Improvement, "improvement", "improvements", "improvement"),
@@ -21,12 +21,12 @@ const WORDS: [(Verdict, &str, &str, &str); 5] = [
     (Verdict::Unchanged, "no difference", "without a difference", "no_difference"),
 ];
 
-fn words(verdict: Verdict) -> (&'static str, &'static str, &'static str) {
-    let (_, one, many, json) = WORDS[verdict as usize];
+fn labels(verdict: Verdict) -> (&'static str, &'static str, &'static str) {
+    let (_, one, many, json) = LABELS[verdict as usize];
     (one, many, json)
 }
 
-impl Outcome {
+impl ComparisonReport {
     /// Returns the comparison in a format.
     pub(crate) fn show(&self, format: Format) -> String {
         match format {
@@ -97,7 +97,7 @@ impl Outcome {
             .map(|row| {
                 let Row { series, comparison, .. } = row;
                 json!({
-                    "verdict": words(row.verdict).2,
+                    "verdict": labels(row.verdict).2,
                     "benchmark": series.label,
                     "parameters": series.parameters,
                     "measure": series.measure,
@@ -122,7 +122,7 @@ impl Outcome {
         let Row { series, comparison, units, .. } = row;
         let interval = comparison.interval.filter(|(lower, upper)| lower.is_finite() && upper.is_finite());
         [
-            words(row.verdict).0.to_owned(),
+            labels(row.verdict).0.to_owned(),
             series.benchmark(),
             output::plain(series.measure.as_str()),
             output::quantity(comparison.base, units),
@@ -149,7 +149,7 @@ impl Outcome {
             }
         }
         let mut parts = Vec::new();
-        for (verdict, one, many, _) in WORDS {
+        for (verdict, one, many, _) in LABELS {
             match self.rows.iter().filter(|row| row.verdict == verdict).count() {
                 0 => {}
                 1 => parts.push(format!("1 {}", if verdict < Verdict::Inconclusive { one } else { many })),
@@ -161,7 +161,7 @@ impl Outcome {
             let _ = write!(text, " The confidence level of the intervals is {}%.", self.confidence * 100.0);
         }
         text.push('\n');
-        if self.rows.iter().any(|row| row.is_one_of_many(1.0 - self.confidence)) {
+        if self.rows.iter().any(|row| row.is_significant_alone(1.0 - self.confidence)) {
             text.push_str(
                 "With many comparisons, some intervals exclude 0 by chance; this alone is not a change.\n",
             );
@@ -180,7 +180,7 @@ impl Outcome {
 
 impl Row {
     /// Whether the row would be a change without the correction for the number of comparisons.
-    fn is_one_of_many(&self, chance: f64) -> bool {
+    fn is_significant_alone(&self, chance: f64) -> bool {
         let alone = self.comparison.p.is_some_and(|p| p <= chance);
         alone && self.adjusted.is_some_and(|adjusted| adjusted > chance)
     }
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn every_verdict_has_its_words() {
-        for (index, (verdict, ..)) in WORDS.iter().enumerate() {
+        for (index, (verdict, ..)) in LABELS.iter().enumerate() {
             assert_eq!(*verdict as usize, index);
         }
     }

@@ -11,9 +11,9 @@ use tidemark_stats::{Invalid, Worse};
 
 /// Address of a server, without a password.
 #[derive(Debug)]
-pub(super) struct Address(pub(super) Url);
+pub(super) struct HostUrl(pub(super) Url);
 
-impl<'de> Deserialize<'de> for Address {
+impl<'de> Deserialize<'de> for HostUrl {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let host = Url::deserialize(deserializer)?;
         let authority = host.as_str().split("://").nth(1).and_then(|rest| rest.split('/').next());
@@ -29,30 +29,30 @@ impl<'de> Deserialize<'de> for Address {
 
 /// A command: a text for the shell, or a list of a program and its arguments.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct CommandLine {
     pub(super) words: Vec<String>,
-    pub(super) is_line: bool,
+    pub(super) uses_shell: bool,
 }
 
-impl<'de> Deserialize<'de> for Line {
+impl<'de> Deserialize<'de> for CommandLine {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct LineVisitor;
+        struct CommandLineVisitor;
 
-        impl<'de> Visitor<'de> for LineVisitor {
-            type Value = Line;
+        impl<'de> Visitor<'de> for CommandLineVisitor {
+            type Value = CommandLine;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("a text for the shell, or a list of a program and its arguments")
             }
 
-            fn visit_str<E: de::Error>(self, line: &str) -> Result<Line, E> {
+            fn visit_str<E: de::Error>(self, line: &str) -> Result<CommandLine, E> {
                 if line.trim().is_empty() {
                     return Err(E::custom("the command is empty; omit it, or give the command to run"));
                 }
-                Ok(Line { words: vec![line.to_owned()], is_line: true })
+                Ok(CommandLine { words: vec![line.to_owned()], uses_shell: true })
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Line, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<CommandLine, A::Error> {
                 let mut words = Vec::new();
                 while let Some(word) = list.next_element::<String>()? {
                     words.push(word);
@@ -62,11 +62,11 @@ impl<'de> Deserialize<'de> for Line {
                         "the command is empty; omit it, or give the command to run",
                     ));
                 }
-                Ok(Line { words, is_line: false })
+                Ok(CommandLine { words, uses_shell: false })
             }
         }
 
-        deserializer.deserialize_any(LineVisitor)
+        deserializer.deserialize_any(CommandLineVisitor)
     }
 }
 

@@ -7,10 +7,10 @@ use serde_json::Value;
 use tidemark_adapters::{Entry, Measured};
 use tidemark_api::Parameters;
 
-use super::{Content, Past, document, entry, files, from_millis, measured, unreadable};
+use super::{Content, ImportedRun, document, entry, files, from_millis, measured, unreadable};
 use crate::{
     failure::{Failure, Result},
-    input::Output,
+    input::ToolOutput,
 };
 
 const BENCHMARKS: &str = "benchmarks.json";
@@ -24,7 +24,7 @@ pub(super) fn is_folder(folder: &Path) -> bool {
 }
 
 /// Reads the folder of all machines, or of one machine.
-pub(super) fn read(folder: &Path) -> Result<Vec<Past>> {
+pub(super) fn read(folder: &Path) -> Result<Vec<ImportedRun>> {
     let mut machines = Vec::new();
     if folder.join(MACHINE).is_file() {
         machines.push(folder.to_owned());
@@ -41,7 +41,7 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Past>> {
     }
     let known = [folder, folder.parent().unwrap_or(folder)].map(|folder| folder.join(BENCHMARKS));
     let benchmarks = match known.iter().find(|file| file.is_file()) {
-        Some(file) => document(&file.display().to_string(), &plain(&Output::from_file(file)?.text))?,
+        Some(file) => document(&file.display().to_string(), &plain(&ToolOutput::from_file(file)?.text))?,
         None => Value::Null,
     };
     let mut all = Vec::new();
@@ -51,13 +51,13 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Past>> {
     Ok(all)
 }
 
-fn read_machine(folder: &Path, benchmarks: &Value) -> Result<Vec<Past>> {
+fn read_machine(folder: &Path, benchmarks: &Value) -> Result<Vec<ImportedRun>> {
     let mut found = Vec::new();
     for file in files(folder, "json")? {
         if file.ends_with(MACHINE) {
             continue;
         }
-        let output = Output::from_file(&file)?;
+        let output = ToolOutput::from_file(&file)?;
         let result = document(&output.name, &plain(&output.text))?;
         let entries = entries(&result, benchmarks);
         if entries.is_empty() {
@@ -65,22 +65,22 @@ fn read_machine(folder: &Path, benchmarks: &Value) -> Result<Vec<Past>> {
         }
         let date = result["date"].as_f64().ok_or_else(|| unreadable(&output.name, "it has no `date`"))?;
         let machine = result["params"]["machine"].as_str().or_else(|| folder.file_name()?.to_str());
-        let past = Past {
+        let imported = ImportedRun {
             hash: result["commit_hash"].as_str().and_then(|hash| hash.parse().ok()),
             testbed: machine.map(str::to_owned),
             time: from_millis(date),
             content: Content::Read(entries),
         };
-        found.push((result["env_name"].as_str().unwrap_or_default().to_owned(), past));
+        found.push((result["env_name"].as_str().unwrap_or_default().to_owned(), imported));
     }
     // Values of different environments are not comparable.
     let several = found.iter().any(|(environment, _)| *environment != found[0].0);
     if several {
-        for (environment, past) in &mut found {
-            past.testbed = past.testbed.take().map(|machine| format!("{machine} {environment}"));
+        for (environment, imported) in &mut found {
+            imported.testbed = imported.testbed.take().map(|machine| format!("{machine} {environment}"));
         }
     }
-    Ok(found.into_iter().map(|(_, past)| past).collect())
+    Ok(found.into_iter().map(|(_, imported)| imported).collect())
 }
 
 /// Returns the benchmarks of a file.

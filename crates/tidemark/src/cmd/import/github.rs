@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use tidemark_adapters::{Entry, Measured};
 
-use super::{Content, Past, entry, from_millis, measured, unreadable};
-use crate::{failure::Result, input::Output};
+use super::{Content, ImportedRun, entry, from_millis, measured, unreadable};
+use crate::{failure::Result, input::ToolOutput};
 
 /// Start of the file.
 const VARIABLE: &str = "window.BENCHMARK_DATA";
@@ -47,7 +47,7 @@ fn start(text: &str) -> &str {
 }
 
 /// Reads the file. If there are several suites, the name of the suite precedes the name of the benchmark.
-pub(super) fn read(output: &Output) -> Result<Vec<Past>> {
+pub(super) fn read(output: &ToolOutput) -> Result<Vec<ImportedRun>> {
     let json = start(&output.text).split_once('=').map_or("", |(_, json)| json);
     let data: Data = serde_json::from_str(json.trim().trim_end_matches(';')).map_err(|error| {
         let what = format!("after `{VARIABLE} =` it is not what github-action-benchmark writes ({error})");
@@ -64,7 +64,7 @@ pub(super) fn read(output: &Output) -> Result<Vec<Past>> {
             let entries: Vec<Entry> = run.benches.iter().filter_map(of).collect();
             if !entries.is_empty() {
                 let (hash, time) = (run.commit.id.parse().ok(), from_millis(run.date));
-                all.push(Past { hash, testbed: None, time, content: Content::Read(entries) });
+                all.push(ImportedRun { hash, testbed: None, time, content: Content::Read(entries) });
             }
         }
     }

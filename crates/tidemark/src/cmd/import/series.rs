@@ -6,48 +6,48 @@ use std::{path::Path, time::UNIX_EPOCH};
 use serde_json::Value;
 use tidemark_api::{Adapter, GitHash, Timestamp};
 
-use super::{Content, Past, files};
+use super::{Content, ImportedRun, files};
 use crate::{
     failure::{Exit, Failure, Result},
-    input::Output,
+    input::ToolOutput,
 };
 
 /// Number of digits of a commit hash.
 const HASH: usize = 40;
 
 /// Reads the JSON files of a folder.
-pub(super) fn read_folder(folder: &Path) -> Result<Vec<Past>> {
-    files(folder, "json")?.iter().map(|file| read(file, Output::from_file(file)?)).collect()
+pub(super) fn read_folder(folder: &Path) -> Result<Vec<ImportedRun>> {
+    files(folder, "json")?.iter().map(|file| read(file, ToolOutput::from_file(file)?)).collect()
 }
 
 /// Reads a file.
-pub(super) fn read(path: &Path, output: Output) -> Result<Past> {
-    let Output { name, text } = output;
+pub(super) fn read(path: &Path, output: ToolOutput) -> Result<ImportedRun> {
+    let ToolOutput { name, text } = output;
     let results = tidemark_adapters::parse(Adapter::Magic, &text, None)
         .map_err(|error| Failure::with(Exit::Unreadable, format!("{name}: {error}")))?;
     let document: Value = serde_json::from_str(&text).unwrap_or_default();
-    let facts = Facts(&document);
+    let metadata = Metadata(&document);
     let dated = || {
         let time = modified(path)?;
         eprintln!("warning: {name} contains no date; the command uses the date of the file, {time}.");
         Some(time)
     };
-    let time = facts
+    let time = metadata
         .time()
         .or_else(dated)
         .ok_or_else(|| Failure::with(Exit::Unreadable, format!("{name}: It contains no date.")))?;
-    Ok(Past {
-        hash: facts.hash().or_else(|| hash_in(path.file_name()?.to_str()?)),
-        testbed: facts.first(&["host_name", "hostname"]).map(str::to_owned),
+    Ok(ImportedRun {
+        hash: metadata.hash().or_else(|| hash_in(path.file_name()?.to_str()?)),
+        testbed: metadata.first(&["host_name", "hostname"]).map(str::to_owned),
         time,
         content: Content::Printed { adapter: results.adapter, text },
     })
 }
 
 /// Metadata of a document: the context of Google Benchmark or the metadata of pyperf.
-struct Facts<'a>(&'a Value);
+struct Metadata<'a>(&'a Value);
 
-impl Facts<'_> {
+impl Metadata<'_> {
     fn first(&self, names: &[&str]) -> Option<&str> {
         let Self(document) = self;
         let benchmark = &document["benchmarks"][0];
@@ -89,14 +89,14 @@ mod tests {
     #[test]
     fn a_document_tells_when_and_of_what() {
         let google = serde_json::json!({ "context": { "date": "2026-11-15T09:46:24+02:00" } });
-        assert_eq!(Facts(&google).time().unwrap().to_string(), "2026-11-15T07:46:24.000Z");
+        assert_eq!(Metadata(&google).time().unwrap().to_string(), "2026-11-15T07:46:24.000Z");
         let pyperf = serde_json::json!({
             "benchmarks": [{ "runs": [{ "metadata": { "date": "2026-11-15 07:48:54.195828" } }] }],
             "metadata": { "commit_id": "0123456789012345678901234567890123456789" },
         });
-        let facts = Facts(&pyperf);
-        assert_eq!(facts.time().unwrap().to_string(), "2026-11-15T07:48:54.195Z");
-        assert!(facts.hash().is_some());
+        let metadata = Metadata(&pyperf);
+        assert_eq!(metadata.time().unwrap().to_string(), "2026-11-15T07:48:54.195Z");
+        assert!(metadata.hash().is_some());
         assert!(hash_in("run-0123456789012345678901234567890123456789.json").is_some());
         assert!(hash_in("run-7.json").is_none());
     }

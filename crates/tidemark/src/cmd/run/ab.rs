@@ -2,14 +2,14 @@
 
 use super::Run;
 use crate::{
-    comparison::Judging,
+    comparison::CriteriaFlags,
     failure::{Exit, Failure, Result, print},
-    interleave::{Interleave, Place, ROUNDS},
+    interleave::{Interleave, ROUNDS, Revision},
 };
 
-/// Arguments of a comparison with another commit.
+/// Flags of a comparison with another commit.
 #[derive(clap::Args)]
-pub(crate) struct Against {
+pub(crate) struct AbFlags {
     /// Compare the work tree with this commit and send nothing: run the command alternately for both, --iter times each [default:
     /// 6]
     #[arg(long, value_name = "BASE", conflicts_with_all = ["dry_run", "build_time", "file_size", "image"])]
@@ -18,7 +18,7 @@ pub(crate) struct Against {
     #[arg(long, value_name = "COMMAND", requires = "ab")]
     ab_setup: Option<String>,
     #[command(flatten)]
-    judging: Judging,
+    criteria: CriteriaFlags,
 }
 
 impl Run {
@@ -28,20 +28,20 @@ impl Run {
             return Err(Failure::usage("--ab requires a command; give the command to run."));
         }
         let interleave = Interleave {
-            base: Place::Commit(base.to_owned()),
-            new: Place::WorkTree,
+            base: Revision::Commit(base.to_owned()),
+            new: Revision::WorkTree,
             setup: self.ab.ab_setup.as_deref(),
             benchmark: &self.benchmark,
             files: &self.file,
-            reading: &self.reading,
+            parsing: &self.parsing,
             rounds: self.iter.unwrap_or(ROUNDS),
             allow_failure: self.allow_failure,
             quiet: self.quiet,
         };
-        let outcome = interleave.run()?.compare(&self.ab.judging)?;
-        print(&outcome.show(self.format))?;
-        match outcome.regressions() {
-            1.. if self.error_on_alert => Err(Failure::with(Exit::Regression, outcome.complaint())),
+        let report = interleave.run()?.compare(&self.ab.criteria)?;
+        print(&report.show(self.format))?;
+        match report.regressions() {
+            1.. if self.error_on_alert => Err(Failure::with(Exit::Regression, report.failure_message())),
             _ => Ok(()),
         }
     }

@@ -10,13 +10,13 @@ use sha2::{Digest, Sha256};
 
 /// Flags for the measured binary.
 #[derive(clap::Args)]
-pub(super) struct Binary {
+pub(super) struct BinaryFlags {
     /// Measured binary; runs of the same content differ only by noise; repeat the flag for several files
     #[arg(long, value_name = "PATH", conflicts_with = "image")]
     binary: Vec<PathBuf>,
 }
 
-impl Binary {
+impl BinaryFlags {
     /// Returns a hash of the content, after the build. A failure is a warning: without a hash, the run is only harder to judge.
     pub(super) fn hash(&self) -> Option<String> {
         if self.binary.is_empty() {
@@ -62,7 +62,7 @@ mod tests {
             path
         };
         let hash = |binary: &[&PathBuf]| {
-            Binary { binary: binary.iter().map(|path| (*path).clone()).collect() }.hash()
+            BinaryFlags { binary: binary.iter().map(|path| (*path).clone()).collect() }.hash()
         };
         let (one, same, other) = (write("one", "abc"), write("same", "abc"), write("other", "abd"));
         assert_eq!(

@@ -12,20 +12,20 @@ use std::{
 use crate::{
     child::Child,
     failure::{Exit, Failure, Result},
-    manifest::Given,
+    manifest::ManifestCommand,
     progress::{self, Progress},
 };
 
 /// Variable that contains the side of a comparison.
-pub(crate) const SIDE: &str = "TIDEMARK_SIDE";
+pub(crate) const SIDE_VARIABLE: &str = "TIDEMARK_SIDE";
 /// Read size, in bytes.
 const CHUNK: usize = 1 << 16;
 /// Time limit for remaining output after the command has ended; its child processes may keep the pipe open.
-const REST: Duration = Duration::from_secs(2);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Command and how to start it.
 #[derive(clap::Args)]
-pub(crate) struct Benchmark {
+pub(crate) struct BenchmarkCommand {
     /// Shell for a command of one word [default: /bin/sh, on Windows cmd]
     #[arg(long, value_name = "PROGRAM", requires = "command", conflicts_with = "exec")]
     shell: Option<String>,
@@ -44,7 +44,7 @@ pub(crate) struct Benchmark {
 }
 
 /// Result of a command.
-pub(crate) struct Ended {
+pub(crate) struct CommandResult {
     /// Standard output.
     pub(crate) output: Vec<u8>,
     /// Elapsed time.
@@ -53,7 +53,7 @@ pub(crate) struct Ended {
     pub(crate) failure: Option<String>,
 }
 
-impl Benchmark {
+impl BenchmarkCommand {
     /// Whether a command is given.
     pub(crate) fn is_given(&self) -> bool {
         !self.command.is_empty()
@@ -70,9 +70,9 @@ impl Benchmark {
     }
 
     /// Takes the command from `tidemark.toml`.
-    pub(crate) fn take(&mut self, given: &Given<'_>) {
+    pub(crate) fn take(&mut self, given: &ManifestCommand<'_>) {
         self.command = given.words.to_vec();
-        self.exec |= !given.is_line;
+        self.exec |= !given.uses_shell;
         self.folder = Some(given.folder.to_owned());
     }
 
@@ -83,18 +83,23 @@ impl Benchmark {
 
     /// Runs the command. Shows its output on standard error while it runs, unless `quiet`; then its standard error is shown only
     /// if it fails. On a terminal, a line shows the elapsed time.
-    pub(crate) fn run(&self, label: &str, quiet: bool) -> Result<Ended> {
+    pub(crate) fn run(&self, label: &str, quiet: bool) -> Result<CommandResult> {
         self.run_in(None, label, quiet)
     }
 
     /// Runs the command in another folder, for a side of a comparison.
-    pub(crate) fn run_in(&self, side: Option<(&Path, &str)>, label: &str, quiet: bool) -> Result<Ended> {
+    pub(crate) fn run_in(
+        &self,
+        side: Option<(&Path, &str)>,
+        label: &str,
+        quiet: bool,
+    ) -> Result<CommandResult> {
         let mut command = self.command()?;
         if let Some(folder) = &self.folder {
             command.current_dir(folder);
         }
         if let Some((folder, name)) = side {
-            command.current_dir(folder).env(SIDE, name);
+            command.current_dir(folder).env(SIDE_VARIABLE, name);
         }
         command.stdout(Stdio::piped());
         let is_drawn = !quiet && progress::is_possible();
@@ -134,7 +139,7 @@ impl Benchmark {
         let (output, status) = (output.map_err(broken)?.unwrap_or_default(), status.map_err(broken)?);
         let failure = failure(status);
         if (failure.is_some() || is_drawn)
-            && let Ok(Ok(messages)) = messages.recv_timeout(REST)
+            && let Ok(Ok(messages)) = messages.recv_timeout(DRAIN_TIMEOUT)
             && quiet
         {
             progress.write(&messages);
@@ -144,7 +149,7 @@ impl Benchmark {
             progress.write(b"\n");
         }
         progress.end();
-        Ok(Ended { output, elapsed, failure })
+        Ok(CommandResult { output, elapsed, failure })
     }
 
     fn command(&self) -> Result<Command> {

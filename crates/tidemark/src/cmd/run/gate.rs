@@ -22,14 +22,14 @@ impl Gate {
         rows: &[MetricRow<'_>],
         verdict: Option<&Verdict>,
     ) -> Option<String> {
-        let is_unwatched = threshold::is_none(rows);
-        if self.on_alert && is_unwatched && verdict.is_none() {
+        let has_no_threshold = threshold::is_none(rows);
+        if self.on_alert && has_no_threshold && verdict.is_none() {
             eprintln!(
                 "warning: --error-on-alert fails nothing here: no threshold applies to this report, and the server gives \
                  no verdict. Create a threshold with `tidemark threshold create` or --threshold-measure."
             );
         }
-        let by_verdict = self.on_change || (self.on_alert && is_unwatched);
+        let by_verdict = self.on_change || (self.on_alert && has_no_threshold);
         let worse = verdict.filter(|_| by_verdict).map_or(0, verdict::regressions);
         match (report.counts.alerts.total, worse) {
             (1, _) if self.on_alert => Some("There is 1 alert.".to_owned()),

@@ -21,9 +21,9 @@ use crate::{
 };
 
 /// Default time limit of a job, in seconds.
-const TIMEOUT: u32 = 3_600;
+const DEFAULT_TIMEOUT: u32 = 3_600;
 /// Default interval of polling, in seconds.
-const POLL: u64 = 5;
+const DEFAULT_POLL_INTERVAL: u64 = 5;
 
 /// Flags of a job.
 #[derive(clap::Args)]
@@ -55,7 +55,7 @@ pub(crate) struct JobFlags {
 
 impl JobFlags {
     /// Returns the job of the flags, if they describe one.
-    pub(crate) fn wanted(&self, run: &Run) -> Result<Option<NewJob>> {
+    pub(crate) fn job(&self, run: &Run) -> Result<Option<NewJob>> {
         let Some(image) = self.image.clone() else { return Ok(None) };
         if image.trim().is_empty() {
             return Err(Failure::usage("--image is empty; name the image to run."));
@@ -108,8 +108,8 @@ impl JobFlags {
     pub(crate) fn wait(&self, client: &Client, sent: Report, quiet: bool) -> Result<Report> {
         let Some(id) = sent.job.filter(|_| !self.detach) else { return Ok(sent) };
         let project = ResourceId::Slug(sent.project.slug.clone());
-        let interval = Duration::from_secs(self.job_poll_interval.unwrap_or(POLL));
-        let patience = Duration::from_secs(2 * u64::from(self.job_timeout.unwrap_or(TIMEOUT)));
+        let interval = Duration::from_secs(self.job_poll_interval.unwrap_or(DEFAULT_POLL_INTERVAL));
+        let limit = Duration::from_secs(2 * u64::from(self.job_timeout.unwrap_or(DEFAULT_TIMEOUT)));
         let is_drawn = !quiet && progress::is_possible();
         let progress = Progress::start("The job is sent", is_drawn);
         let (started, mut known) = (Instant::now(), None);
@@ -117,7 +117,7 @@ impl JobFlags {
             let found = client.send(&jobs(&project).view(&id))?;
             if known != Some(found.status) {
                 known = Some(found.status);
-                let label = format!("The job is {}", words(found.status));
+                let label = format!("The job is {}", status_label(found.status));
                 if !quiet && !is_drawn {
                     eprintln!("{label}.");
                 }
@@ -131,8 +131,8 @@ impl JobFlags {
                 }
                 JobStatus::Pending | JobStatus::Claimed | JobStatus::Running | JobStatus::Completed => {}
             }
-            if started.elapsed() + interval > patience {
-                return Err(too_long(id, patience));
+            if started.elapsed() + interval > limit {
+                return Err(not_ended(id, limit));
             }
             thread::sleep(interval);
         }
@@ -149,7 +149,7 @@ pub(crate) fn show(job: &NewJob) -> Result<String> {
     output::json("The job", &shown)
 }
 
-fn words(status: JobStatus) -> &'static str {
+fn status_label(status: JobStatus) -> &'static str {
     match status {
         JobStatus::Pending => "waiting for a runner",
         JobStatus::Claimed => "about to start",
@@ -184,9 +184,9 @@ pub(crate) fn failure(job: &Job) -> Failure {
     }
 }
 
-fn too_long(job: JobUuid, patience: Duration) -> Failure {
+fn not_ended(job: JobUuid, limit: Duration) -> Failure {
     Failure::new(format!(
         "The job {job} has not ended after {} s; it continues. --job-timeout sets its time limit.",
-        patience.as_secs()
+        limit.as_secs()
     ))
 }

@@ -9,7 +9,7 @@ use crate::{
 
 /// Flags of the start point.
 #[derive(clap::Args)]
-pub(crate) struct StartPoint {
+pub(crate) struct StartPointFlags {
     /// Branch to start from: UUID, slug or name; an empty value means none [default: the base of a detected pull request]
     #[arg(long, value_name = "BRANCH", aliases = ["else-if-branch", "branch-start-point"])]
     start_point: Option<String>,
@@ -27,10 +27,10 @@ pub(crate) struct StartPoint {
     start_point_reset: bool,
 }
 
-impl StartPoint {
+impl StartPointFlags {
     /// Returns the start point. A detected pull request starts from its base with each run, with the thresholds of the base,
     /// unless a flag sets the branch or the start point.
-    pub(super) fn wanted(
+    pub(super) fn patch(
         &self,
         branch: Option<&NameId>,
         context: &Context,

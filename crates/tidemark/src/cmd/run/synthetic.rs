@@ -9,10 +9,10 @@ use std::{
 use serde_json::{Map, Value, json};
 use tidemark_api::job::JOB_ENTRIES_MAX;
 
-use super::command::Benchmark;
+use super::command::BenchmarkCommand;
 use crate::{
     failure::{Failure, Result},
-    input::Output,
+    input::ToolOutput,
 };
 
 /// Maximum length of the name of a benchmark, in bytes.
@@ -20,7 +20,7 @@ const NAME_MAX: usize = 1_024;
 
 /// Flags of these results.
 #[derive(clap::Args)]
-pub(crate) struct Synthetic {
+pub(crate) struct SyntheticFlags {
     /// Measure the duration of the command instead of parsing its output
     #[arg(long, conflicts_with = "file")]
     pub(crate) build_time: bool,
@@ -29,9 +29,9 @@ pub(crate) struct Synthetic {
     pub(crate) file_size: Vec<PathBuf>,
 }
 
-impl Synthetic {
+impl SyntheticFlags {
     /// Whether any of these results is requested.
-    pub(crate) fn is_wanted(&self) -> bool {
+    pub(crate) fn is_given(&self) -> bool {
         self.build_time || !self.file_size.is_empty()
     }
 
@@ -52,7 +52,11 @@ impl Synthetic {
     }
 
     /// Returns the result: the elapsed time of the command, if it ran, and the sizes of the files.
-    pub(crate) fn measure(&self, benchmark: &Benchmark, elapsed: Option<Duration>) -> Result<Output> {
+    pub(crate) fn measure(
+        &self,
+        benchmark: &BenchmarkCommand,
+        elapsed: Option<Duration>,
+    ) -> Result<ToolOutput> {
         let mut results = Map::new();
         if let Some(elapsed) = elapsed.filter(|_| self.build_time) {
             let name = benchmark.words().join(" ");
@@ -75,7 +79,7 @@ impl Synthetic {
                 _ => unreachable!("only objects are put there"),
             }
         }
-        Ok(Output { name: "what was measured".to_owned(), text: Value::Object(results).to_string() })
+        Ok(ToolOutput { name: "what was measured".to_owned(), text: Value::Object(results).to_string() })
     }
 
     /// Returns the name of a file: its last component, or its whole path if another file has the same last component.

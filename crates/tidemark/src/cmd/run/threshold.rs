@@ -20,7 +20,7 @@ pub(super) fn is_none(rows: &[MetricRow<'_>]) -> bool {
 
 /// Thresholds of the branch and testbed of a run.
 #[derive(clap::Args)]
-pub(crate) struct Thresholds {
+pub(crate) struct ThresholdFlags {
     /// Measure with a threshold; repeat the flag for several: the flags below apply to the measures by position
     #[arg(long, value_name = "MEASURE")]
     threshold_measure: Vec<String>,
@@ -47,9 +47,9 @@ pub(crate) struct Thresholds {
     thresholds_reset: bool,
 }
 
-impl Thresholds {
+impl ThresholdFlags {
     /// Returns the thresholds to send; `None` if no flag was given.
-    pub(crate) fn wanted(&self) -> Result<Option<ReportThresholds>> {
+    pub(crate) fn thresholds(&self) -> Result<Option<ReportThresholds>> {
         let mut models = BTreeMap::new();
         for (flag, values) in self.lists() {
             if values.len() > self.threshold_measure.len() {
@@ -70,11 +70,11 @@ impl Thresholds {
                 )));
             }
         }
-        let wanted = ReportThresholds {
+        let thresholds = ReportThresholds {
             models: Some(models).filter(|models| !models.is_empty()),
             reset: self.thresholds_reset.then_some(true),
         };
-        Ok((wanted != ReportThresholds::default()).then_some(wanted))
+        Ok((thresholds != ReportThresholds::default()).then_some(thresholds))
     }
 
     fn lists(&self) -> [(&'static str, &[String]); 6] {
@@ -106,13 +106,13 @@ impl Thresholds {
             number::<u32>(flag, values, index)?
                 .map(SampleSize::try_from)
                 .transpose()
-                .map_err(|error| wrong(flag, error))
+                .map_err(|error| invalid(flag, error))
         };
         let boundary = |flag, values: &[String]| {
             number::<f64>(flag, values, index)?
                 .map(Boundary::try_from)
                 .transpose()
-                .map_err(|error| wrong(flag, error))
+                .map_err(|error| invalid(flag, error))
         };
         let window = "threshold-window";
         let model = NewModel {
@@ -122,7 +122,7 @@ impl Thresholds {
             window: number::<u32>(window, &self.threshold_window, index)?
                 .map(Window::try_from)
                 .transpose()
-                .map_err(|error| wrong(window, error))?,
+                .map_err(|error| invalid(window, error))?,
             lower_boundary: boundary("threshold-lower-boundary", &self.threshold_lower_boundary)?,
             upper_boundary: boundary("threshold-upper-boundary", &self.threshold_upper_boundary)?,
         };
@@ -143,6 +143,6 @@ fn number<T: std::str::FromStr>(flag: &str, values: &[String], index: usize) -> 
     })
 }
 
-fn wrong(flag: &str, error: tidemark_api::Invalid) -> Failure {
+fn invalid(flag: &str, error: tidemark_api::Invalid) -> Failure {
     Failure::usage(format!("The value of --{flag} is invalid: {error}."))
 }

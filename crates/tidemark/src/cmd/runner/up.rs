@@ -14,7 +14,7 @@ use tidemark_runner::{
 use tidemark_server::infra::config::{LogFormat, LogLevel, Logging};
 use tokio::sync::watch;
 
-use super::here::{Folder, MostOutput};
+use super::local::{DataFolderFlag, OutputLimitFlags};
 use crate::{
     connection::Connection,
     failure::{Exit, Failure, Result},
@@ -40,9 +40,9 @@ pub(crate) struct Up {
     #[arg(long)]
     allow_network: bool,
     #[command(flatten)]
-    folder: Folder,
+    folder: DataFolderFlag,
     #[command(flatten)]
-    most: MostOutput,
+    output_limits: OutputLimitFlags,
     #[command(flatten)]
     tuning: TuningFlags,
 }
@@ -170,12 +170,16 @@ impl Up {
         for gap in &found.gaps {
             tracing::warn!("{gap}");
         }
-        let (base, patience) = (server.clone(), connection.patience());
+        let (base, retry_policy) = (server.clone(), connection.retry_policy());
         let on_version = move |server_version: Option<&str>| {
             let (host, version) = (base.clone(), server_version.map(str::to_owned));
             let log = move || {
-                let settings =
-                    tidemark_client::Settings { host, credential: None, patience, insecure: false };
+                let settings = tidemark_client::Settings {
+                    host,
+                    credential: None,
+                    patience: retry_policy,
+                    insecure: false,
+                };
                 version::log(&Client::new(settings, |_| ()), version.as_deref());
             };
             // A server without the header needs an additional request, which must not block the channel.
@@ -188,7 +192,7 @@ impl Up {
             poll: PollTimeout::try_from(self.poll_timeout)
                 .map_err(|error| Failure::usage(format!("--poll-timeout: {error}.")))?,
             folder,
-            bounds: self.most.bounds(),
+            bounds: self.output_limits.bounds(),
             allows_network: self.allow_network,
             on_version: Box::new(on_version),
         };
@@ -197,7 +201,7 @@ impl Up {
         runtime.block_on(async {
             let (stop, stopping) = watch::channel(false);
             tokio::spawn(async move {
-                terminated().await;
+                wait_for_shutdown().await;
                 tracing::info!("stop requested");
                 stop.send_replace(true);
                 // If this end is dropped, the other end also treats it as a request to stop.
@@ -212,7 +216,7 @@ impl Up {
 }
 
 /// Waits for a signal to stop.
-async fn terminated() {
+async fn wait_for_shutdown() {
     use tokio::signal::unix::{SignalKind, signal};
     let listen = |kind| signal(kind).ok();
     match (listen(SignalKind::interrupt()), listen(SignalKind::terminate())) {

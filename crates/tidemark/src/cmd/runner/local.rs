@@ -20,11 +20,11 @@ use crate::{
 };
 
 /// Subfolder that is separate from the folder of a running runner.
-const APART: &str = "local";
+const SUBFOLDER: &str = "local";
 
-/// Data folder of a runner.
+/// Flag of the data folder of a runner.
 #[derive(clap::Args)]
-pub(crate) struct Folder {
+pub(crate) struct DataFolderFlag {
     /// Data folder for images and results [default: /var/lib/tidemark-runner for root, otherwise a folder of the user]
     #[arg(long, value_name = "FOLDER", env = "TIDEMARK_RUNNER_DATA_DIR")]
     data_dir: Option<PathBuf>,
@@ -32,7 +32,7 @@ pub(crate) struct Folder {
 
 /// Limits on the output of a run, regardless of its spec.
 #[derive(clap::Args)]
-pub(crate) struct MostOutput {
+pub(crate) struct OutputLimitFlags {
     /// Maximum size of each output, and of all files, of a run in MiB
     #[arg(long, value_name = "MIB", default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..=1024))]
     max_output_size: u32,
@@ -44,7 +44,7 @@ pub(crate) struct MostOutput {
     max_file_count: u32,
 }
 
-impl MostOutput {
+impl OutputLimitFlags {
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds {
             output: u64::from(self.max_output_size) << 20,
@@ -97,9 +97,9 @@ pub(crate) struct RunImage {
     #[arg(long, value_name = "FOLDER")]
     into: Option<PathBuf>,
     #[command(flatten)]
-    folder: Folder,
+    folder: DataFolderFlag,
     #[command(flatten)]
-    most: MostOutput,
+    output_limits: OutputLimitFlags,
     /// Command and its arguments
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
@@ -109,7 +109,7 @@ pub(crate) struct RunImage {
 #[derive(clap::Args)]
 pub(crate) struct Check {
     #[command(flatten)]
-    folder: Folder,
+    folder: DataFolderFlag,
 }
 
 impl From<tidemark_runner::Error> for Failure {
@@ -118,7 +118,7 @@ impl From<tidemark_runner::Error> for Failure {
     }
 }
 
-impl Folder {
+impl DataFolderFlag {
     /// Opens the folder, accessible only to its owner.
     pub(crate) fn open(&self) -> Result<PathBuf> {
         use std::os::unix::fs::DirBuilderExt;
@@ -139,7 +139,7 @@ impl Folder {
 
 impl Check {
     pub(crate) fn run(&self, json: bool) -> Result {
-        let folder = self.folder.open()?.join(APART);
+        let folder = self.folder.open()?.join(SUBFOLDER);
         let found = host::become_root().and_then(|()| Host::prepare(&folder));
         let program = std::env::current_exe()
             .map_err(|error| Failure::new(format!("The path of this program is unknown ({error}).")))?;
@@ -171,9 +171,9 @@ impl Check {
 
 impl RunImage {
     pub(crate) fn run(&self, json: bool) -> Result {
-        let folder = self.folder.open()?.join(APART);
+        let folder = self.folder.open()?.join(SUBFOLDER);
         host::become_root()?;
-        let bounds = self.most.bounds();
+        let bounds = self.output_limits.bounds();
         let work = self.work()?;
         let (source, reference) = Source::parse(&self.image, self.registry_token.as_deref())?;
         let host = Host::prepare(&folder)?;

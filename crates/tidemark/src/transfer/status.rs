@@ -6,7 +6,7 @@ use tidemark_api::{
 };
 use tidemark_client::{Client, Error, Request, alerts};
 
-use super::Way;
+use super::Route;
 use crate::dimension::Dimension;
 
 /// Returns the dismissed alerts of a report.
@@ -47,25 +47,25 @@ fn is_same(left: &Alert, right: &Alert) -> bool {
 }
 
 /// Archives the resources that are archived at the source; returns whether this was permitted.
-pub(super) fn archive(way: &Way<'_>) -> Result<bool, Error> {
-    Ok(archive_all::<Branch>(way)?
-        && archive_all::<Testbed>(way)?
-        && archive_all::<Benchmark>(way)?
-        && archive_all::<Measure>(way)?)
+pub(super) fn archive(route: &Route<'_>) -> Result<bool, Error> {
+    Ok(archive_all::<Branch>(route)?
+        && archive_all::<Testbed>(route)?
+        && archive_all::<Benchmark>(route)?
+        && archive_all::<Measure>(route)?)
 }
 
-fn archive_all<D: Dimension>(way: &Way<'_>) -> Result<bool, Error> {
+fn archive_all<D: Dimension>(route: &Route<'_>) -> Result<bool, Error> {
     let mut names = Vec::new();
-    way.from.pages(&D::of(way.source).list(&D::archived(None, true)), None, |_, found| {
+    route.from.pages(&D::of(route.source).list(&D::archived(None, true)), None, |_, found| {
         names.extend(found.iter().map(D::name));
         Ok(())
     })?;
-    let list = D::of(way.target);
+    let list = D::of(route.target);
     for name in names {
-        let found = way.to.send(&list.list(&D::archived(Some(name), false)))?;
+        let found = route.to.send(&list.list(&D::archived(Some(name), false)))?;
         // Resources without reports were not sent.
         let Some(found) = found.first() else { continue };
-        if !is_allowed(way.to, &list.update(&found.uuid(), &D::archive(true)))? {
+        if !is_allowed(route.to, &list.update(&found.uuid(), &D::archive(true)))? {
             return Ok(false);
         }
     }

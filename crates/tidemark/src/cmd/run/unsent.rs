@@ -20,7 +20,7 @@ const FOLDER: &str = "unsent";
 
 /// Flags for unsent runs.
 #[derive(clap::Args)]
-pub(crate) struct Kept {
+pub(crate) struct UnsentFlags {
     /// Send the results that an earlier run saved to this file because the server did not accept them
     #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "image", "ab", "dry_run"])]
     pub(super) resend: Option<PathBuf>,
@@ -38,9 +38,9 @@ pub(super) fn read(file: &Path) -> Result<NewRun> {
 /// Sends a run; saves it to a file if the server does not accept it. The server records the run once.
 pub(super) fn send(client: &Client, mut new: NewRun) -> Result<Report> {
     let key = new.idempotency_key.get_or_insert_with(|| ReportIdempotencyKey(Uuid::new_v4())).0;
-    run::send(client, new.clone()).map(shown).map_err(|error| {
+    run::send(client, new.clone()).map(show_claim).map_err(|error| {
         let failure = Failure::from(error);
-        match keep(key, &new) {
+        match save(key, &new) {
             Ok(file) => {
                 let file = file.display();
                 failure.and(&format!(
@@ -53,7 +53,7 @@ pub(super) fn send(client: &Client, mut new: NewRun) -> Result<Report> {
 }
 
 /// Shows how to claim the project that a run without a credential has created, and returns the report.
-pub(super) fn shown(sent: run::Sent) -> Report {
+pub(super) fn show_claim(sent: run::Sent) -> Report {
     if let Some(token) = sent.claim_token {
         let organization = sent.report.project.organization;
         eprintln!(
@@ -64,7 +64,7 @@ pub(super) fn shown(sent: run::Sent) -> Report {
     sent.report
 }
 
-fn keep(key: Uuid, new: &NewRun) -> Result<PathBuf> {
+fn save(key: Uuid, new: &NewRun) -> Result<PathBuf> {
     let folder = settings::load(settings::named_file(), &Flags::default())?.data_dir.join(FOLDER);
     let file = folder.join(format!("{key}.json"));
     let text = serde_json::to_string(new)
