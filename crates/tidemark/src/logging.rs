@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn others_speak_only_of_trouble_and_pictures_not_of_letters() {
+    fn other_crates_log_warnings_and_image_crates_only_errors() {
         let debug = filter(LevelFilter::DEBUG);
         for (target, level, heard) in [
             ("tidemark_server::transport::http", Level::DEBUG, true),

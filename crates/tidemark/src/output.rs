@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_is_set_apart_and_stays_what_it_is() {
+    fn json_is_indented_without_other_changes() {
         let json = r#"{"b":[1.50, 2e3,{}],"a\"{":"x: [y]\\","c":[ ],"d":{"e":null}}"#;
         let expected = "{\n  \"b\": [\n    1.50,\n    2e3,\n    {}\n  ],\n  \"a\\\"{\": \"x: [y]\\\\\",\n  \
                         \"c\": [],\n  \"d\": {\n    \"e\": null\n  }\n}";

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_older_or_incompatible_server_is_worth_a_warning() {
+    fn only_an_older_or_incompatible_server_causes_a_warning() {
         for (theirs, ours, older) in
             [("0.5.9", "0.6.13", true), ("1.1.9", "1.2.0", true), ("0.9.0", "1.0.0", true)]
         {

@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_ends_where_it_ends() {
+    fn workflow_commands_are_escaped() {
         assert_eq!(property("a:b,c%\n::error"), "a%3Ab%2Cc%25%0A%3A%3Aerror");
         assert_eq!(data("50 %\n::x"), "50 %25%0A::x");
     }

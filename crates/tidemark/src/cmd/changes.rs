@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn annotations_may_be_there_or_not() {
+    fn annotation_columns_are_optional() {
         let read = Series { name: "a", values: vec![1.0, 2.5, 3.0] };
         assert_eq!(Series::read("a\tTrue\tmain\ttest\t3\t1,2.5,3"), Ok(read));
         assert!(Series::read("a\tTrue\tmain\ttest\t3\t1,2.5,3\t1;2;").is_ok());
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_said() {
+    fn an_invalid_line_is_an_error() {
         let wrong = |line| Series::read(line).unwrap_err();
         assert!(wrong("a\t1,2").contains("six tab-separated columns"));
         assert!(wrong("a\t\t\t\t2\t1,two").contains("another text"));
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_named_with_and_without_what_came_later() {
+    fn a_step_is_detected_with_and_without_later_values() {
         let mut values: Vec<f64> = (0..60).map(|index| 100.0 + f64::from(index * 7 % 5)).collect();
         values[40..].iter_mut().for_each(|value| *value += 50.0);
         assert_eq!(detect(None, &values), "a\t40\n");

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_head_of_a_request_says_what_its_body_does() {
+    fn the_headers_repeat_the_method_and_name_of_the_body() {
         assert!(headers(&json!({ "method": "ping" })).is_empty());
         let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28" });
         let call = json!({ "method": "tools/call", "params": { "name": "compare", "_meta": meta } });

@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_score_knows_what_it_does_not_know() {
+    fn unknown_parts_do_not_change_the_score() {
         let found =
             |disk, steal| Found { compute: 10.0, cache: 10.0, disk, steal, platform: Platform::default() };
         for known in [found(Some(10.0), Some(10.0)), found(None, Some(10.0)), found(None, None)] {

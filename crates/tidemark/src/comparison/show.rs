@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_verdict_has_its_words() {
+    fn every_verdict_has_a_label() {
         for (index, (verdict, ..)) in LABELS.iter().enumerate() {
             assert_eq!(*verdict as usize, index);
         }

@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn the_event_of_actions_knows_more() {
+    fn the_event_of_actions_completes_the_context() {
         let variables = [
             ("GITHUB_ACTIONS", "true"),
             ("GITHUB_EVENT_PATH", "event.json"),

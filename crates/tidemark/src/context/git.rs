@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_repository_is_named_after_where_it_comes_from() {
+    fn a_repository_is_named_after_its_origin() {
         for (address, name) in [
             ("https://example.org/acme/widget.git", Some("widget")),
             ("git@example.org:widget.git", Some("widget")),

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_told_by_a_hash() {
+    fn a_host_is_identified_by_a_hash() {
         let (host, other) = (host(), super::host());
         assert_eq!(host, other);
         assert!(
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_kind_has_the_same_name() {
+    fn machines_of_the_same_type_have_the_same_name() {
         let machine = Machine {
             os: "Linux",
             architecture: "x86_64",

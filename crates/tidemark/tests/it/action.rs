@@ -21,7 +21,7 @@ fn step(folder: &Path, what: &str, inputs: &[(&str, &str)]) -> Output {
 }
 
 #[test]
-fn it_installs_what_has_the_right_checksum() {
+fn it_installs_a_binary_with_the_right_checksum() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let sum = Command::new("sha256sum").arg(BINARY).output().unwrap();

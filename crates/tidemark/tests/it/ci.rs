@@ -182,7 +182,7 @@ fn a_pull_request_has_one_comment() {
 }
 
 #[test]
-fn a_comment_can_wait_until_something_moves() {
+fn a_comment_can_require_a_change() {
     let actions = Actions::open();
     ok(&actions.push(&[&results(2_000.0, 1_000.0)]));
     let comments = || {
@@ -261,7 +261,7 @@ fn forks_take_two_steps() {
 }
 
 #[test]
-fn a_long_report_keeps_what_moved() {
+fn a_long_report_keeps_the_changed_rows() {
     let actions = Actions::open();
     let many = |slow: f64, fast: f64| {
         let entry = |index: usize| {
@@ -309,7 +309,7 @@ fn a_long_report_keeps_what_moved() {
 }
 
 #[test]
-fn names_cannot_play_tricks() {
+fn names_are_escaped() {
     let actions = Actions::open();
     let names = [
         "<script>alert(1)</script>",

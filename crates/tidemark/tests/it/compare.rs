@@ -135,7 +135,7 @@ fn a_file_may_hold_many_runs() {
 }
 
 #[test]
-fn one_run_of_each_side_cannot_tell() {
+fn one_run_per_side_is_inconclusive() {
     let desk = Desk::open();
     let with_range = |file: &str, value: f64| {
         let results = json!({ "sort": { "latency": { "value": value, "lower_value": value - 1.0, "upper_value": value + 1.0 } } });
@@ -157,7 +157,7 @@ fn one_run_of_each_side_cannot_tell() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_said() {
+fn an_invalid_comparison_is_an_error() {
     let desk = Desk::open();
     fs::write(desk.0.path().join("a"), r#"{"a": {"latency": {"value": 1}}}"#).unwrap();
     fs::write(desk.0.path().join("b"), r#"{"b": {"latency": {"value": 1}}}"#).unwrap();
@@ -191,7 +191,7 @@ fn the_work_tree_is_measured_in_turn_with_a_commit() {
 }
 
 #[test]
-fn one_round_is_one_round() {
+fn one_round_is_one_pair() {
     let desk = Desk::open();
     // The number in the file applies only to recorded runs.
     fs::write(desk.repository().join("tidemark.toml"), "iter = 2\n").unwrap();

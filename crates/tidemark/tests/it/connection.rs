@@ -79,7 +79,7 @@ fn idle_connections_of_one_address_replace_each_other() {
 }
 
 #[test]
-fn a_server_without_free_files_says_so_and_recovers() {
+fn a_server_without_free_files_logs_it_and_recovers() {
     let folder = tempfile::tempdir().unwrap();
     let settings = "[server]\nmax_connections = 100000\nmax_connections_per_address = 100000\n";
     let mut server = limited(128, settings, folder.path());

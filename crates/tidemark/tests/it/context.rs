@@ -56,7 +56,7 @@ fn context(command: &mut Command) -> Value {
 }
 
 #[test]
-fn git_says_where_we_are() {
+fn branch_and_commit_come_from_git() {
     let folder = tempfile::tempdir().unwrap();
     let (first, second) = repository(folder.path());
     git(folder.path(), &["remote", "add", "origin", "git@example.org:acme/widget.git"]);
@@ -88,7 +88,7 @@ fn git_says_where_we_are() {
 }
 
 #[test]
-fn without_a_repository_the_machine_is_left() {
+fn without_a_repository_only_the_machine_is_known() {
     let folder = tempfile::tempdir().unwrap();
     let found =
         context(in_folder(folder.path()).env("GIT_CEILING_DIRECTORIES", folder.path().parent().unwrap()));

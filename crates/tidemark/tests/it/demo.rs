@@ -24,7 +24,7 @@ fn total(server: &Server, path: &str) -> usize {
 }
 
 #[test]
-fn a_year_is_there_once_and_can_be_looked_at() {
+fn a_demo_project_is_created_once_and_can_be_viewed() {
     let folder = tempfile::tempdir().unwrap();
     let output = demo(folder.path());
     assert!(output.status.success(), "{output:?}");

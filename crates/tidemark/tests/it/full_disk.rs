@@ -36,13 +36,13 @@ const KIND: Reports = Reports { shared: 8 };
 const SKIP: &str = "TIDEMARK_TEST_SKIP_FULL_DISK";
 
 #[test]
-fn a_full_disk_costs_nothing_but_time() {
+fn a_full_disk_loses_no_data() {
     fill("");
 }
 
 /// With a cache this small, the disk fills in the middle of a report, not only at its end.
 #[test]
-fn a_disk_that_fills_within_a_report_costs_nothing_but_time() {
+fn a_disk_that_fills_during_a_report_loses_no_data() {
     fill("[database]\ncache_size = 64\n");
 }
 

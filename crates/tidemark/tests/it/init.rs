@@ -10,7 +10,7 @@ fn written(machine: &Machine, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn a_repository_tells_how_it_is_measured() {
+fn the_settings_of_a_repository_are_detected() {
     let machine = Machine::new();
     let put = |path: &str, text: &str| {
         let path = machine.widget().join(path);

@@ -47,7 +47,7 @@ fn await_end(numbers: &[String]) {
 }
 
 #[test]
-fn the_command_ends_with_us_and_so_does_what_it_started() {
+fn an_interrupt_stops_the_command_and_its_child_processes() {
     for (signal, code) in [("INT", 130), ("TERM", 143)] {
         let machine = Machine::new();
         let line = "sleep 6000 & echo $$ $! > processes; wait; true";
@@ -63,7 +63,7 @@ fn the_command_ends_with_us_and_so_does_what_it_started() {
 }
 
 #[test]
-fn a_command_that_will_not_end_is_ended() {
+fn a_command_that_ignores_signals_is_killed() {
     let machine = Machine::new();
     let line = "trap '' TERM INT; sleep 6000 & echo $$ $! > processes; wait; sleep 6000";
     let mut process = start(&machine, &["run", line]);
@@ -74,7 +74,7 @@ fn a_command_that_will_not_end_is_ended() {
 }
 
 #[test]
-fn what_prepares_a_comparison_ends_with_us_as_well() {
+fn an_interrupt_stops_the_setup_command() {
     let machine = Machine::new();
     let file = machine.widget().join("processes");
     let setup = format!("sleep 6000 & echo $$ $! > '{}'; wait; true", file.display());

@@ -140,7 +140,7 @@ fn a_job_is_sent_and_waited_for() {
 }
 
 #[test]
-fn a_job_that_fails_is_told_with_its_output() {
+fn a_failed_job_is_reported_with_its_output() {
     let lab = Lab::open();
     let report = lab.report(&mut lab.command(&["--json", &latency(1_000.0)]));
     let mut failed = state("failed");
@@ -175,7 +175,7 @@ fn a_job_that_fails_is_told_with_its_output() {
 }
 
 #[test]
-fn what_a_job_cannot_have_is_refused() {
+fn invalid_settings_of_a_job_are_rejected() {
     let lab = Lab::open();
     let refused = |arguments: &[&str]| {
         let output = lab.run(arguments);

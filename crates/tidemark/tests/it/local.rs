@@ -150,7 +150,7 @@ fn runs_and_a_server_share_the_data() {
 }
 
 #[test]
-fn what_was_meant_for_a_server_does_not_stay_here() {
+fn results_for_a_server_are_not_stored_locally() {
     let machine = Machine::new();
     let refused = |command: &mut Command, sentence: &str| {
         let output = command.arg("echo ran > ran").output().unwrap();

@@ -40,7 +40,7 @@ fn file(desk: &Desk) -> PathBuf {
 }
 
 #[test]
-fn a_key_is_kept_for_its_server_and_forgotten() {
+fn a_key_is_stored_for_its_server_and_deleted() {
     let mut desk = Desk::with_project();
     let key = desk.quietly("user key create ada --name laptop", "/key");
     let login = format!("login --host {}", desk.host());

@@ -34,7 +34,7 @@ fn the_server_of_a_repository_is_for_every_command() {
 }
 
 #[test]
-fn runs_go_by_the_file_of_their_repository() {
+fn runs_use_the_settings_of_their_repository() {
     let machine = Machine::new();
     let file = r#"
         project = "widget"
@@ -94,7 +94,7 @@ fn runs_go_by_the_file_of_their_repository() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_line() {
+fn an_error_names_its_line() {
     let machine = Machine::new();
     for (file, sentence) in [
         (

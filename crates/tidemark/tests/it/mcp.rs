@@ -45,7 +45,7 @@ fn an_agent_uses_the_results_on_this_machine() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_told_of_in_an_answer() {
+fn an_unreachable_server_is_an_error_response() {
     let machine = Machine::new();
     let answers = converse(
         &mut machine.command(&["mcp", "--host", "http://127.0.0.1:1"]),

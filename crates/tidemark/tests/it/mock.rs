@@ -10,7 +10,7 @@ fn mock(arguments: &[&str]) -> (Option<i32>, Value) {
 }
 
 #[test]
-fn a_seed_always_makes_the_same() {
+fn a_seed_always_generates_the_same_results() {
     let arguments = ["--seed", "6", "--count", "2", "--measure", "latency", "--measure", "build-time"];
     let (code, results) = mock(&arguments);
     assert_eq!(code, Some(0));
@@ -48,7 +48,7 @@ fn a_seed_always_makes_the_same() {
 }
 
 #[test]
-fn numbers_are_as_large_as_asked_for() {
+fn numbers_have_the_requested_size() {
     let (_, results) = mock(&["--count", "9", "--pow", "3"]);
     assert_eq!(results.as_object().unwrap().len(), 9);
     for index in 0..9 {
@@ -61,7 +61,7 @@ fn numbers_are_as_large_as_asked_for() {
 }
 
 #[test]
-fn failures_are_made_up_too() {
+fn failures_can_be_generated() {
     let (code, results) = mock(&["--fail"]);
     assert_eq!((code, results.as_object().unwrap().len()), (Some(1), 5));
     let codes: Vec<_> =

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::{parse::with_input, process::tidemark};
 
 #[test]
-fn what_is_found_are_results() {
+fn measurements_are_printed_as_results() {
     let output = tidemark(&["noise", "--duration", "1", "--format", "json", "--quiet"]).output().unwrap();
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     let results: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -25,7 +25,7 @@ fn what_is_found_are_results() {
 }
 
 #[test]
-fn people_get_a_verdict() {
+fn the_text_has_a_verdict() {
     let output = tidemark(&["noise", "--duration", "1"]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();

@@ -71,7 +71,7 @@ fn every_output_that_the_adapters_are_tested_with_can_be_shown() {
 }
 
 #[test]
-fn several_files_stand_apart_or_are_folded() {
+fn several_files_are_separate_or_folded() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, value: u32| {
         let path = folder.path().join(name);
@@ -90,7 +90,7 @@ fn several_files_stand_apart_or_are_folded() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named_with_its_place() {
+fn an_unparsable_output_is_named_with_its_position() {
     let long = format!("goos: linux\nBenchmark{} 100 5 ns/op\n", "x".repeat(1025));
     for (arguments, input, code, sentence) in [
         (&["parse"] as &[&str], "hello", 5, "error: standard input: No tool was recognized"),
@@ -109,7 +109,7 @@ fn what_cannot_be_read_is_named_with_its_place() {
 }
 
 #[test]
-fn an_odd_byte_does_not_cost_the_rest() {
+fn an_invalid_byte_does_not_discard_the_output() {
     let output = with_input(&["parse", "--json"], b"BenchmarkA 1 5 ns/op\n\xff\nBenchmarkB 1 7 ns/op\n");
     assert!(output.status.success(), "{output:?}");
     assert!(text(&output.stdout).contains("B\":"), "{output:?}");

@@ -60,7 +60,7 @@ fn pushed(output: Output) -> BTreeMap<String, (u64, u64)> {
 }
 
 #[test]
-fn a_server_gets_what_was_measured_without_one() {
+fn local_results_are_pushed_to_a_server() {
     let machine = Machine::new();
     let run = |arguments: &[&str], results: &Value| {
         let mut command = machine.command(&["run", "--quiet", "--format", "json", "--project", "widget"]);
@@ -136,7 +136,7 @@ fn a_server_gets_what_was_measured_without_one() {
 }
 
 #[test]
-fn what_people_made_of_it_is_brought_along() {
+fn dismissed_alerts_and_archived_resources_are_pushed() {
     let machine = Machine::new();
     let run = |branch: &str, value: f64| {
         let line = format!(r#"echo '{{"sort": {{"latency": {{"value": {value}}}}}}}'"#);

@@ -280,7 +280,7 @@ fn a_list_is_shown_by_pages_or_whole() {
 }
 
 #[test]
-fn what_is_asked_for_can_come_from_the_environment() {
+fn arguments_can_come_from_the_environment() {
     let desk = Desk::with_project();
     let ask = |line: &str, project: &str| {
         let mut command = desk.command(line);

@@ -166,7 +166,7 @@ fn the_verdict_comes_with_the_second_run() {
 }
 
 #[test]
-fn what_went_wrong_has_its_number_and_sends_nothing() {
+fn a_failure_has_its_exit_code_and_sends_nothing() {
     let lab = Lab::open();
     // No process listens on this port.
     let free = Port::reserve();
@@ -282,7 +282,7 @@ fn a_dry_run_needs_no_server() {
 }
 
 #[test]
-fn branch_and_commit_are_found_out() {
+fn branch_and_commit_are_detected() {
     let lab = Lab::open();
     let (first, second) = repository(&lab.work());
     let main = lab.report(&mut lab.command(&["--format", "json", &latency(1.0)]));
@@ -373,7 +373,7 @@ fn build_times_and_sizes_are_measured() {
 }
 
 #[test]
-fn what_a_server_does_not_take_is_kept_and_sent_later() {
+fn an_unaccepted_run_is_saved_and_resent() {
     let lab = Lab::open();
     let data = lab.work().join("home");
     let mut command = lab.command(&["--branch", "main", &latency(7.0)]);

@@ -154,7 +154,7 @@ fn a_job_is_run_and_judged() {
 }
 
 #[test]
-fn a_detached_job_is_told_by_the_server() {
+fn the_server_reports_a_detached_job() {
     let host = CodeHost::open();
     let lab = Lab::open_with(&[("TIDEMARK_PLUS__RUNNERS__PRIVATE_CALLBACKS", "true")]);
     let mut runner = enlist(&lab.server, &lab.token);

@@ -63,7 +63,7 @@ fn the_log_shows_the_access_settings() {
 }
 
 #[test]
-fn it_serves_with_no_configuration_and_stops_when_asked() {
+fn it_serves_without_configuration_and_stops_on_a_signal() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     for signal in ["TERM", "INT"] {
@@ -140,7 +140,7 @@ fn a_second_signal_stops_at_once() {
 }
 
 #[test]
-fn what_cannot_be_had_is_one_sentence() {
+fn an_unavailable_resource_is_one_sentence() {
     let folder = tempfile::tempdir().unwrap();
     let (data, other) = (folder.path().join("data"), folder.path().join("other"));
     let server = Server::start(&data);
@@ -188,7 +188,7 @@ fn the_settings_are_printed_as_a_file_that_can_be_used() {
 }
 
 #[test]
-fn a_backup_comes_back_plain_or_packed() {
+fn plain_and_compressed_backups_are_restored() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let server = Server::start(&data);

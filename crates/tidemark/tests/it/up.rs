@@ -284,7 +284,7 @@ fn a_canceled_job_is_ended_at_once_and_a_lost_connection_loses_nothing() {
 }
 
 #[test]
-fn a_job_that_is_lost_on_its_way_is_done_once() {
+fn a_job_with_a_lost_message_runs_once() {
     for database in [None, Some(create_database())] {
         // The maximum: the server must hand out the job again before a silent runner times out.
         let settings = "[plus.runners]\nheartbeat_timeout = 900\n";
@@ -305,7 +305,7 @@ fn a_job_that_is_lost_on_its_way_is_done_once() {
 }
 
 #[test]
-fn a_runner_speaks_tls_with_whom_the_machine_trusts() {
+fn a_runner_trusts_the_certificates_of_the_machine() {
     let behind = Port::reserve();
     let folder = tempfile::tempdir().unwrap();
     let certificate = folder.path().join("certificate.pem");
@@ -375,7 +375,7 @@ fn a_job_has_the_network_only_if_its_spec_and_its_runner_want_it() {
 }
 
 #[test]
-fn a_job_with_too_much_output_fails_and_the_next_one_is_done() {
+fn a_job_with_too_much_output_fails_and_the_next_job_succeeds() {
     let Some((site, server)) = Site::open("", None) else { return };
     let mut ada = Client::connect_as(&server, &site.token);
     let key = site.runner(&mut ada, "one");

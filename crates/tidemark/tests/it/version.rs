@@ -79,7 +79,7 @@ fn serve(stream: TcpStream, header: &str, contract: &str, asked: &Mutex<Vec<Stri
 const LIST: &str = "/v0/projects/lab/branches";
 
 #[test]
-fn an_older_server_is_worth_one_warning_and_no_request() {
+fn an_older_server_causes_one_warning_and_no_request() {
     let server = Versioned::open("x-server-version: 0.0.9\r\n", "0.6.13");
     // Several pages and responses: one warning.
     for arguments in [&["--json"][..], &["--json", "--all"]] {
@@ -127,7 +127,7 @@ fn a_runner_warns_about_an_older_server() {
 }
 
 #[test]
-fn a_server_without_the_header_is_asked_once() {
+fn a_server_without_the_header_gets_one_version_request() {
     let server = Versioned::open("", "0.5.4");
     let output = server.list(&["--json"]);
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), b"[]\n".as_slice()), "{output:?}");
@@ -140,7 +140,7 @@ fn a_server_without_the_header_is_asked_once() {
 }
 
 #[test]
-fn the_own_version_needs_no_warning_and_each_version_says_which_it_is() {
+fn the_same_version_causes_no_warning_and_every_response_has_the_version() {
     let mut desk = Desk::open();
     let output = desk.try_out("server version");
     assert_eq!(output.stderr, b"", "{output:?}");

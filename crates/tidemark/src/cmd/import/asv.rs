@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn odd_numbers_are_none() {
+    fn invalid_numbers_are_none() {
         let text = r#"{"NaN": [NaN, -Infinity, "a \" NaN", Infinity]}"#;
         assert_eq!(plain(text), r#"{"NaN": [null, null, "a \" NaN", null]}"#);
     }

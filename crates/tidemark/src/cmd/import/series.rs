@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_tells_when_and_of_what() {
+    fn date_and_commit_are_read_from_the_metadata() {
         let google = serde_json::json!({ "context": { "date": "2026-11-15T09:46:24+02:00" } });
         assert_eq!(Metadata(&google).time().unwrap().to_string(), "2026-11-15T07:46:24.000Z");
         let pyperf = serde_json::json!({

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_is_not_a_part_of_another() {
+    fn names_match_whole_words() {
         assert!(names("iai = \"1\"", "iai") && !names("iai-callgrind = \"1\"", "iai"));
         assert!(names("[dev-dependencies.criterion]", "criterion") && names("", ""));
     }

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn advice_is_only_about_what_applies() {
+    fn advice_covers_only_detected_problems() {
         let fine = Platform {
             governor: Some("performance".into()),
             turbo: Some(false),
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_was_busy_in_between_is_named() {
+    fn busy_processes_are_named() {
         let at = |ticks| HashMap::from([(1, ("init".to_owned(), 5.0)), (2, ("cargo".to_owned(), ticks))]);
         assert_eq!(busy(&at(100.0), &at(300.0), 2.0), [("cargo".to_owned(), 1.0)]);
     }

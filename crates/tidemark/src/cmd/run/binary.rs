@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_content_counts() {
+    fn the_hash_depends_on_the_content() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, content: &str| {
             let path = folder.path().join(name);
