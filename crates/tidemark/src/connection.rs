@@ -189,7 +189,8 @@ impl Connection {
 
 /// Validates a key or a token.
 pub(crate) fn credential(text: &str) -> Result<Credential> {
-    Credential::new(text).ok_or_else(|| Failure::usage("The credential cannot be used."))
+    Credential::new(text)
+        .ok_or_else(|| Failure::usage("The credential is neither a key nor a token; copy it again."))
 }
 
 /// Returns the source of a value: the environment if its variable has the same value, otherwise a flag. A flag takes precedence

@@ -16,7 +16,7 @@ use self::{git::Repository, machine::Machine};
 use crate::{
     failure::{Result, print},
     output,
-    table::{Column, Table},
+    table::Table,
 };
 
 /// Detected context.
@@ -139,7 +139,7 @@ impl Show {
             let base = shown(context.base.as_ref().map(BranchName::as_str));
             rows.push(("Pull request", format!("{number} to {base}{from}")));
         }
-        let mut table = Table::new([Column::Left("What"), Column::Left("Is")], &[]);
+        let mut table = Table::record();
         for (name, value) in rows {
             table.push([name.to_owned(), value]);
         }

@@ -103,7 +103,7 @@ impl ParseFlags {
             if text.trim().is_empty() {
                 return Err(Failure::with(
                     Exit::Empty,
-                    format!("{name}: It is empty; check that the benchmarks ran."),
+                    format!("{name}: The output is empty; check that the benchmarks ran."),
                 ));
             }
             let read = tidemark_adapters::parse(self.adapter, text, self.average).map_err(|error| {
@@ -119,7 +119,7 @@ impl ParseFlags {
             if read.entries.iter().all(|entry| entry.metrics.is_empty()) {
                 return Err(Failure::with(
                     Exit::Empty,
-                    format!("{name}: There is no metric in it; check that the benchmarks ran."),
+                    format!("{name}: The output contains no metric; check that the benchmarks ran."),
                 ));
             }
             results.push(read);

@@ -34,16 +34,16 @@ impl Verb for AuditVerb {
 }
 
 impl Printable for AuditEntry {
-    const DROPPABLE: &'static [&'static str] = &["From", "Detail"];
+    const DROPPABLE: &'static [&'static str] = &["Address", "Detail"];
 
     fn fields(&self) -> Fields {
         let detail: Vec<_> = self.detail.iter().map(|(name, value)| format!("{name}={value}")).collect();
         Fields::default()
-            .column("When", output::time(self.created))
-            .text("Who", self.actor.name.as_deref().unwrap_or(self.actor.kind.as_str()))
+            .column("Time", output::time(self.created))
+            .text("User", self.actor.name.as_deref().unwrap_or(self.actor.kind.as_str()))
             .column("Action", &self.action)
-            .text("What", &self.target)
+            .text("Target", &self.target)
             .text("Detail", detail.join(", "))
-            .column("From", optional(self.address.as_ref()))
+            .column("Address", optional(self.address.as_ref()))
     }
 }

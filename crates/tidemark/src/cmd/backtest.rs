@@ -83,7 +83,7 @@ impl Printable for BacktestAlarm {
             .text("Measure", &self.measure.name)
             .number("Before", optional(self.before.map(|before| output::quantity(before, units))))
             .number("After", output::quantity(self.after, units))
-            .column("Said", self.verdict)
+            .column("Review", self.verdict)
             .text("Branch", &self.branch.name)
             .text("Testbed", &self.testbed.name)
     }

@@ -115,7 +115,7 @@ impl Printable for Change {
             .detail("Deviations", format_args!("{:.1}", self.sigma))
             .detail("Confidence", format_args!("{:.0}%", self.confidence * 100.0))
             .detail("Cause", self.cause)
-            .detail("Told", optional(self.raised.map(output::time)))
+            .detail("Notified", optional(self.raised.map(output::time)))
             .detail("Note", optional(self.note.as_ref()))
             .detail("Found", output::time(self.created))
             .detail("Changed", output::time(self.modified))

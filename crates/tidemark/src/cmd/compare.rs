@@ -148,7 +148,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>> {
     if files.is_empty() {
         return Err(Failure::with(
             Exit::Empty,
-            format!("There is no file in the folder {}.", path.display()),
+            format!("There is no file in the folder {}; give a folder with result files.", path.display()),
         ));
     }
     Ok(files)

@@ -129,7 +129,11 @@ impl Import {
             all.extend(read(path)?);
         }
         if all.is_empty() {
-            return Err(Failure::with(Exit::Empty, "There are no results in it; check the path."));
+            let paths: Vec<_> = self.paths.iter().map(|path| path.display().to_string()).collect();
+            return Err(Failure::with(
+                Exit::Empty,
+                format!("There are no results in {}; check the path.", paths.join(", ")),
+            ));
         }
         all.sort_by_key(|imported| imported.time);
         all.into_iter().map(|imported| self.pending_run(imported)).collect()
@@ -223,7 +227,8 @@ fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>> {
 
 /// Parses a JSON document.
 fn document(name: &str, text: &str) -> Result<Value> {
-    serde_json::from_str(text).map_err(|error| unreadable(name, &format!("it is not valid JSON ({error})")))
+    serde_json::from_str(text)
+        .map_err(|error| unreadable(name, &format!("The file is not valid JSON ({error})")))
 }
 
 fn unreadable(name: &str, reason: &str) -> Failure {

@@ -111,8 +111,8 @@ impl Printable for Job {
             .detail("Report", self.report)
             .detail("Time limit", format!("{} s", self.timeout))
             .column("Created", output::time(self.created))
-            .detail("Taken", optional(self.claimed.map(output::time)))
-            .detail("Begun", optional(self.started.map(output::time)))
+            .detail("Claimed", optional(self.claimed.map(output::time)))
+            .detail("Started", optional(self.started.map(output::time)))
             .detail("Ended", optional(self.completed.map(output::time)))
             .detail("Error", optional(self.error.as_ref()))
     }

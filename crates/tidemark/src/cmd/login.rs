@@ -90,10 +90,10 @@ impl LogOut {
     pub(crate) fn run(&self) -> Result {
         let mut logins = Logins::load()?;
         let Some(host) = self.host.clone().or_else(|| logins.current()) else {
-            return Err(Failure::new("There is no stored login."));
+            return Err(Failure::new("There is no stored login; `tidemark login` stores one."));
         };
         if !logins.remove(&host) {
-            return Err(Failure::new(format!("There is no stored login for {host}.")));
+            return Err(Failure::new(format!("There is no stored login for {host}; check the address.")));
         }
         logins.save()?;
         print(&format!("Logged out of {host}. The key stays valid until it is revoked.\n"))
@@ -119,7 +119,7 @@ impl WhoAmI {
         }
         let who = caller.as_ref().map_or_else(|| "anonymous: there is no credential".to_owned(), title);
         let mut table = Table::record();
-        table.push(["Who".to_owned(), who]);
+        table.push(["Caller".to_owned(), who]);
         if let Some(source) = credential_by {
             table.push(["Credential from".to_owned(), source]);
         }

@@ -121,7 +121,7 @@ impl Found {
 
     fn human(&self) -> String {
         let mut table =
-            Table::new([Column::Left("Part"), Column::Right("Varies by"), Column::Left("Is")], &[]);
+            Table::new([Column::Left("Part"), Column::Right("Variation"), Column::Left("Rating")], &[]);
         let percent = |value: f64| format!("{value:.2}%");
         table.push([COMPUTE.name.into(), percent(self.compute), word(self.compute).into()]);
         table.push([CACHE.name.into(), percent(self.cache), word(self.cache).into()]);

@@ -241,15 +241,15 @@ impl Printable for Notice {
 }
 
 impl Printable for Delivery {
-    const DROPPABLE: &'static [&'static str] = &["Attempts", "Promised"];
+    const DROPPABLE: &'static [&'static str] = &["Attempts", "Enqueued"];
 
     fn fields(&self) -> Fields {
         Fields::default()
-            .column("Promised", output::time(self.created))
+            .column("Enqueued", output::time(self.created))
             .column("Status", self.status)
             .number("Attempts", self.attempts)
             .text("Error", optional(self.error.as_ref()))
-            .detail("Tried", optional(self.tried.map(output::time)))
+            .detail("Attempted", optional(self.tried.map(output::time)))
             .column("UUID", self.uuid)
             .detail("Event", self.event)
             .detail("Notice", self.notice)

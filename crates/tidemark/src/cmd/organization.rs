@@ -154,7 +154,7 @@ impl Printable for Organization {
             .text("Name", &self.name)
             .column("Slug", &self.slug)
             .detail("UUID", self.uuid)
-            .detail("License", if self.license.is_some() { "there is one" } else { "" })
+            .detail("License", if self.license.is_some() { "set" } else { "" })
             .detail("Single sign-on", domains.join(", "))
             .column("Created", output::time(self.created))
             .detail("Changed", output::time(self.modified))

@@ -221,7 +221,10 @@ impl Run {
             return Err(Failure::usage("--allow-failure requires a command; give the command to run."));
         }
         if self.file.len() > FILES_MAX {
-            return Err(Failure::usage(format!("--file is given more than {FILES_MAX} times.")));
+            return Err(Failure::usage(format!(
+                "--file is given {} times; the maximum is {FILES_MAX}.",
+                self.file.len()
+            )));
         }
         self.synthetic.check(runs_something)?;
         self.job.job(self)
@@ -420,7 +423,7 @@ impl Run {
         let ended = self.benchmark.run(&label, self.quiet)?;
         match ended.failure {
             Some(reason) if self.allow_failure => {
-                eprintln!("warning: {name} {reason}; it is left out.");
+                eprintln!("warning: {name} {reason}; the run is left out.");
                 Ok(Vec::new())
             }
             Some(reason) => Err(Failure::with(

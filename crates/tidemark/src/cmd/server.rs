@@ -144,10 +144,10 @@ impl Printable for ServerStats {
 
     fn footer(&self) -> String {
         let columns = [
-            Column::Left("What"),
+            Column::Left("Resource"),
             Column::Right("Last week"),
             Column::Right("Last month"),
-            Column::Right("In all"),
+            Column::Right("Total"),
         ];
         let mut table = Table::new(columns, &[]);
         for (name, cohort) in [

@@ -47,7 +47,7 @@ fn a_key_is_stored_for_its_server_and_deleted() {
     let anonymous = printed(&desk.command("whoami").output().unwrap());
     assert_eq!(
         anonymous,
-        "Who     anonymous: there is no credential\nServer  none: results stay on this machine\n"
+        "Caller  anonymous: there is no credential\nServer  none: results stay on this machine\n"
     );
 
     // A key that does not work is not stored.
@@ -70,7 +70,7 @@ fn a_key_is_stored_for_its_server_and_deleted() {
 
     let who = printed(&desk.command("whoami").output().unwrap());
     let expected = format!(
-        "Who              Ada (ada, administrator)\nCredential from  stored login\nServer           {}/\nServer from      \
+        "Caller           Ada (ada, administrator)\nCredential from  stored login\nServer           {}/\nServer from      \
          stored login\n",
         desk.host()
     );

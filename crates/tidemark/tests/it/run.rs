@@ -188,7 +188,7 @@ fn a_failure_has_its_exit_code_and_sends_nothing() {
         (&["--iter", "2"], 2, "--iter requires a command"),
         (&["--ietr", "2", &good], 2, "a similar argument exists: '--iter'"),
         (&[" "], 2, "The benchmark command is empty"),
-        (&["true"], 6, "The benchmark command: It is empty"),
+        (&["true"], 6, "The benchmark command: The output is empty"),
         (&["echo 'Name (time in us)   Min'"], 5, "run pytest-benchmark with `--benchmark-json results.json`"),
         (&["--backdate", "253402300800", &good], 2, "--backdate"),
         (&["--token", "nonsense", &good], 2, "The token cannot be used"),

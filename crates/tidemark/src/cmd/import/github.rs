@@ -50,8 +50,9 @@ fn start(text: &str) -> &str {
 pub(super) fn read(output: &ToolOutput) -> Result<Vec<ImportedRun>> {
     let json = start(&output.text).split_once('=').map_or("", |(_, json)| json);
     let data: Data = serde_json::from_str(json.trim().trim_end_matches(';')).map_err(|error| {
-        let what = format!("after `{VARIABLE} =` it is not what github-action-benchmark writes ({error})");
-        unreadable(&output.name, &what)
+        let reason =
+            format!("The value of `{VARIABLE}` is not in the format of github-action-benchmark ({error})");
+        unreadable(&output.name, &reason)
     })?;
     let several = data.entries.len() > 1;
     let mut all = Vec::new();

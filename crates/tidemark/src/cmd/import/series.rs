@@ -32,10 +32,12 @@ pub(super) fn read(path: &Path, output: ToolOutput) -> Result<ImportedRun> {
         eprintln!("warning: {name} contains no date; the command uses the date of the file, {time}.");
         Some(time)
     };
-    let time = metadata
-        .time()
-        .or_else(dated)
-        .ok_or_else(|| Failure::with(Exit::Unreadable, format!("{name}: It contains no date.")))?;
+    let time = metadata.time().or_else(dated).ok_or_else(|| {
+        Failure::with(
+            Exit::Unreadable,
+            format!("{name}: The file contains no date and has no modification time."),
+        )
+    })?;
     Ok(ImportedRun {
         hash: metadata.hash().or_else(|| hash_in(path.file_name()?.to_str()?)),
         testbed: metadata.first(&["host_name", "hostname"]).map(str::to_owned),

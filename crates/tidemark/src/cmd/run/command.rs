@@ -172,7 +172,7 @@ impl BenchmarkCommand {
                 command.args(arguments);
                 Ok(command)
             }
-            [] => Err(Failure::usage("There is no command to run.")),
+            [] => Err(Failure::usage("There is no command to run; give the command as the last argument.")),
         }
     }
 }

@@ -65,11 +65,17 @@ impl JobFlags {
         }
         let command = run.benchmark.words();
         if command.len() > JOB_WORDS_MAX {
-            return Err(Failure::usage(format!("The command of a job has at most {JOB_WORDS_MAX} words.")));
+            return Err(Failure::usage(format!(
+                "The command of the job has {} words; the maximum is {JOB_WORDS_MAX}.",
+                command.len()
+            )));
         }
         let files = if run.file.is_empty() { &run.synthetic.file_size } else { &run.file };
         if files.len() > JOB_ENTRIES_MAX {
-            return Err(Failure::usage(format!("A job has at most {JOB_ENTRIES_MAX} files.")));
+            return Err(Failure::usage(format!(
+                "The job has {} files; the maximum is {JOB_ENTRIES_MAX}.",
+                files.len()
+            )));
         }
         let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
         Ok(Some(NewJob {
@@ -99,7 +105,10 @@ impl JobFlags {
             variables.insert(name.to_owned(), JobSecret(value.to_owned()));
         }
         if variables.len() > JOB_ENTRIES_MAX {
-            return Err(Failure::usage(format!("A job has at most {JOB_ENTRIES_MAX} variables.")));
+            return Err(Failure::usage(format!(
+                "The job has {} variables; the maximum is {JOB_ENTRIES_MAX}.",
+                variables.len()
+            )));
         }
         Ok(Some(variables).filter(|variables| !variables.is_empty()))
     }

@@ -41,12 +41,18 @@ impl SyntheticFlags {
             return Err(Failure::usage("--build-time requires a command; give the command to run."));
         }
         if self.file_size.len() > JOB_ENTRIES_MAX {
-            return Err(Failure::usage(format!("--file-size is given more than {JOB_ENTRIES_MAX} times.")));
+            return Err(Failure::usage(format!(
+                "--file-size is given {} times; the maximum is {JOB_ENTRIES_MAX}.",
+                self.file_size.len()
+            )));
         }
         let mut files: Vec<&PathBuf> = self.file_size.iter().collect();
         files.sort_unstable();
         match files.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(Failure::usage(format!("--file-size names {} twice.", pair[0].display()))),
+            Some(pair) => Err(Failure::usage(format!(
+                "--file-size names {} twice; name each file once.",
+                pair[0].display()
+            ))),
             None => Ok(()),
         }
     }
@@ -79,7 +85,7 @@ impl SyntheticFlags {
                 _ => unreachable!("only objects are put there"),
             }
         }
-        Ok(ToolOutput { name: "what was measured".to_owned(), text: Value::Object(results).to_string() })
+        Ok(ToolOutput { name: "the measured values".to_owned(), text: Value::Object(results).to_string() })
     }
 
     /// Returns the name of a file: its last component, or its whole path if another file has the same last component.

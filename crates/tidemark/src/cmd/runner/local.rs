@@ -146,9 +146,10 @@ impl Check {
         let abilities = Host::abilities(&found, &program);
         let is_missing = abilities.iter().any(|ability| ability.state == State::Missing);
         if json {
-            print(&output::json("What this machine can do", &json!({ "abilities": abilities }))?)?;
+            print(&output::json("The result of the check", &json!({ "abilities": abilities }))?)?;
         } else {
-            let mut table = Table::new([Column::Left("What"), Column::Left("Is"), Column::Left("How")], &[]);
+            let mut table =
+                Table::new([Column::Left("Check"), Column::Left("State"), Column::Left("Detail")], &[]);
             for Ability { name, state, detail } in abilities {
                 let word = match state {
                     State::Good => "good",
