@@ -239,19 +239,12 @@ pub(crate) fn fill(
             let last = Arc::clone(&last);
             let fresh = Fresh::new(submission.start_time, Arc::new(Counter));
             db.write(move |tx: &mut Tx<'_>| {
-                let home = tx.one(
+                let (project, organization) = tx.fetch_one(
                     "project",
                     "select id, organization_id from project where slug = 'lab'",
                     &[],
-                    |row| {
-                        Ok(Home {
-                            project: row.get(0)?,
-                            organization: row.get(1)?,
-                            claimed: true,
-                            visibility: Visibility::Public,
-                        })
-                    },
                 )?;
+                let home = Home { project, organization, claimed: true, visibility: Visibility::Public };
                 let begun = cpu();
                 let report = ingest::record(tx, &fresh, Quota::NONE, home, &submission)?;
                 if let Ok(mut last) = last.lock() {

@@ -17,6 +17,12 @@ impl<T: Serialize> Shared<T> {
     }
 }
 
+impl<T: Serialize> From<T> for Shared<T> {
+    fn from(value: T) -> Self {
+        Self::new(value)
+    }
+}
+
 impl<T> Deref for Shared<T> {
     type Target = T;
 

@@ -1,16 +1,18 @@
 //! Alerts: metrics outside the limits of a threshold.
 
 use tidemark_api::{
-    Alert, AlertStatus, AlertUuid, BoundaryLimit, Iteration, Metric, MetricAlert, MetricBoundary, Page,
-    ProjAlertsSort, Timestamp, Variant, Version, page::Direction,
+    Alert, AlertStatus, AlertUuid, Benchmark, BoundaryLimit, Iteration, Metric, MetricAlert, MetricBoundary,
+    Page, ProjAlertsSort, ReportUuid, Threshold, Timestamp, Variant, Version, page::Direction,
 };
+use uuid::Uuid;
 
 use crate::{
-    AlertId, BenchmarkId, Cells, Error, Fresh, HeadId, Kind, ModelId, Param, ProjectId, ReportId, Result,
-    ThresholdId, Tx, Value, benchmark, branch, head, measure, metric, model,
+    AlertId, BenchmarkId, Error, Fresh, HeadId, ModelId, ProjectId, ReportId, Result, ThresholdId, Tx,
+    columns::{columns, insert_columns},
+    head, metric,
     series_filter::SeriesFilter,
     sql::{Conditions, direction},
-    testbed, threshold,
+    threshold,
     value::distinct,
 };
 
@@ -42,83 +44,110 @@ pub fn insert(
     if alerts.is_empty() {
         return Ok(());
     }
-    let rows: Vec<(uuid::Uuid, &New, ModelId, MetricBoundary)> = alerts
-        .iter()
-        .map(|alert| {
-            let judged = alert.metric.judged.ok_or_else(|| Error::engine("an alert without a model"))?;
-            Ok((fresh.uuid(), alert, judged.model, judged.boundary()))
+    let row = |alert: &New| {
+        let metric = &alert.metric;
+        let judged = metric.judged.ok_or_else(|| Error::engine("an alert without a model"))?;
+        let MetricBoundary { baseline, lower_limit, upper_limit } = judged.boundary();
+        Ok(AlertInsert {
+            uuid: fresh.uuid(),
+            project_id: project,
+            report_id: report,
+            head_id: head,
+            threshold_id: alert.threshold,
+            model_id: judged.model,
+            benchmark_id: alert.benchmark,
+            variant_id: alert.variant,
+            place: alert.place,
+            iteration: metric.iteration,
+            value: metric.value,
+            lower_value: metric.lower_value,
+            upper_value: metric.upper_value,
+            baseline,
+            lower_limit,
+            upper_limit,
+            crossed: alert.limit,
+            status: AlertStatus::Active,
+            start_time,
+            created: fresh.now,
+            modified: fresh.now,
         })
-        .collect::<Result<_>>()?;
-    let rows: Vec<Vec<Value<'_>>> = rows
-        .iter()
-        .map(|(uuid, alert, model, boundary)| {
-            let columns: [&dyn Param; 20] = [
-                uuid,
-                &project,
-                &report,
-                &head,
-                &alert.threshold,
-                model,
-                &alert.benchmark,
-                &alert.variant,
-                &alert.place,
-                &alert.metric.iteration,
-                &alert.metric.value,
-                &alert.metric.lower_value,
-                &alert.metric.upper_value,
-                &boundary.baseline,
-                &boundary.lower_limit,
-                &boundary.upper_limit,
-                &alert.limit,
-                &AlertStatus::Active,
-                &start_time,
-                &fresh.now,
-            ];
-            let mut row: Vec<Value<'_>> = columns.into_iter().map(Param::value).collect();
-            row.push(fresh.now.value());
-            row
-        })
-        .collect();
-    let columns = [
-        ("uuid", Kind::Uuid),
-        ("project_id", Kind::Int),
-        ("report_id", Kind::Int),
-        ("head_id", Kind::Int),
-        ("threshold_id", Kind::Int),
-        ("model_id", Kind::Int),
-        ("benchmark_id", Kind::Int),
-        ("variant_id", Kind::Int),
-        ("place", Kind::Int),
-        ("iteration", Kind::Int),
-        ("value", Kind::Real),
-        ("lower_value", Kind::Real),
-        ("upper_value", Kind::Real),
-        ("baseline", Kind::Real),
-        ("lower_limit", Kind::Real),
-        ("upper_limit", Kind::Real),
-        ("crossed", Kind::Text),
-        ("status", Kind::Text),
-        ("start_time", Kind::Int),
-        ("created", Kind::Int),
-        ("modified", Kind::Int),
-    ];
-    tx.insert_many("alert", &columns, &rows, "")?;
+    };
+    let rows = alerts.iter().map(row).collect::<Result<Vec<_>>>()?;
+    tx.insert_many("alert", &rows, "")?;
     tx.execute("update report set alerted = $2 where id = $1", &[&report, &fresh.now])?;
     Ok(())
 }
 
-fn columns() -> String {
-    format!(
-        "alert.id, alert.report_id, alert.uuid, report.uuid, alert.iteration, alert.place, alert.value,
-         alert.lower_value, alert.upper_value, alert.baseline, alert.lower_limit, alert.upper_limit, alert.crossed,
-         alert.status, alert.created, alert.modified, variant.uuid, variant.parameters, {}, threshold.uuid,
-         threshold.created, threshold.modified, {}, version.number, version.hash, {}, {}, {}",
-        benchmark::COLUMNS,
-        branch::columns(),
-        testbed::columns(),
-        measure::COLUMNS,
-        model::COLUMNS
-    )
+insert_columns! {
+    struct AlertInsert {
+        uuid: Uuid,
+        project_id: ProjectId,
+        report_id: ReportId,
+        head_id: HeadId,
+        threshold_id: ThresholdId,
+        model_id: ModelId,
+        benchmark_id: BenchmarkId,
+        variant_id: i64,
+        place: u32,
+        iteration: u32,
+        value: f64,
+        lower_value: Option<f64>,
+        upper_value: Option<f64>,
+        baseline: Option<f64>,
+        lower_limit: Option<f64>,
+        upper_limit: Option<f64>,
+        crossed: BoundaryLimit,
+        status: AlertStatus,
+        start_time: Timestamp,
+        created: Timestamp,
+        modified: Timestamp,
+    }
+}
+
+columns! {
+    struct AlertRow {
+        uuid: AlertUuid = "alert.uuid",
+        report: ReportUuid = "report.uuid",
+        version: Version,
+        iteration: u32 = "alert.iteration",
+        place: u32 = "alert.place",
+        benchmark: Benchmark,
+        variant: Option<Variant>,
+        value: f64 = "alert.value",
+        lower_value: Option<f64> = "alert.lower_value",
+        upper_value: Option<f64> = "alert.upper_value",
+        threshold: Threshold,
+        baseline: Option<f64> = "alert.baseline",
+        lower_limit: Option<f64> = "alert.lower_limit",
+        upper_limit: Option<f64> = "alert.upper_limit",
+        limit: BoundaryLimit = "alert.crossed",
+        status: AlertStatus = "alert.status",
+        created: Timestamp = "alert.created",
+        modified: Timestamp = "alert.modified",
+    }
+}
+columns!(Alert from AlertRow);
+
+impl From<AlertRow> for Alert {
+    fn from(row: AlertRow) -> Self {
+        let AlertRow { value, lower_value, upper_value, baseline, lower_limit, upper_limit, .. } = row;
+        let mut threshold = row.threshold;
+        threshold.branch.head.version = Some(row.version);
+        Self {
+            uuid: row.uuid,
+            report: row.report,
+            iteration: Iteration::new(row.iteration),
+            benchmark: row.benchmark,
+            variant: row.variant,
+            metric: Metric { uuid: metric::uuid(row.report, row.place), value, lower_value, upper_value },
+            threshold,
+            boundary: MetricBoundary { baseline, lower_limit, upper_limit },
+            limit: row.limit,
+            status: row.status,
+            created: row.created,
+            modified: row.modified,
+        }
+    }
 }
 
 fn joins() -> String {
@@ -138,99 +167,30 @@ fn joins() -> String {
     )
 }
 
-fn read(cells: &mut Cells<'_>) -> Result<(AlertId, ReportId, Alert)> {
-    let (id, report_id) = (cells.take()?, cells.take()?);
-    let (uuid, report, iteration) = (cells.take()?, cells.take()?, cells.take::<u32>()?);
-    let metric = Metric {
-        uuid: metric::uuid(report, cells.take()?),
-        value: cells.take()?,
-        lower_value: cells.take()?,
-        upper_value: cells.take()?,
-    };
-    let boundary =
-        MetricBoundary { baseline: cells.take()?, lower_limit: cells.take()?, upper_limit: cells.take()? };
-    let (limit, status) = (cells.take()?, cells.take()?);
-    let (created, modified) = (cells.take()?, cells.take()?);
-    let variant = match (cells.take()?, cells.take()?) {
-        (Some(uuid), Some(parameters)) => Some(Variant { uuid, parameters }),
-        _ => None,
-    };
-    let benchmark = benchmark::read(cells)?;
-    let (threshold, threshold_created, threshold_modified) = (cells.take()?, cells.take()?, cells.take()?);
-    let mut branch = branch::read(cells)?;
-    branch.head.version = Some(Version { number: cells.take()?, hash: cells.take()? });
-    let threshold = tidemark_api::Threshold {
-        uuid: threshold,
-        project: branch.project,
-        branch,
-        testbed: testbed::read(cells)?,
-        measure: measure::read(cells)?,
-        model: model::read(cells)?,
-        created: threshold_created,
-        modified: threshold_modified,
-    };
-    let alert = Alert {
-        uuid,
-        report,
-        iteration: Iteration::new(iteration),
-        benchmark,
-        variant,
-        metric,
-        threshold,
-        boundary,
-        limit,
-        status,
-        created,
-        modified,
-    };
-    Ok((id, report_id, alert))
-}
-
 /// Returns the alerts of reports, ordered by iteration, benchmark and measure.
 pub(crate) fn of_reports(tx: &mut Tx<'_>, reports: &[i64]) -> Result<Vec<(ReportId, Alert)>> {
-    tx.all(
-        &format!(
-            "select {} from alert {} where alert.report_id in {{ints $1}}
-             order by alert.iteration, benchmark.name, measure.name, alert.id",
-            columns(),
-            joins()
-        ),
-        &[&reports],
-        |row| {
-            let (_, report, alert) = read(&mut row.cells())?;
-            Ok((report, alert))
-        },
-    )
+    let sql = format!(
+        "select alert.report_id, {{columns}} from alert {} where alert.report_id in {{ints $1}}
+         order by alert.iteration, benchmark.name, measure.name, alert.id",
+        joins()
+    );
+    tx.fetch_all(&sql, &[&reports])
 }
 
 /// Returns the alerts of the metrics of reports, keyed by report and index in the vector.
 pub fn of_metrics(tx: &mut Tx<'_>, reports: &[i64]) -> Result<Vec<((ReportId, u32), MetricAlert)>> {
-    tx.all(
-        "select report_id, place, uuid, crossed, status, modified from alert where report_id in {ints $1}",
-        &[&reports],
-        |row| {
-            let alert = MetricAlert {
-                uuid: row.get(2)?,
-                limit: row.get(3)?,
-                status: row.get(4)?,
-                modified: row.get(5)?,
-            };
-            Ok(((row.get(0)?, row.get(1)?), alert))
-        },
-    )
+    tx.fetch_all("select report_id, place, {columns} from alert where report_id in {ints $1}", &[&reports])
 }
+
+columns!(MetricAlert { uuid: "uuid", limit: "crossed", status: "status", modified: "modified" });
 
 /// Returns an alert and its primary key.
 pub fn find(tx: &mut Tx<'_>, project: ProjectId, alert: AlertUuid) -> Result<(AlertId, Alert)> {
     let sql = format!(
-        "select {} from alert {} where alert.project_id = $1 and alert.uuid = $2",
-        columns(),
+        "select alert.id, {{columns}} from alert {} where alert.project_id = $1 and alert.uuid = $2",
         joins()
     );
-    tx.one("alert", &sql, &[&project, &alert], |row| {
-        let (id, _, alert) = read(&mut row.cells())?;
-        Ok((id, alert))
-    })
+    tx.fetch_one("alert", &sql, &[&project, &alert])
 }
 
 /// Lists the alerts of a project: active alerts first, then by time, benchmark and iteration.
@@ -283,18 +243,14 @@ pub fn list(
     alerts.and("alert.status =", &status);
     let size = alerts.page(limit, &offset);
     let sql = format!(
-        "select {} from (
+        "select {{columns}} from (
              select alert.id as page_id from alert join benchmark on benchmark.id = alert.benchmark_id
              where {} order by {order} {size}
          ) as page join alert on alert.id = page.page_id {} order by {order}",
-        columns(),
         alerts.sql,
         joins()
     );
-    let mut rows = tx.all(&sql, &alerts.params, |row| {
-        let (_, _, alert) = read(&mut row.cells())?;
-        Ok(alert)
-    })?;
+    let mut rows = tx.fetch_all(&sql, &alerts.params)?;
     rows.truncate(usize::try_from(limit).unwrap_or_default());
     Ok((rows, total))
 }
@@ -337,7 +293,7 @@ pub fn update(
         "update alert set status = coalesce(cast($2 as text), status), modified = $3 where {} returning threshold_id",
         alerts.sql
     );
-    let thresholds: Vec<i64> = tx.all(&sql, &alerts.params, |row| row.get(0))?;
+    let thresholds: Vec<i64> = tx.fetch_all(&sql, &alerts.params)?;
     let updated = thresholds.len() as u64;
     threshold::count_alerts(tx, &distinct(thresholds.into_iter()))?;
     Ok(updated)
@@ -345,11 +301,10 @@ pub fn update(
 
 /// Silences the active alerts of a head that is replaced.
 pub(crate) fn silence(tx: &mut Tx<'_>, head: HeadId, now: Timestamp) -> Result<()> {
-    let thresholds: Vec<i64> = tx.all(
+    let thresholds: Vec<i64> = tx.fetch_all(
         "update alert set status = 'silenced', modified = $2 where head_id = $1 and status = 'active'
          returning threshold_id",
         &[&head, &now],
-        |row| row.get(0),
     )?;
     threshold::count_alerts(tx, &distinct(thresholds.into_iter()))
 }

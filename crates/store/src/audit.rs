@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use tidemark_api::{
     audit::{Actor, AuditEntry},
+    id::{AuditUuid, OrganizationUuid},
     page::{Direction, Page},
     time::Timestamp,
 };
 
-use crate::{Error, Fresh, List, OrganizationId, Result, Row, Tx, sql::direction};
+use crate::{
+    Cells, Error, Fresh, FromRow, List, OrganizationId, Result, Tx, columns::columns, sql::direction,
+};
 
 /// An entry to insert.
 #[derive(Clone, Debug)]
@@ -27,22 +30,31 @@ pub struct New<'a> {
     pub detail: &'a [(&'a str, &'a str)],
 }
 
-const COLUMNS: &str = "audit.uuid, audit.created, audit.actor_kind, audit.actor_uuid, audit.actor_name, audit.action, \
-     audit.target, organization.uuid, audit.address, audit.detail";
+columns!(Actor { kind: "audit.actor_kind", uuid: "audit.actor_uuid", name: "audit.actor_name" });
+columns!(
+    struct StoredEntry {
+        uuid: AuditUuid = "audit.uuid",
+        created: Timestamp = "audit.created",
+        actor: Actor,
+        action: String = "audit.action",
+        target: String = "audit.target",
+        organization: Option<OrganizationUuid> = "organization.uuid",
+        address: Option<String> = "audit.address",
+        detail: String = "audit.detail",
+    }
+);
 const TABLES: &str = "audit left join organization on organization.id = audit.organization_id";
 
-fn read(row: &Row<'_>) -> Result<AuditEntry> {
-    let detail: String = row.get(9)?;
-    Ok(AuditEntry {
-        uuid: row.get(0)?,
-        created: row.get(1)?,
-        actor: Actor { kind: row.get(2)?, uuid: row.get(3)?, name: row.get(4)? },
-        action: row.get(5)?,
-        target: row.get(6)?,
-        organization: row.get(7)?,
-        address: row.get(8)?,
-        detail: serde_json::from_str(&detail).map_err(|error| Error::Engine(error.into()))?,
-    })
+impl FromRow for AuditEntry {
+    const WIDTH: usize = StoredEntry::WIDTH;
+    const COLUMNS: &'static str = StoredEntry::COLUMNS;
+
+    fn from_row(cells: &mut Cells<'_>) -> Result<Self> {
+        let StoredEntry { uuid, created, actor, action, target, organization, address, detail } =
+            cells.read()?;
+        let detail = serde_json::from_str(&detail).map_err(|error| Error::Engine(error.into()))?;
+        Ok(Self { uuid, created, actor, action, target, organization, address, detail })
+    }
 }
 
 /// Inserts an entry, in the transaction of the change that it records.
@@ -79,16 +91,11 @@ pub fn list(
     let order = format!("audit.id {direction}");
     match organization {
         Some(organization) => tx.page(
-            &List {
-                columns: COLUMNS,
-                from: &format!("{TABLES} where audit.organization_id = $1"),
-                order: &order,
-            },
+            &List { from: &format!("{TABLES} where audit.organization_id = $1"), order: &order },
             &[&organization],
             page,
-            read,
         ),
-        None => tx.page(&List { columns: COLUMNS, from: TABLES, order: &order }, &[], page, read),
+        None => tx.page(&List { from: TABLES, order: &order }, &[], page),
     }
 }
 

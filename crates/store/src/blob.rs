@@ -6,29 +6,30 @@
 use tidemark_api::time::Timestamp;
 use uuid::Uuid;
 
-use crate::{BlobId, Fresh, ProjectId, RepositoryId, Result, Tx};
+use crate::{BlobId, Fresh, ProjectId, RepositoryId, Result, Tx, columns::columns};
 
-/// A blob of a repository.
-#[derive(Clone, Copy, Debug)]
-pub struct BlobRow {
-    /// Primary key.
-    pub id: BlobId,
-    /// Name of the object in the object store.
-    pub object: Uuid,
-    /// Size in bytes.
-    pub size: u64,
-    /// Time since when no manifest of the repository needs the blob.
-    pub idle: Option<Timestamp>,
+columns! {
+    /// A blob of a repository.
+    #[derive(Clone, Copy, Debug)]
+    pub struct BlobRow {
+        /// Primary key.
+        pub id: BlobId = "blob.id",
+        /// Name of the object in the object store.
+        pub object: Uuid = "blob.uuid",
+        /// Size in bytes.
+        pub size: u64 = "blob.size",
+        /// Time since when no manifest of the repository needs the blob.
+        pub idle: Option<Timestamp> = "repository_blob.idle",
+    }
 }
 
 /// Returns the blob with this digest, if the repository links to it.
 pub fn find(tx: &mut Tx<'_>, repository: RepositoryId, digest: &str) -> Result<Option<BlobRow>> {
-    tx.optional(
-        "select blob.id, blob.uuid, blob.size, repository_blob.idle from blob
+    tx.fetch_optional(
+        "select {columns} from blob
          join repository_blob on repository_blob.blob_id = blob.id and repository_blob.repository_id = $1
          where blob.digest = $2",
         &[&repository, &digest],
-        |row| Ok(BlobRow { id: row.get(0)?, object: row.get(1)?, size: row.get(2)?, idle: row.get(3)? }),
     )
 }
 
@@ -43,12 +44,11 @@ pub fn store(
 ) -> Result<(BlobId, Uuid)> {
     let size = i64::try_from(size).map_err(|error| crate::Error::Engine(error.into()))?;
     // Updating an existing row also protects it from garbage collection until this transaction ends.
-    tx.one(
+    tx.fetch_one(
         "blob",
         "insert into blob (uuid, digest, size, created, touched) values ($1, $2, $3, $4, $4)
          on conflict (digest) do update set touched = excluded.touched returning id, uuid",
         &[&object, &digest, &size, &fresh.now],
-        |row| Ok((row.get(0)?, row.get(1)?)),
     )
 }
 
@@ -96,7 +96,7 @@ pub fn mount(
             ("(project.id = $3 or project.visibility = 'public') and project.deleted is null", project.get())
         }
     };
-    let blob: Option<BlobId> = tx.optional(
+    let blob: Option<BlobId> = tx.fetch_optional(
         &format!(
             "update blob set touched = $2 where digest = $1 and exists
                  (select 1 from repository_blob join repository on repository.id = repository_blob.repository_id
@@ -105,7 +105,6 @@ pub fn mount(
              returning id"
         ),
         &[&digest, &now, &key],
-        |row| row.get(0),
     )?;
     if let Some(blob) = blob {
         link(tx, repository, blob, now)?;
@@ -135,35 +134,32 @@ pub fn unlink_idle(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<u64
 /// Returns the next blobs after `after` that no repository links to and that were last touched before `before`, at most
 /// `limit`.
 pub fn unlinked(tx: &mut Tx<'_>, after: BlobId, before: Timestamp, limit: u32) -> Result<Vec<BlobId>> {
-    tx.all(
+    tx.fetch_all(
         "select id from blob where id > $1 and touched < $2
          and not exists (select 1 from repository_blob where repository_blob.blob_id = blob.id)
          order by id limit $3",
         &[&after, &before, &i64::from(limit)],
-        |row| row.get(0),
     )
 }
 
 /// Deletes the blobs among `blobs` that are still unlinked and untouched. Returns the names of their objects.
 pub fn remove(tx: &mut Tx<'_>, blobs: &[BlobId], before: Timestamp) -> Result<Vec<Uuid>> {
     let keys: Vec<i64> = blobs.iter().map(|blob| blob.get()).collect();
-    tx.all(
+    tx.fetch_all(
         "delete from blob where id in {ints $1} and touched < $2
          and not exists (select 1 from repository_blob where repository_blob.blob_id = blob.id)
          and not exists (select 1 from manifest_blob where manifest_blob.blob_id = blob.id)
          returning uuid",
         &[&keys, &before],
-        |row| row.get(0),
     )
 }
 
 /// Returns the objects among `objects` that belong to a blob, to an upload or to a job.
 pub fn known(tx: &mut Tx<'_>, objects: &[Uuid]) -> Result<Vec<Uuid>> {
-    tx.all(
+    tx.fetch_all(
         "select uuid from blob where uuid in {uuids $1}
          union all select object from upload_part where object in {uuids $1}
          union all select output from job where output in {uuids $1}",
         &[&objects],
-        |row| row.get(0),
     )
 }

@@ -1,66 +1,70 @@
 //! Changes of the levels of series.
 
 use tidemark_api::{
-    Change, ChangeCause, ChangeDirection, ChangePoint, ChangeStatus, ChangeUuid, NonEmpty, Page,
-    ProjChangesSort, ReportUuid, Timestamp, Variant, Version, page::Direction,
+    Benchmark, Branch, Change, ChangeCause, ChangeDirection, ChangePoint, ChangeStatus, ChangeUuid, Measure,
+    NonEmpty, Page, ProjChangesSort, ReportUuid, Testbed, Timestamp, Variant, Version, page::Direction,
 };
 use uuid::Uuid;
 
 use crate::{
-    Cells, Error, Fresh, HeadId, Kind, List, Param, ProjectId, ReportId, Result, TestbedId, Tx, Value,
-    VersionId, benchmark, branch, head,
+    BenchmarkId, Cells, Error, Fresh, FromRow, HeadId, List, MeasureId, ProjectId, ReportId, Result,
+    TestbedId, Tx, VersionId,
+    columns::{columns, insert_columns},
+    head,
     lane::Lane,
-    measure,
     series::SeriesKey,
     series_filter::SeriesFilter,
     sql::{Conditions, direction},
-    testbed,
 };
 
-/// A change that detection found.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DetectedChange {
-    /// First report of the new level.
-    pub at: ReportId,
-    /// First report that may be the start of the new level.
-    pub earliest: ReportId,
-    /// Last report that may be the start of the new level.
-    pub latest: ReportId,
-    /// Start time of the first run of the new level.
-    pub start_time: Timestamp,
-    /// Old level.
-    pub before: f64,
-    /// New level.
-    pub after: f64,
-    /// Difference of the levels as a fraction of the old level.
-    pub effect: Option<f64>,
-    /// Difference of the levels in standard deviations.
-    pub sigma: f64,
-    /// Confidence of the change.
-    pub confidence: f64,
-    /// Direction: regression (1), improvement (-1) or unknown (0).
-    pub worse: i64,
-    /// Probable cause.
-    pub cause: ChangeCause,
+columns! {
+    /// A change that detection found.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct DetectedChange {
+        /// First report of the new level.
+        pub at: ReportId = "report_id",
+        /// First report that may be the start of the new level.
+        pub earliest: ReportId = "earliest_id",
+        /// Last report that may be the start of the new level.
+        pub latest: ReportId = "latest_id",
+        /// Start time of the first run of the new level.
+        pub start_time: Timestamp = "start_time",
+        /// Old level.
+        pub before: f64 = "old_level",
+        /// New level.
+        pub after: f64 = "new_level",
+        /// Difference of the levels as a fraction of the old level.
+        pub effect: Option<f64> = "effect",
+        /// Difference of the levels in standard deviations.
+        pub sigma: f64 = "sigma",
+        /// Confidence of the change.
+        pub confidence: f64 = "confidence",
+        /// Direction: regression (1), improvement (-1) or unknown (0).
+        pub worse: i64 = "worse",
+        /// Probable cause.
+        pub cause: ChangeCause = "cause",
+    }
 }
 
-/// A stored change.
-#[derive(Clone, Copy, Debug)]
-pub struct StoredChange {
-    /// UUID.
-    pub uuid: ChangeUuid,
-    /// Benchmark, variant and measure.
-    pub series_key: SeriesKey,
-    /// The change.
-    pub found: DetectedChange,
-    /// Status set by users.
-    pub status: ChangeStatus,
-    /// Whether a user set the status or a note.
-    pub is_touched: bool,
-    /// Whether detection has withdrawn the change.
-    pub is_withdrawn: bool,
-    /// Whether the change was selected for notification.
-    pub is_raised: bool,
+columns! {
+    /// A stored change.
+    #[derive(Clone, Copy, Debug)]
+    pub struct StoredChange {
+        /// UUID.
+        pub uuid: ChangeUuid = "uuid",
+        /// Benchmark, variant and measure.
+        pub series_key: SeriesKey,
+        /// The change.
+        pub found: DetectedChange,
+        /// Status set by users.
+        pub status: ChangeStatus = "status",
+        /// Whether a user set the status or a note.
+        pub is_touched: bool = "status <> 'active' or note is not null",
+        /// Whether detection has withdrawn the change.
+        pub is_withdrawn: bool = "withdrawn is not null",
+        /// Whether the change was selected for notification.
+        pub is_raised: bool = "raised is not null",
+    }
 }
 
 /// A change to write.
@@ -83,56 +87,18 @@ pub struct ChangeWrite {
 /// Returns the changes on heads and a testbed, oldest first.
 pub fn of_heads(tx: &mut Tx<'_>, heads: &[HeadId], testbed: TestbedId) -> Result<Vec<StoredChange>> {
     let heads: Vec<i64> = heads.iter().map(|head| head.get()).collect();
-    tx.all(
-        "select uuid, benchmark_id, variant_id, measure_id, report_id, earliest_id, latest_id, start_time, old_level,
-                new_level, effect, sigma, confidence, worse, cause, status, status <> 'active' or note is not null,
-                withdrawn is not null, raised is not null
-         from change where head_id in {ints $1} and testbed_id = $2 order by id",
-        &[&heads, &testbed],
-        |row| {
-            let cells = &mut row.cells();
-            Ok(StoredChange {
-                uuid: cells.take()?,
-                series_key: SeriesKey {
-                    benchmark: cells.take()?,
-                    variant: cells.take()?,
-                    measure: cells.take()?,
-                },
-                found: DetectedChange {
-                    at: cells.take()?,
-                    earliest: cells.take()?,
-                    latest: cells.take()?,
-                    start_time: cells.take()?,
-                    before: cells.take()?,
-                    after: cells.take()?,
-                    effect: cells.take()?,
-                    sigma: cells.take()?,
-                    confidence: cells.take()?,
-                    worse: cells.take()?,
-                    cause: cells.take()?,
-                },
-                status: cells.take()?,
-                is_touched: cells.take()?,
-                is_withdrawn: cells.take()?,
-                is_raised: cells.take()?,
-            })
-        },
-    )
+    let sql = "select {columns} from change where head_id in {ints $1} and testbed_id = $2 order by id";
+    tx.fetch_all(sql, &[&heads, &testbed])
 }
 
 /// Moves the changes that refer to a report that is about to be deleted to the nearest other report.
 pub(crate) fn leave(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
-    let (head, testbed, version, start_time): (HeadId, TestbedId, VersionId, Timestamp) = tx.one(
-        "report",
-        "select head_id, testbed_id, version_id, start_time from report where id = $1",
-        &[&report],
-        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
-    )?;
-    let beside: Option<ReportId> = tx.optional(
+    let position: Position =
+        tx.fetch_one("report", "select {columns} from report where id = $1", &[&report])?;
+    let beside: Option<ReportId> = tx.fetch_optional(
         "select id from report where head_id = $1 and testbed_id = $2 and id <> $3
          order by (version_id, start_time, id) < ($4, $5, $3), abs(version_id - $4), abs(start_time - $5) limit 1",
-        &[&head, &testbed, &report, &version, &start_time],
-        |row| row.get(0),
+        &[&position.head, &position.testbed, &report, &position.version, &position.start_time]
     )?;
     let Some(beside) = beside else { return Ok(()) };
     tx.execute(
@@ -145,6 +111,16 @@ pub(crate) fn leave(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
     Ok(())
 }
 
+columns! {
+    /// Position of a report in the history of its head.
+    struct Position {
+        head: HeadId = "head_id",
+        testbed: TestbedId = "testbed_id",
+        version: VersionId = "version_id",
+        start_time: Timestamp = "start_time",
+    }
+}
+
 /// Upserts changes of a lane, whose newest report is `newest`. Keeps the status and the notes of existing changes.
 pub fn write(
     tx: &mut Tx<'_>,
@@ -153,80 +129,39 @@ pub fn write(
     newest: Option<ReportId>,
     changes: &[ChangeWrite],
 ) -> Result<()> {
-    let made: Vec<_> = changes
+    let rows: Vec<ChangeInsert> = changes
         .iter()
-        .map(|change| {
-            let uuid = change.uuid.unwrap_or_else(|| ChangeUuid::from(fresh.uuid()));
-            let raised = (newest.filter(|_| change.starts_event), change.is_raised.then_some(fresh.now));
-            (uuid, change.found.size(), raised)
+        .map(|ChangeWrite { uuid, series_key, found, withdrawn, is_raised, starts_event }| ChangeInsert {
+            uuid: uuid.unwrap_or_else(|| ChangeUuid::from(fresh.uuid())),
+            project_id: lane.project,
+            head_id: lane.head,
+            testbed_id: lane.testbed,
+            benchmark_id: series_key.benchmark,
+            variant_id: series_key.variant,
+            measure_id: series_key.measure,
+            report_id: found.at,
+            earliest_id: found.earliest,
+            latest_id: found.latest,
+            old_level: found.before,
+            new_level: found.after,
+            effect: found.effect,
+            size: found.size(),
+            sigma: found.sigma,
+            confidence: found.confidence,
+            worse: found.worse,
+            cause: found.cause,
+            found_id: newest,
+            raised_id: newest.filter(|_| *starts_event),
+            raised: is_raised.then_some(fresh.now),
+            status: ChangeStatus::Active,
+            start_time: found.start_time,
+            withdrawn: *withdrawn,
+            created: fresh.now,
+            modified: fresh.now,
         })
         .collect();
-    let rows: Vec<Vec<Value<'_>>> = changes
-        .iter()
-        .zip(&made)
-        .map(|(ChangeWrite { series_key, found, withdrawn, .. }, (uuid, size, raised))| {
-            let columns: [&dyn Param; 26] = [
-                uuid,
-                &lane.project,
-                &lane.head,
-                &lane.testbed,
-                &series_key.benchmark,
-                &series_key.variant,
-                &series_key.measure,
-                &found.at,
-                &found.earliest,
-                &found.latest,
-                &found.before,
-                &found.after,
-                &found.effect,
-                size,
-                &found.sigma,
-                &found.confidence,
-                &found.worse,
-                &found.cause,
-                &newest,
-                &raised.0,
-                &raised.1,
-                &ChangeStatus::Active,
-                &found.start_time,
-                withdrawn,
-                &fresh.now,
-                &fresh.now,
-            ];
-            columns.into_iter().map(Param::value).collect()
-        })
-        .collect();
-    let columns = [
-        ("uuid", Kind::Uuid),
-        ("project_id", Kind::Int),
-        ("head_id", Kind::Int),
-        ("testbed_id", Kind::Int),
-        ("benchmark_id", Kind::Int),
-        ("variant_id", Kind::Int),
-        ("measure_id", Kind::Int),
-        ("report_id", Kind::Int),
-        ("earliest_id", Kind::Int),
-        ("latest_id", Kind::Int),
-        ("old_level", Kind::Real),
-        ("new_level", Kind::Real),
-        ("effect", Kind::Real),
-        ("size", Kind::Real),
-        ("sigma", Kind::Real),
-        ("confidence", Kind::Real),
-        ("worse", Kind::Int),
-        ("cause", Kind::Text),
-        ("found_id", Kind::Int),
-        ("raised_id", Kind::Int),
-        ("raised", Kind::Int),
-        ("status", Kind::Text),
-        ("start_time", Kind::Int),
-        ("withdrawn", Kind::Int),
-        ("created", Kind::Int),
-        ("modified", Kind::Int),
-    ];
     tx.insert_many(
         "change",
-        &columns,
         &rows,
         "on conflict (uuid) do update set report_id = excluded.report_id, earliest_id = excluded.earliest_id,
              latest_id = excluded.latest_id, old_level = excluded.old_level, new_level = excluded.new_level,
@@ -235,8 +170,38 @@ pub fn write(
              raised_id = coalesce(change.raised_id, excluded.raised_id),
              raised = coalesce(change.raised, excluded.raised), start_time = excluded.start_time,
              withdrawn = excluded.withdrawn, modified = excluded.modified",
-    )?;
-    Ok(())
+    )
+}
+
+insert_columns! {
+    struct ChangeInsert {
+        uuid: ChangeUuid,
+        project_id: ProjectId,
+        head_id: HeadId,
+        testbed_id: TestbedId,
+        benchmark_id: BenchmarkId,
+        variant_id: i64,
+        measure_id: MeasureId,
+        report_id: ReportId,
+        earliest_id: ReportId,
+        latest_id: ReportId,
+        old_level: f64,
+        new_level: f64,
+        effect: Option<f64>,
+        size: f64,
+        sigma: f64,
+        confidence: f64,
+        worse: i64,
+        cause: ChangeCause,
+        found_id: Option<ReportId>,
+        raised_id: Option<ReportId>,
+        raised: Option<Timestamp>,
+        status: ChangeStatus,
+        start_time: Timestamp,
+        withdrawn: Option<Timestamp>,
+        created: Timestamp,
+        modified: Timestamp,
+    }
 }
 
 impl DetectedChange {
@@ -246,22 +211,50 @@ impl DetectedChange {
     }
 }
 
-fn columns() -> String {
-    let point = |name: &str| {
-        format!("{name}_report.uuid, {name}_version.number, {name}_version.hash, {name}_report.start_time")
-    };
-    format!(
-        "change.uuid, {}, {}, {}, variant.uuid, variant.parameters, {}, {}, {}, {}, change.old_level,
-         change.new_level, change.effect, change.sigma, change.confidence, change.worse, change.cause, change.status,
-         change.note, change.raised, change.created, change.modified",
-        branch::columns(),
-        testbed::columns(),
-        benchmark::COLUMNS,
-        measure::COLUMNS,
-        point("at"),
-        point("earliest"),
-        point("latest")
-    )
+columns!(Change {
+    uuid: "change.uuid",
+    branch: Branch,
+    testbed: Testbed,
+    benchmark: Benchmark,
+    variant: Option<Variant>,
+    measure: Measure,
+    at: ChangePoint {
+        report: "at_report.uuid",
+        version: Version { number: "at_version.number", hash: "at_version.hash" },
+        start_time: "at_report.start_time",
+    },
+    earliest: ChangePoint {
+        report: "earliest_report.uuid",
+        version: Version { number: "earliest_version.number", hash: "earliest_version.hash" },
+        start_time: "earliest_report.start_time",
+    },
+    latest: ChangePoint {
+        report: "latest_report.uuid",
+        version: Version { number: "latest_version.number", hash: "latest_version.hash" },
+        start_time: "latest_report.start_time",
+    },
+    before: "change.old_level",
+    after: "change.new_level",
+    effect: "change.effect",
+    sigma: "change.sigma",
+    confidence: "change.confidence",
+    direction: "change.worse",
+    cause: "change.cause",
+    status: "change.status",
+    note: "change.note",
+    raised: "change.raised",
+    created: "change.created",
+    modified: "change.modified",
+});
+
+impl FromRow for ChangeDirection {
+    fn from_row(cells: &mut Cells<'_>) -> Result<Self> {
+        Ok(match i64::from_row(cells)? {
+            1.. => Self::Regression,
+            0 => Self::Unknown,
+            _ => Self::Improvement,
+        })
+    }
 }
 
 fn joins() -> String {
@@ -283,51 +276,6 @@ fn joins() -> String {
         point("earliest", "earliest_id"),
         point("latest", "latest_id")
     )
-}
-
-fn read(cells: &mut Cells<'_>) -> Result<Change> {
-    let point = |cells: &mut Cells<'_>| {
-        Ok::<_, Error>(ChangePoint {
-            report: cells.take()?,
-            version: Version { number: cells.take()?, hash: cells.take()? },
-            start_time: cells.take()?,
-        })
-    };
-    let uuid = cells.take()?;
-    let (branch, testbed, benchmark) = (branch::read(cells)?, testbed::read(cells)?, benchmark::read(cells)?);
-    let variant = match (cells.take()?, cells.take()?) {
-        (Some(uuid), Some(parameters)) => Some(Variant { uuid, parameters }),
-        _ => None,
-    };
-    let measure = measure::read(cells)?;
-    let (at, earliest, latest) = (point(cells)?, point(cells)?, point(cells)?);
-    Ok(Change {
-        uuid,
-        branch,
-        testbed,
-        benchmark,
-        variant,
-        measure,
-        at,
-        earliest,
-        latest,
-        before: cells.take()?,
-        after: cells.take()?,
-        effect: cells.take()?,
-        sigma: cells.take()?,
-        confidence: cells.take()?,
-        direction: match cells.take::<i64>()? {
-            1.. => ChangeDirection::Regression,
-            0 => ChangeDirection::Unknown,
-            _ => ChangeDirection::Improvement,
-        },
-        cause: cells.take()?,
-        status: cells.take()?,
-        note: cells.take()?,
-        raised: cells.take()?,
-        created: cells.take()?,
-        modified: cells.take()?,
-    })
 }
 
 /// Filter of the changes to list.
@@ -367,24 +315,21 @@ pub fn list(
     let direction = direction(page.direction.unwrap_or(Direction::Desc));
     tx.page(
         &List {
-            columns: &columns(),
             from: &format!("{} where {}", joins(), conditions.sql),
             order: &format!("change.{column} {direction}, change.id {direction}"),
         },
         &conditions.params,
         page,
-        |row| read(&mut row.cells()),
     )
 }
 
 /// Returns the changes of a project with these UUIDs, in any order.
 pub fn by_uuids(tx: &mut Tx<'_>, project: ProjectId, uuids: &[Uuid]) -> Result<Vec<Change>> {
     let sql = format!(
-        "select {} from {} where change.project_id = $1 and change.uuid in {{uuids $2}}",
-        columns(),
+        "select {{columns}} from {} where change.project_id = $1 and change.uuid in {{uuids $2}}",
         joins()
     );
-    tx.all(&sql, &[&project, &uuids], |row| read(&mut row.cells()))
+    tx.fetch_all(&sql, &[&project, &uuids])
 }
 
 /// Returns the changes of a project that were selected for notification with these reports, each with its report.
@@ -394,16 +339,12 @@ pub fn raised_with(
     reports: &[i64],
 ) -> Result<Vec<(ReportUuid, Change)>> {
     let sql = format!(
-        "select raising.uuid, {} from {} join report as raising on raising.id = change.raised_id
+        "select raising.uuid, {{columns}} from {} join report as raising on raising.id = change.raised_id
          where change.project_id = $1 and change.raised_id in {{ints $2}} and change.withdrawn is null
          order by change.worse desc, change.size desc, change.id",
-        columns(),
         joins()
     );
-    tx.all(&sql, &[&project, &reports], |row| {
-        let cells = &mut row.cells();
-        Ok((cells.take()?, read(cells)?))
-    })
+    tx.fetch_all(&sql, &[&project, &reports])
 }
 
 /// Returns the version ranges and the directions of the changes of a head that were selected for notification since a
@@ -413,21 +354,29 @@ pub fn raised_since(
     head: HeadId,
     since: Timestamp,
 ) -> Result<Vec<(VersionId, VersionId, i64)>> {
-    tx.all(
-        "select first.version_id, last.version_id, change.worse from change
+    let rows: Vec<RaisedRange> = tx.fetch_all(
+        "select {columns} from change
          join report as first on first.id = change.earliest_id join report as last on last.id = change.latest_id
          where change.head_id = $1 and change.raised >= $2 and change.withdrawn is null
            and change.status <> 'false_alarm'",
         &[&head, &since],
-        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-    )
+    )?;
+    Ok(rows.into_iter().map(|row| (row.first, row.last, row.worse)).collect())
+}
+
+columns! {
+    struct RaisedRange {
+        first: VersionId = "first.version_id",
+        last: VersionId = "last.version_id",
+        worse: i64 = "change.worse",
+    }
 }
 
 /// Returns a change.
 pub fn view(tx: &mut Tx<'_>, project: ProjectId, change: ChangeUuid) -> Result<Change> {
     let sql =
-        format!("select {} from {} where change.project_id = $1 and change.uuid = $2", columns(), joins());
-    tx.one("change", &sql, &[&project, &change], |row| read(&mut row.cells()))
+        format!("select {{columns}} from {} where change.project_id = $1 and change.uuid = $2", joins());
+    tx.fetch_one("change", &sql, &[&project, &change])
 }
 
 /// Updates the status and the note of a change.

@@ -9,10 +9,13 @@ use tidemark_api::{
     Delivery, DeliveryFilter, DeliveryStatus, DeliveryUuid, EventUuid, Page, PlainKey, Timestamp,
     page::Direction,
 };
+use uuid::Uuid;
 
 use crate::{
-    Error, Fresh, Kind, List, Lock, NoticeId, OrganizationId, Param, ProjectId, ReportId, Result, Row, Tx,
-    UserId, Value, notice, outbox, sql::direction,
+    Error, Fresh, List, Lock, NoticeId, OrganizationId, ProjectId, ReportId, Result, Tx, UserId,
+    columns::{columns, insert_columns},
+    notice, outbox,
+    sql::direction,
 };
 
 /// Kind of deliveries in the outbox.
@@ -21,47 +24,52 @@ pub const KIND: &str = "notice";
 /// Maximum number of reports per event.
 pub const MOST: i64 = 32;
 
-const COLUMNS: &str = "delivery.uuid, notice.uuid, delivery.event, project.uuid, report.uuid, delivery.status, delivery.attempts, \
-     delivery.error, delivery.created, delivery.tried";
+columns!(Delivery {
+    uuid: "delivery.uuid",
+    notice: "notice.uuid",
+    event: "delivery.event",
+    project: "project.uuid",
+    report: "report.uuid",
+    status: "delivery.status",
+    attempts: "delivery.attempts",
+    error: "delivery.error",
+    created: "delivery.created",
+    tried: "delivery.tried",
+});
+
 const TABLES: &str = "delivery join notice on notice.id = delivery.notice_id
      join project on project.id = delivery.project_id
      left join report on report.id = delivery.report_id";
 
-fn read(row: &Row<'_>) -> Result<Delivery> {
-    Ok(Delivery {
-        uuid: row.get(0)?,
-        notice: row.get(1)?,
-        event: row.get(2)?,
-        project: row.get(3)?,
-        report: row.get(4)?,
-        status: row.get(5)?,
-        attempts: row.get(6)?,
-        error: row.get(7)?,
-        created: row.get(8)?,
-        tried: row.get(9)?,
-    })
+insert_columns! {
+    struct NewDelivery {
+        uuid: Uuid,
+        notice_id: NoticeId,
+        project_id: ProjectId,
+        report_id: Option<ReportId>,
+        event: EventUuid,
+        again: bool,
+        status: DeliveryStatus,
+        attempts: i64,
+        created: Timestamp,
+    }
 }
 
-const INSERTED: [(&str, Kind); 9] = [
-    ("uuid", Kind::Uuid),
-    ("notice_id", Kind::Int),
-    ("project_id", Kind::Int),
-    ("report_id", Kind::Int),
-    ("event", Kind::Uuid),
-    ("again", Kind::Bool),
-    ("status", Kind::Text),
-    ("attempts", Kind::Int),
-    ("created", Kind::Int),
-];
+columns! {
+    /// A notice that a report is delivered to; `$1` is the project.
+    struct Recipient {
+        notice: NoticeId = "notice.id",
+        has_waiting: bool = "exists (select 1 from delivery where delivery.notice_id = notice.id
+                                     and delivery.project_id = $1 and delivery.status = 'waiting')",
+        owner: Option<OrganizationId> = "(select organization_id from project where project.id = $1)",
+    }
+}
 
 /// Enqueues deliveries of a report to all notices of the project. Returns whether there is a notice. The caller holds
 /// the lock of the project.
 pub fn enqueue(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: ReportId) -> Result<bool> {
     let sql = format!(
-        "select notice.id, exists (select 1 from delivery where delivery.notice_id = notice.id
-                                   and delivery.project_id = $1 and delivery.status = 'waiting'),
-                (select organization_id from project where project.id = $1)
-         from notice
+        "select {{columns}} from notice
          where notice.archived is null and notice.id in (
              select id from notice where project_id = $1
              union all
@@ -71,81 +79,72 @@ pub fn enqueue(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: Repor
          order by notice.id {}",
         tx.share("notice")
     );
-    let notices: Vec<(NoticeId, bool, Option<OrganizationId>)> =
-        tx.all(&sql, &[&project], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    if notices.is_empty() {
+    let recipients: Vec<Recipient> = tx.fetch_all(&sql, &[&project])?;
+    if recipients.is_empty() {
         return Ok(false);
     }
-    let new: Vec<_> =
-        notices.into_iter().map(|(notice, waits, owner)| (fresh.uuid(), notice, waits, owner)).collect();
-    let rows: Vec<Vec<Value<'_>>> = new
+    let new: Vec<_> = recipients.into_iter().map(|recipient| (fresh.uuid(), recipient)).collect();
+    let rows: Vec<_> = new
         .iter()
-        .map(|(uuid, notice, ..)| {
-            let columns: [&dyn Param; 9] =
-                [uuid, notice, &project, &report, uuid, &false, &DeliveryStatus::Waiting, &0, &fresh.now];
-            columns.into_iter().map(Param::value).collect()
+        .map(|(uuid, recipient)| NewDelivery {
+            uuid: *uuid,
+            notice_id: recipient.notice,
+            project_id: project,
+            report_id: Some(report),
+            event: EventUuid::from(*uuid),
+            again: false,
+            status: DeliveryStatus::Waiting,
+            attempts: 0,
+            created: fresh.now,
         })
         .collect();
-    tx.insert_many("delivery", &INSERTED, &rows, "")?;
-    let first = new.iter().filter(|(_, _, waits, _)| !waits);
-    let first = first.map(|(uuid, _, _, owner)| (uuid.to_string(), *owner));
+    tx.insert_many("delivery", &rows, "")?;
+    let first = new.iter().filter(|(_, recipient)| !recipient.has_waiting);
+    let first = first.map(|(uuid, recipient)| (uuid.to_string(), recipient.owner));
     outbox::add_many(tx, KIND, &first.collect::<Vec<_>>(), fresh.now)?;
     Ok(true)
 }
 
-/// A waiting delivery that is next in order.
-#[derive(Clone, Debug)]
-pub struct PendingDelivery {
-    /// Project.
-    pub project: ProjectId,
-    /// Organization of the project.
-    pub organization: OrganizationId,
-    /// Whether the project is deleted.
-    pub is_gone: bool,
-    /// Recipient, if the notice belongs to a user.
-    pub user: Option<UserId>,
-    /// Notice.
-    pub notice: notice::NoticeRow,
-    /// Secret that signs the message.
-    pub secret: Option<PlainKey>,
-    /// Event identifier, which the receiver sees.
-    pub event: EventUuid,
-    /// Whether a user requested to send the event again.
-    pub again: bool,
-    /// Time when the event was first enqueued. It stays the same when the event is sent again.
-    pub enqueued: Timestamp,
-    /// Status of the previous delivery of the notice.
-    pub before: Option<DeliveryStatus>,
+columns! {
+    /// A waiting delivery that is next in order.
+    #[derive(Clone, Debug)]
+    pub struct PendingDelivery {
+        /// Project.
+        pub project: ProjectId = "project.id",
+        /// Organization of the project.
+        pub organization: OrganizationId = "project.organization_id",
+        /// Whether the project is deleted.
+        pub is_gone: bool = "project.deleted is not null",
+        /// Recipient, if the notice belongs to a user.
+        pub user: Option<UserId> = "account.id",
+        /// Notice.
+        pub notice: notice::NoticeRow,
+        /// Secret that signs the message.
+        pub secret: Option<PlainKey> = "notice.secret",
+        /// Event identifier, which the receiver sees.
+        pub event: EventUuid = "delivery.event",
+        /// Whether a user requested to send the event again.
+        pub again: bool = "delivery.again",
+        /// Time when the event was first enqueued. It stays the same when the event is sent again.
+        pub enqueued: Timestamp = "(select min(same.created) from delivery as same
+             where same.notice_id = delivery.notice_id and same.event = delivery.event)",
+        /// Status of the previous delivery of the notice.
+        pub before: Option<DeliveryStatus> = "(select earlier.status from delivery as earlier
+             where earlier.notice_id = delivery.notice_id and earlier.id < delivery.id
+             order by earlier.id desc limit 1)",
+    }
 }
 
 /// Returns the delivery with this UUID, if it is still waiting.
 pub fn find_waiting(tx: &mut Tx<'_>, delivery: DeliveryUuid) -> Result<Option<PendingDelivery>> {
-    tx.optional(
+    tx.fetch_optional(
         &format!(
-            "select project.id, project.organization_id, project.deleted is not null, account.id, notice.secret, delivery.event,
-                    delivery.again,
-                    (select min(same.created) from delivery as same
-                     where same.notice_id = delivery.notice_id and same.event = delivery.event),
-                    (select earlier.status from delivery as earlier
-                     where earlier.notice_id = delivery.notice_id and earlier.id < delivery.id
-                     order by earlier.id desc limit 1),
-                    {}
-             from delivery join ({}) on notice.id = delivery.notice_id
+            "select {{columns}} from delivery join ({}) on notice.id = delivery.notice_id
              join project on project.id = delivery.project_id
              where delivery.uuid = $1 and delivery.status = 'waiting'",
-            notice::COLUMNS,
             notice::TABLES
         ),
         &[&delivery],
-        |row| {
-            let mut cells = row.cells();
-            let (project, organization, is_gone) = (cells.take()?, cells.take()?, cells.take()?);
-            let user = cells.take()?;
-            let (secret, event, again) = (cells.take()?, cells.take()?, cells.take()?);
-            let (enqueued, before) = (cells.take()?, cells.take()?);
-            let notice = notice::read(&mut cells)?;
-            Ok(PendingDelivery { project, organization, is_gone, user, notice, secret, event, again, enqueued, before })
-        },
     )
 }
 
@@ -162,12 +161,11 @@ pub fn gather(tx: &mut Tx<'_>, turn: &PendingDelivery, end: Timestamp) -> Result
 
 /// Returns the reports of an event that are waiting for delivery, in order.
 pub fn reports(tx: &mut Tx<'_>, notice: NoticeId, event: EventUuid) -> Result<Vec<ReportId>> {
-    tx.all(
+    tx.fetch_all(
         "select report_id from delivery
          where notice_id = $1 and event = $2 and status = 'waiting' and report_id is not null
          group by report_id order by min(id)",
         &[&notice, &event],
-        |row| row.get(0),
     )
 }
 
@@ -189,11 +187,10 @@ pub fn end(
     if settle(tx, turn, status, error, now)? == 0 {
         return Ok(false);
     }
-    let next: Option<DeliveryUuid> = tx.optional(
+    let next: Option<DeliveryUuid> = tx.fetch_optional(
         "select uuid from delivery where notice_id = $1 and project_id = $2 and status = 'waiting'
          order by id limit 1",
         &[&turn.notice.id, &turn.project],
-        |row| row.get(0),
     )?;
     if let Some(next) = next {
         outbox::add(tx, KIND, &next.to_string(), Some(turn.organization), now)?;
@@ -224,6 +221,17 @@ pub enum RedeliverError {
     OutOfUse,
 }
 
+columns! {
+    /// A delivery whose event is sent again.
+    struct Redelivered {
+        project: ProjectId = "project_id",
+        event: EventUuid = "event",
+        report: Option<ReportId> = "report_id",
+        owner: Option<OrganizationId> =
+            "(select organization_id from project where project.id = delivery.project_id)",
+    }
+}
+
 /// Enqueues the event of a delivery again, after all waiting deliveries.
 pub fn redeliver(
     tx: &mut Tx<'_>,
@@ -231,15 +239,11 @@ pub fn redeliver(
     notice: NoticeId,
     delivery: DeliveryUuid,
 ) -> Result<Result<Delivery, RedeliverError>> {
-    let (project, event, report, owner): (ProjectId, EventUuid, Option<ReportId>, Option<OrganizationId>) =
-        tx.one(
-            "delivery",
-            "select project_id, event, report_id,
-                    (select organization_id from project where project.id = delivery.project_id)
-             from delivery where notice_id = $1 and uuid = $2",
-            &[&notice, &delivery],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
-        )?;
+    let Redelivered { project, event, report, owner } = tx.fetch_one(
+        "delivery",
+        "select {columns} from delivery where notice_id = $1 and uuid = $2",
+        &[&notice, &delivery],
+    )?;
     tx.lock(Lock::Project(project.get()))?;
     if !notice::is_used(tx, notice)? {
         return Ok(Err(RedeliverError::OutOfUse));
@@ -249,21 +253,26 @@ pub fn redeliver(
         return Ok(Err(RedeliverError::Waiting));
     }
     let is_behind: bool = tx.value(&format!("{waits} and project_id = $2)"), &[&notice, &project])?;
-    let members: Vec<Option<ReportId>> = tx.all(
+    let members: Vec<Option<ReportId>> = tx.fetch_all(
         "select report_id from delivery where notice_id = $1 and event = $2 group by report_id order by min(id)",
         &[&notice, &event],
-        |row| row.get(0),
     )?;
     let new: Vec<_> = members.into_iter().map(|report| (fresh.uuid(), report)).collect();
-    let rows: Vec<Vec<Value<'_>>> = new
+    let rows: Vec<_> = new
         .iter()
-        .map(|(uuid, report)| {
-            let columns: [&dyn Param; 9] =
-                [uuid, &notice, &project, report, &event, &true, &DeliveryStatus::Waiting, &0, &fresh.now];
-            columns.into_iter().map(Param::value).collect()
+        .map(|(uuid, report)| NewDelivery {
+            uuid: *uuid,
+            notice_id: notice,
+            project_id: project,
+            report_id: *report,
+            event,
+            again: true,
+            status: DeliveryStatus::Waiting,
+            attempts: 0,
+            created: fresh.now,
         })
         .collect();
-    tx.insert_many("delivery", &INSERTED, &rows, "")?;
+    tx.insert_many("delivery", &rows, "")?;
     if let Some((first, _)) = new.first().filter(|_| !is_behind) {
         outbox::add(tx, KIND, &first.to_string(), owner, fresh.now)?;
     }
@@ -274,11 +283,10 @@ pub fn redeliver(
 
 /// Returns a delivery of a notice.
 pub fn view(tx: &mut Tx<'_>, notice: NoticeId, delivery: DeliveryUuid) -> Result<Delivery> {
-    tx.one(
+    tx.fetch_one(
         "delivery",
-        &format!("select {COLUMNS} from {TABLES} where delivery.notice_id = $1 and delivery.uuid = $2"),
+        &format!("select {{columns}} from {TABLES} where delivery.notice_id = $1 and delivery.uuid = $2"),
         &[&notice, &delivery],
-        read,
     )
 }
 
@@ -292,7 +300,6 @@ pub fn list(
     let direction = direction(page.direction.unwrap_or(Direction::Desc));
     tx.page(
         &List {
-            columns: COLUMNS,
             from: &format!(
                 "{TABLES} where delivery.notice_id = $1 and (cast($2 as text) is null or delivery.status = $2)"
             ),
@@ -300,7 +307,6 @@ pub fn list(
         },
         &[&notice, &filter.status],
         page,
-        read,
     )
 }
 

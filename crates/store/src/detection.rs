@@ -3,27 +3,24 @@
 
 use tidemark_api::{DetectionPatch, FalseAlarms, Notifies, Timestamp};
 
-use crate::{ProjectId, Result, Tx};
+use crate::{ProjectId, Result, Tx, columns::columns};
 
-/// Detection settings of a project.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
-    /// Kinds of changes that cause notifications.
-    pub notifies: Notifies,
-    /// False-alarm budget: false alarms per month.
-    pub budget: FalseAlarms,
-    /// Whether to notify when most benchmarks change together.
-    pub notifies_host: bool,
+columns! {
+    /// Detection settings of a project.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Settings {
+        /// Kinds of changes that cause notifications.
+        pub notifies: Notifies = "notifies",
+        /// False-alarm budget: false alarms per month.
+        pub budget: FalseAlarms = "budget",
+        /// Whether to notify when most benchmarks change together.
+        pub notifies_host: bool = "notifies_host",
+    }
 }
 
 /// Returns the detection settings of a project.
 pub fn settings(tx: &mut Tx<'_>, project: ProjectId) -> Result<Settings> {
-    tx.one(
-        "project",
-        "select notifies, budget, notifies_host from project where id = $1",
-        &[&project],
-        |row| Ok(Settings { notifies: row.get(0)?, budget: row.get(1)?, notifies_host: row.get(2)? }),
-    )
+    tx.fetch_one("project", "select {columns} from project where id = $1", &[&project])
 }
 
 /// Updates the detection settings of a project.
@@ -44,7 +41,7 @@ pub fn runs(tx: &mut Tx<'_>, project: ProjectId, since: Timestamp) -> Result<i64
 
 /// Returns the number of events notified since a time, and how many of them were false alarms.
 pub fn raised(tx: &mut Tx<'_>, project: ProjectId, since: Timestamp) -> Result<(i64, i64)> {
-    tx.one(
+    tx.fetch_one(
         "project",
         "select count(*), cast(coalesce(sum(case when wrong = members then 1 else 0 end), 0) as bigint) from (
              select count(*) as members,
@@ -52,6 +49,5 @@ pub fn raised(tx: &mut Tx<'_>, project: ProjectId, since: Timestamp) -> Result<(
                         as wrong
              from change where project_id = $1 and raised >= $2 and raised_id is not null group by raised_id) as event",
         &[&project, &since],
-        |row| Ok((row.get(0)?, row.get(1)?)),
     )
 }

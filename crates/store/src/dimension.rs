@@ -1,10 +1,10 @@
-//! Common operations of branches, testbeds, benchmarks and measures: unique names and slugs in a project, lookup,
-//! lists, archiving and counting. The file of each dimension contains its particular operations.
+//! Dimensions of a series: branches, testbeds, benchmarks and measures. This module implements what they share: unique
+//! names and slugs in a project, lookup, lists, archiving and counting. The file of each dimension contains what is
+//! specific to it.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, HashMap, HashSet},
-};
+mod ensure;
+
+use std::{collections::HashMap, hash::Hash};
 
 use tidemark_api::{
     id::{NameId, ResourceId},
@@ -14,67 +14,115 @@ use tidemark_api::{
 };
 use uuid::Uuid;
 
+pub(crate) use self::ensure::{Wanted, ensure, only};
 use crate::{
-    Error, Fresh, Kind, Lock, Param, ProjectId, Result, Row, Tx, Value, slug,
+    Error, Fresh, FromRow, Lock, Param, ProjectId, Result, Tx,
+    columns::insert_columns,
+    slug,
     sql::{direction, matching, uuids_starting_with},
 };
 
-/// A kind of dimension.
-#[derive(Clone, Copy, Debug)]
-pub struct Dimension {
-    /// Table name, which is also the noun in messages.
-    table: &'static str,
-}
-
-/// Branches.
-pub const BRANCH: Dimension = Dimension { table: "branch" };
-/// Testbeds.
-pub const TESTBED: Dimension = Dimension { table: "testbed" };
-/// Benchmarks.
-pub const BENCHMARK: Dimension = Dimension { table: "benchmark" };
-/// Measures.
-pub const MEASURE: Dimension = Dimension { table: "measure" };
-
 /// Filter of a list.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Filter<'a> {
-    pub(crate) name: Option<&'a str>,
-    pub(crate) search: Option<&'a str>,
-    pub(crate) archived: bool,
+pub struct Filter<'a> {
+    /// Only the item with this name.
+    pub name: Option<&'a str>,
+    /// Only items with this text in their name or slug, or at the start of their UUID.
+    pub search: Option<&'a str>,
+    /// Whether to list archived items instead of all others.
+    pub archived: bool,
 }
 
 /// Fields to update.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Change<'a> {
-    pub(crate) name: Option<&'a str>,
-    pub(crate) slug: Option<&'a Slug>,
-    pub(crate) archived: Option<bool>,
+pub struct Change<'a> {
+    /// New name.
+    pub name: Option<&'a str>,
+    /// New slug.
+    pub slug: Option<&'a Slug>,
+    /// Whether to archive or to restore the item.
+    pub archived: Option<bool>,
 }
 
-impl Dimension {
-    /// Returns the noun for one item.
-    pub fn noun(self) -> &'static str {
-        self.table
+insert_columns! {
+    /// Columns of a new item that all dimensions have.
+    pub struct NewItem<'a> {
+        /// UUID.
+        uuid: Uuid,
+        /// Project.
+        project_id: ProjectId,
+        /// Name.
+        name: &'a str,
+        /// Slug.
+        slug: &'a Slug,
+        /// Time of creation.
+        created: Timestamp,
+        /// Time of the last update.
+        modified: Timestamp,
+    }
+}
+
+/// A dimension; `Self` is the representation in the API.
+pub trait Dimension: FromRow {
+    /// Primary key.
+    type Id: Copy + Eq + Hash + From<i64> + Into<i64> + FromRow + Param;
+    /// Fields of a new item besides the common ones.
+    type Fields<'a>: Copy;
+
+    /// Table, which is also the noun in messages.
+    const TABLE: &'static str;
+
+    /// Returns the joins that the columns require.
+    fn joins() -> String;
+
+    /// Returns the UUID of an item.
+    fn uuid(&self) -> Uuid;
+
+    /// Inserts new items. Returns the primary keys of the inserted items; `suffix` may contain an `on conflict` clause.
+    fn insert(
+        tx: &mut Tx<'_>,
+        items: Vec<(NewItem<'_>, Self::Fields<'_>)>,
+        suffix: &str,
+    ) -> Result<Vec<i64>> {
+        let items: Vec<NewItem<'_>> = items.into_iter().map(|(item, _)| item).collect();
+        tx.insert_keyed(Self::TABLE, &items, suffix)
+    }
+
+    /// Inserts an item.
+    fn create(
+        tx: &mut Tx<'_>,
+        fresh: &Fresh,
+        project: ProjectId,
+        name: &impl AsRef<str>,
+        slug: Option<&Slug>,
+        fields: Self::Fields<'_>,
+    ) -> Result<Self::Id> {
+        let (uuid, name) = (fresh.uuid(), name.as_ref());
+        tx.lock(Lock::Project(project.get()))?;
+        let taken =
+            format!("select exists (select 1 from {} where project_id = $1 and slug = $2)", Self::TABLE);
+        let slug = slug::choose(fresh, uuid, slug, name, |slug| tx.value(&taken, &[&project, slug]))?;
+        let (created, modified) = (fresh.now, fresh.now);
+        let item = NewItem { uuid, project_id: project, name, slug: &slug, created, modified };
+        let id = only(Self::insert(tx, vec![(item, fields)], "")?)?;
+        count::<Self>(tx, project, 1, 0)?;
+        Ok(id)
     }
 
     /// Returns the primary key of the item with this slug or UUID.
-    pub(crate) fn find(self, tx: &mut Tx<'_>, project: ProjectId, wanted: &ResourceId) -> Result<i64> {
+    fn find(tx: &mut Tx<'_>, project: ProjectId, wanted: &ResourceId) -> Result<Self::Id> {
         let (column, value): (_, &dyn Param) = match wanted {
             ResourceId::Uuid(uuid) => ("uuid", uuid),
             ResourceId::Slug(slug) => ("slug", slug),
         };
-        tx.one(
-            self.table,
-            &format!("select id from {} where project_id = $1 and {column} = $2", self.table),
-            &[&project, value],
-            |row| row.get(0),
-        )
+        let sql = format!("select id from {} where project_id = $1 and {column} = $2", Self::TABLE);
+        tx.fetch_one(Self::TABLE, &sql, &[&project, value])
     }
 
-    /// Returns the primary key of the item with this UUID, else slug, else name.
-    pub(crate) fn resolve(self, tx: &mut Tx<'_>, project: ProjectId, wanted: &NameId) -> Result<Option<i64>> {
-        let table = self.table;
-        tx.optional(
+    /// Returns the primary key of the item with this UUID, else slug, else name, if it exists.
+    fn resolve(tx: &mut Tx<'_>, project: ProjectId, wanted: &NameId) -> Result<Option<Self::Id>> {
+        let table = Self::TABLE;
+        tx.fetch_optional(
             // `union all` instead of `or`: without statistics, SQLite would scan all rows of the project.
             &format!(
                 "select id from (
@@ -84,60 +132,58 @@ impl Dimension {
                  ) as found order by place limit 1"
             ),
             &[&project, &wanted.uuid(), &wanted.slug(), &wanted.as_str()],
-            |row| row.get(0),
         )
+    }
+
+    /// Returns an item.
+    fn view(tx: &mut Tx<'_>, id: Self::Id) -> Result<Self> {
+        let (table, joins) = (Self::TABLE, Self::joins());
+        let sql = format!("select {{columns}} from {table} {joins} where {table}.id = $1");
+        tx.fetch_one(table, &sql, &[&id])
+    }
+
+    /// Returns the items with these primary keys.
+    fn by_ids<T: From<Self>>(tx: &mut Tx<'_>, ids: &[i64]) -> Result<HashMap<Self::Id, T>> {
+        let (table, joins) = (Self::TABLE, Self::joins());
+        let sql =
+            format!("select {table}.id, {{columns}} from {table} {joins} where {table}.id in {{ints $1}}");
+        let rows: Vec<(Self::Id, Self)> = tx.fetch_all(&sql, &[&ids])?;
+        Ok(rows.into_iter().map(|(id, item)| (id, T::from(item))).collect())
+    }
+
+    /// Returns the items of a project with these UUIDs, with their primary keys.
+    fn by_uuids<T: From<Self>>(
+        tx: &mut Tx<'_>,
+        project: ProjectId,
+        uuids: &[Uuid],
+    ) -> Result<HashMap<Uuid, (Self::Id, T)>> {
+        let (table, joins) = (Self::TABLE, Self::joins());
+        let sql = format!(
+            "select {table}.id, {{columns}} from {table} {joins}
+             where {table}.project_id = $1 and {table}.uuid in {{uuids $2}}"
+        );
+        let rows: Vec<(Self::Id, Self)> = tx.fetch_all(&sql, &[&project, &uuids])?;
+        Ok(rows.into_iter().map(|(id, item)| (item.uuid(), (id, T::from(item)))).collect())
     }
 
     /// Returns the names that a project has, for an error message that lists the valid names.
-    pub fn names(self, tx: &mut Tx<'_>, project: ProjectId, most: usize) -> Result<Vec<String>> {
-        tx.all(
-            &format!(
-                "select name from {} where project_id = $1 and archived is null order by lower(name), id limit $2",
-                self.table
-            ),
-            &[&project, &i64::try_from(most).unwrap_or(i64::MAX)],
-            |row| row.get(0),
-        )
-    }
-
-    /// Returns a slug that is unused in the project and stays unused until the end of the transaction.
-    pub(crate) fn slug(
-        self,
-        tx: &mut Tx<'_>,
-        fresh: &Fresh,
-        project: ProjectId,
-        uuid: Uuid,
-        wanted: Option<&Slug>,
-        name: &str,
-    ) -> Result<Slug> {
-        tx.lock(Lock::Project(project.get()))?;
-        let sql = format!("select exists (select 1 from {} where project_id = $1 and slug = $2)", self.table);
-        slug::choose(fresh, uuid, wanted, name, |slug| tx.value(&sql, &[&project, slug]))
-    }
-
-    /// Adds to the counts of live and archived items.
-    pub(crate) fn count(self, tx: &mut Tx<'_>, project: ProjectId, live: i64, archived: i64) -> Result<()> {
-        tx.execute(
-            "insert into dimension_count (project_id, kind, live, archived) values ($1, $2, $3, $4)
-             on conflict (project_id, kind) do update set live = dimension_count.live + excluded.live,
-                 archived = dimension_count.archived + excluded.archived",
-            &[&project, &self.table, &live, &archived],
-        )?;
-        Ok(())
+    fn names(tx: &mut Tx<'_>, project: ProjectId, most: usize) -> Result<Vec<String>> {
+        let sql = format!(
+            "select name from {} where project_id = $1 and archived is null order by lower(name), id limit $2",
+            Self::TABLE
+        );
+        tx.fetch_all(&sql, &[&project, &i64::try_from(most).unwrap_or(i64::MAX)])
     }
 
     /// Returns one page by name, and the total number of items. Only a search counts rows; otherwise the total is
     /// stored.
-    pub(crate) fn list<T>(
-        self,
+    fn list<'a>(
         tx: &mut Tx<'_>,
         project: ProjectId,
-        filter: Filter<'_>,
+        filter: impl Into<Filter<'a>>,
         page: &Page,
-        (columns, joins): (&str, &str),
-        map: impl FnMut(&Row<'_>) -> Result<T>,
-    ) -> Result<(Vec<T>, i64)> {
-        let table = self.table;
+    ) -> Result<(Vec<Self>, i64)> {
+        let (table, joins, filter) = (Self::TABLE, Self::joins(), filter.into());
         let state = if filter.archived { "is not null" } else { "is null" };
         let search = filter.search.filter(|search| !search.is_empty());
         // The plus disables the index on the project, because the search index returns fewer rows.
@@ -162,7 +208,7 @@ impl Dimension {
         let total: i64 = if params.len() == 1 {
             let column = if filter.archived { "archived" } else { "live" };
             let sql = format!("select {column} from dimension_count where project_id = $1 and kind = $2");
-            tx.optional(&sql, &[&project, &table], |row| row.get(0))?.unwrap_or(0)
+            tx.fetch_optional(&sql, &[&project, &table])?.unwrap_or(0)
         } else {
             tx.value(&format!("select count(*) from {table} where {condition}"), &params)?
         };
@@ -175,7 +221,7 @@ impl Dimension {
         params.push(&offset);
         // Selects the primary keys of the page from the index first, so that the joins read only the rows of the page.
         let sql = format!(
-            "select {columns} from (
+            "select {{columns}} from (
                  select id as page_id from {table} where {condition}
                  order by lower(name) {direction}, id {direction} limit ${} offset ${}
              ) as page join {table} on {table}.id = page.page_id {joins}
@@ -183,20 +229,19 @@ impl Dimension {
             params.len() - 1,
             params.len()
         );
-        Ok((tx.all(&sql, &params, map)?, total))
+        Ok((tx.fetch_all(&sql, &params)?, total))
     }
 
     /// Updates the common fields of a dimension. Archiving an archived item updates its timestamp; an empty change
     /// updates only `modified`.
-    pub(crate) fn update(
-        self,
+    fn update<'a>(
         tx: &mut Tx<'_>,
         project: ProjectId,
-        id: i64,
-        change: Change<'_>,
+        id: Self::Id,
+        change: impl Into<Change<'a>>,
         now: Timestamp,
     ) -> Result<()> {
-        let table = self.table;
+        let (table, change) = (Self::TABLE, change.into());
         let stamp = change.archived.filter(|archived| *archived).map(|_| now);
         // If two transactions archive the item at the same time, only the one that changes the row updates the counts.
         let moved = match change.archived {
@@ -216,16 +261,16 @@ impl Dimension {
             &[&id, &change.name, &change.slug, &change.archived.is_some(), &stamp, &now],
         )?;
         match change.archived {
-            Some(true) if moved => self.count(tx, project, -1, 1),
-            Some(false) if moved => self.count(tx, project, 1, -1),
+            Some(true) if moved => count::<Self>(tx, project, -1, 1),
+            Some(false) if moved => count::<Self>(tx, project, 1, -1),
             _ => Ok(()),
         }
     }
 
     /// Deletes an item that nothing refers to. Removes it from plots, and deletes plots that would have no item of this
     /// kind left.
-    pub(crate) fn delete(self, tx: &mut Tx<'_>, project: ProjectId, id: i64) -> Result<()> {
-        let table = self.table;
+    fn delete(tx: &mut Tx<'_>, project: ProjectId, id: Self::Id) -> Result<()> {
+        let table = Self::TABLE;
         tx.execute(
             &format!(
                 "delete from plot where project_id = $1
@@ -235,244 +280,30 @@ impl Dimension {
             ),
             &[&project, &id],
         )?;
-        let archived: Option<bool> = tx.optional(
+        let archived: Option<bool> = tx.fetch_optional(
             &format!("delete from {table} where id = $1 returning archived is not null"),
             &[&id],
-            |row| row.get(0),
         )?;
         match archived {
-            Some(true) => self.count(tx, project, 0, -1),
-            Some(false) => self.count(tx, project, -1, 0),
-            None => Err(Error::NotFound(self.table)),
+            Some(true) => count::<Self>(tx, project, 0, -1),
+            Some(false) => count::<Self>(tx, project, -1, 0),
+            None => Err(Error::NotFound(table)),
         }
     }
 }
 
-/// Maximum number of rounds when concurrent transactions change the same names.
-const ROUNDS: usize = 8;
-
-/// An item that a report names, and its fields if it has to be created.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted<'a> {
-    /// Reference, if the item is referred to by more than its name.
-    pub(crate) reference: Option<&'a NameId>,
-    /// Name of a new item.
-    pub(crate) name: &'a str,
-    /// Slug of a new item, if it is not derived from the name.
-    pub(crate) slug: Option<&'a str>,
-    /// Units of a new measure.
-    pub(crate) units: Option<&'a str>,
-}
-
-impl Dimension {
-    /// Returns the primary keys of all named items, in the same order. Creates missing items and restores archived
-    /// ones. Concurrent transactions that create the same item get the same key. The number of statements does not grow
-    /// with the number of items.
-    pub(crate) fn ensure(
-        self,
-        tx: &mut Tx<'_>,
-        fresh: &Fresh,
-        project: ProjectId,
-        wanted: &[Wanted<'_>],
-    ) -> Result<Vec<i64>> {
-        // SQLite has only one writer, so rows cannot change after they are read.
-        let (mut locked, mut made, mut revived) = (!tx.is_postgres(), 0, 0);
-        let mut known = self.known(tx, project, wanted)?;
-        for _ in 0..ROUNDS {
-            let mut missing: BTreeMap<&str, Wanted<'_>> = BTreeMap::new();
-            let mut keys = Vec::with_capacity(wanted.len());
-            for one in wanted {
-                let found = one.reference.and_then(|reference| known.find(reference));
-                match found.or_else(|| known.names.get(one.name).copied()) {
-                    Some(key) => keys.push(key),
-                    None if one.reference.is_some_and(|reference| reference.uuid().is_some()) => {
-                        return Err(Error::NotFound(self.table));
-                    }
-                    None => {
-                        missing.insert(one.name, *one);
-                    }
-                }
-            }
-            let archived: Vec<i64> =
-                keys.iter().filter(|key| known.archived.contains(key)).copied().collect();
-            if missing.is_empty() && archived.is_empty() {
-                if made + revived > 0 {
-                    self.count(tx, project, made + revived, -revived)?;
-                }
-                return Ok(keys);
-            }
-            let mut stale = !locked || !archived.is_empty();
-            if locked {
-                revived += self.revive(tx, &archived, fresh.now)?;
-                let (new, all) = self.insert(tx, fresh, project, missing, &mut known)?;
-                made += new;
-                stale |= !all;
-            } else {
-                tx.lock(Lock::Project(project.get()))?;
-                locked = true;
-            }
-            if stale {
-                known = self.known(tx, project, wanted)?;
-            }
-        }
-        Err(Error::Busy("others kept changing the same names".into()))
-    }
-
-    fn known(self, tx: &mut Tx<'_>, project: ProjectId, wanted: &[Wanted<'_>]) -> Result<Known> {
-        let references = || wanted.iter().filter_map(|one| one.reference);
-        let uuids: Vec<Uuid> = references().filter_map(NameId::uuid).collect();
-        let texts = || references().map(NameId::as_str);
-        // Search only texts with the form of a slug in the slugs; most names do not have it.
-        let slugs: Vec<&str> = texts().filter(|text| Slug::is_shaped(text)).collect();
-        // The text of a reference is searched as a name, too; add the names that differ from their reference.
-        let named = wanted.iter().filter(|one| one.reference.is_none_or(|other| other.as_str() != one.name));
-        let names: Vec<&str> = texts().chain(named.map(|one| one.name)).collect();
-        let (table, mut known) = (self.table, Known::default());
-        tx.each(
-            // `union all` as in `resolve`; the plus selects the index on the UUID.
-            &format!(
-                "select id, uuid, slug, name, archived is not null from {table} where id in (
-                     select id from {table} where +project_id = $1 and uuid in {{uuids $2}}
-                     union all select id from {table} where project_id = $1 and slug in {{texts $3}}
-                     union all select id from {table} where project_id = $1 and name in {{texts $4}})"
-            ),
-            &[&project, &uuids.as_slice(), &slugs.as_slice(), &names.as_slice()],
-            |row| {
-                let cells = &mut row.cells();
-                let key = cells.take()?;
-                known.uuids.insert(cells.take()?, key);
-                known.slugs.insert(cells.take()?, key);
-                known.names.insert(cells.take()?, key);
-                if cells.take()? {
-                    known.archived.insert(key);
-                }
-                Ok(())
-            },
-        )?;
-        Ok(known)
-    }
-
-    /// Inserts the missing items and adds them to `known`. Returns how many were inserted, and whether all were.
-    fn insert(
-        self,
-        tx: &mut Tx<'_>,
-        fresh: &Fresh,
-        project: ProjectId,
-        missing: BTreeMap<&str, Wanted<'_>>,
-        known: &mut Known,
-    ) -> Result<(i64, bool)> {
-        if missing.is_empty() {
-            return Ok((0, true));
-        }
-        let mut new: Vec<(Uuid, Wanted<'_>, Slug)> = missing
-            .into_values()
-            .map(|one| {
-                let uuid = fresh.uuid();
-                let given = one.slug.map(str::to_owned).and_then(|slug| Slug::stored(slug).ok());
-                let slug = given.or_else(|| Slug::derive(one.name)).unwrap_or_else(|| Slug::from_uuid(uuid));
-                (uuid, one, slug)
-            })
-            .collect();
-        let slugs: Vec<&str> = new.iter().map(|(_, _, slug)| slug.as_str()).collect();
-        let taken: HashSet<String> = tx
-            .all(
-                &format!("select slug from {} where project_id = $1 and slug in {{texts $2}}", self.table),
-                &[&project, &slugs.as_slice()],
-                |row| row.get(0),
-            )?
-            .into_iter()
-            .collect();
-        let is_slug = |one: &Wanted<'_>, slug: &Slug| {
-            one.reference.is_some_and(|reference| reference.as_str() == slug.as_str())
-        };
-        new.sort_by_key(|(_, one, slug)| is_slug(one, slug));
-        let mut given: HashSet<Slug> = HashSet::new();
-        new.retain_mut(|(_, one, slug)| {
-            if taken.contains(slug.as_str()) {
-                *slug = slug::suffixed(fresh, slug);
-                return true;
-            }
-            if given.insert(slug.clone()) {
-                return true;
-            }
-            // A reference that equals the slug of another new item means the same item; the next round finds it by
-            // slug.
-            let same = is_slug(one, slug);
-            *slug = slug::suffixed(fresh, slug);
-            !same
-        });
-        let mut columns = vec![
-            ("uuid", Kind::Uuid),
-            ("project_id", Kind::Int),
-            ("name", Kind::Text),
-            ("slug", Kind::Text),
-            ("created", Kind::Int),
-            ("modified", Kind::Int),
-        ];
-        if self.table == MEASURE.table {
-            columns.push(("units", Kind::Text));
-        }
-        let rows: Vec<Vec<Value<'_>>> = new
-            .iter()
-            .map(|(uuid, one, slug)| {
-                let mut row =
-                    vec![uuid.value(), project.value(), Value::Text(Cow::Borrowed(one.name)), slug.value()];
-                row.extend([fresh.now.value(), fresh.now.value()]);
-                row.extend(one.units.map(|units| Value::Text(Cow::Borrowed(units))));
-                row
-            })
-            .collect();
-        // Renames take no lock: the next round detects a name or slug that was taken by a rename.
-        let keys = tx.insert_keyed(self.table, &columns, &rows, "on conflict do nothing")?;
-        let all = keys.len() == new.len();
-        if all {
-            for ((uuid, one, slug), key) in new.iter().zip(&keys) {
-                known.uuids.insert(*uuid, *key);
-                known.slugs.insert(slug.as_str().to_owned(), *key);
-                known.names.insert(one.name.to_owned(), *key);
-            }
-        }
-        Ok((i64::try_from(keys.len()).unwrap_or(i64::MAX), all))
-    }
-
-    fn revive(self, tx: &mut Tx<'_>, archived: &[i64], now: Timestamp) -> Result<i64> {
-        if archived.is_empty() {
-            return Ok(0);
-        }
-        let revived = tx.execute(
-            &format!(
-                "update {} set archived = null, modified = $2 where id in {{ints $1}} and archived is not null",
-                self.table
-            ),
-            &[&archived, &now],
-        )?;
-        Ok(i64::try_from(revived).unwrap_or(i64::MAX))
-    }
-}
-
-/// Returns the primary key of a list with one item.
-pub(crate) fn only<T: From<i64>>(keys: Vec<i64>) -> Result<T> {
-    keys.into_iter().next().map(T::from).ok_or_else(|| Error::engine("no key for the one reference"))
-}
-
-/// Existing items that match the references.
-#[derive(Default)]
-struct Known {
-    uuids: HashMap<Uuid, i64>,
-    slugs: HashMap<String, i64>,
-    names: HashMap<String, i64>,
-    archived: HashSet<i64>,
-}
-
-impl Known {
-    /// Returns the primary key by UUID, else by slug, else by name.
-    fn find(&self, reference: &NameId) -> Option<i64> {
-        let text = reference.as_str();
-        reference
-            .uuid()
-            .and_then(|uuid| self.uuids.get(&uuid))
-            .or_else(|| self.slugs.get(text))
-            .or_else(|| self.names.get(text))
-            .copied()
-    }
+/// Adds to the counts of live and archived items.
+pub(crate) fn count<D: Dimension>(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    live: i64,
+    archived: i64,
+) -> Result<()> {
+    tx.execute(
+        "insert into dimension_count (project_id, kind, live, archived) values ($1, $2, $3, $4)
+         on conflict (project_id, kind) do update set live = dimension_count.live + excluded.live,
+             archived = dimension_count.archived + excluded.archived",
+        &[&project, &D::TABLE, &live, &archived],
+    )?;
+    Ok(())
 }

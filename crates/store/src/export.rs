@@ -10,7 +10,9 @@ use tidemark_api::{
 use uuid::Uuid;
 
 use crate::{
-    BenchmarkId, Error, MeasureId, ProjectId, ReportId, Result, Tx, VariantId, alert, benchmark, measure,
+    BenchmarkId, Error, MeasureId, ProjectId, ReportId, Result, Tx, VariantId, alert,
+    columns::columns,
+    dimension::Dimension,
     metric::{self, Packed},
     series::{self, SeriesKey},
     value::distinct,
@@ -39,23 +41,25 @@ pub struct Filter {
     pub end_time: Option<Timestamp>,
 }
 
-/// A report in an export.
-#[derive(Clone, Debug)]
-pub struct Report {
-    id: ReportId,
-    metrics: i64,
-    /// UUID.
-    pub uuid: ReportUuid,
-    /// Start time of the run.
-    pub start_time: Timestamp,
-    /// End time of the run.
-    pub end_time: Timestamp,
-    /// Branch.
-    pub branch: BranchName,
-    /// Version of the head.
-    pub version: Version,
-    /// Testbed.
-    pub testbed: ResourceName,
+columns! {
+    /// A report in an export.
+    #[derive(Clone, Debug)]
+    pub struct Report {
+        id: ReportId = "report.id",
+        metrics: i64 = "report.metrics",
+        /// UUID.
+        pub uuid: ReportUuid = "report.uuid",
+        /// Start time of the run.
+        pub start_time: Timestamp = "report.start_time",
+        /// End time of the run.
+        pub end_time: Timestamp = "report.end_time",
+        /// Branch.
+        pub branch: BranchName = "branch.name",
+        /// Version of the head.
+        pub version: Version,
+        /// Testbed.
+        pub testbed: ResourceName = "testbed.name",
+    }
 }
 
 /// A metric in an export.
@@ -109,8 +113,10 @@ pub fn batch(tx: &mut Tx<'_>, project: ProjectId, filter: &Filter, after: Report
         return Err(gone());
     }
     let of = |series_key: fn(&SeriesKey) -> i64| distinct(series_keys.values().map(series_key));
-    let benchmarks = benchmark::by_ids(tx, &of(|series_key| series_key.benchmark.get()))?;
-    let measures = measure::by_ids(tx, &of(|series_key| series_key.measure.get()))?;
+    let benchmarks: HashMap<_, Arc<Benchmark>> =
+        Benchmark::by_ids(tx, &of(|series_key| series_key.benchmark.get()))?;
+    let measures: HashMap<_, Shared<Measure>> =
+        Measure::by_ids(tx, &of(|series_key| series_key.measure.get()))?;
     if filter.benchmarks.is_some() || filter.measures.is_some() {
         series_keys.retain(|_, series_key| {
             let benchmark = benchmarks.get(&series_key.benchmark).map(|benchmark| benchmark.uuid.uuid());
@@ -167,9 +173,8 @@ impl Batch {
 
 fn reports(tx: &mut Tx<'_>, project: ProjectId, filter: &Filter, after: ReportId) -> Result<Vec<Report>> {
     let (branches, testbeds) = (filter.branches.as_deref(), filter.testbeds.as_deref());
-    let mut reports = tx.all(
-        "select report.id, report.metrics, report.uuid, report.start_time, report.end_time, branch.name,
-                version.number, version.hash, testbed.name
+    let mut reports: Vec<Report> = tx.fetch_all(
+        "select {columns}
          from report join branch on branch.id = report.branch_id join version on version.id = report.version_id
          join testbed on testbed.id = report.testbed_id
          where report.project_id = $1 and report.id > $2
@@ -188,18 +193,6 @@ fn reports(tx: &mut Tx<'_>, project: ProjectId, filter: &Filter, after: ReportId
             &testbeds.unwrap_or_default(),
             &REPORTS,
         ],
-        |row| {
-            Ok(Report {
-                id: row.get(0)?,
-                metrics: row.get(1)?,
-                uuid: row.get(2)?,
-                start_time: row.get(3)?,
-                end_time: row.get(4)?,
-                branch: row.get(5)?,
-                version: Version { number: row.get(6)?, hash: row.get(7)? },
-                testbed: row.get(8)?,
-            })
-        },
     )?;
     let mut metrics = 0_i64;
     let fitting = reports.iter().take_while(|report| {

@@ -7,7 +7,9 @@ use tidemark_api::{
     ResourceName, Timestamp,
 };
 
-use crate::{ProjectId, ReportId, Result, Row, Tx, measure, series_filter::SeriesFilter, sql::Conditions};
+use crate::{
+    FromRow, ProjectId, ReportId, Result, Tx, columns::columns, series_filter::SeriesFilter, sql::Conditions,
+};
 
 /// A report with alerts or notified changes.
 #[derive(Clone, Debug)]
@@ -22,6 +24,22 @@ pub struct Event {
     pub hash: Option<GitHash>,
     /// Testbed.
     pub testbed: ResourceName,
+}
+
+columns! {
+    /// The report of an event. The column of the time differs between changes and alerts.
+    struct Origin {
+        id: ReportId = "report.id",
+        report: ReportUuid = "report.uuid",
+        branch: BranchName = "branch.name",
+        hash: Option<GitHash> = "version.hash",
+        testbed: ResourceName = "testbed.name",
+    }
+}
+
+fn event((raised, origin): (Timestamp, Origin)) -> (ReportId, Event) {
+    let Origin { id, report, branch, hash, testbed } = origin;
+    (id, Event { report, raised, branch, hash, testbed })
 }
 
 /// An alert of an event.
@@ -41,25 +59,40 @@ pub struct Alert {
     pub limit: BoundaryLimit,
 }
 
-/// A change of an event.
-#[derive(Clone, Debug)]
-pub struct FeedChange {
-    /// Benchmark.
-    pub benchmark: BenchmarkName,
-    /// Parameters of the benchmark, if any.
-    pub parameters: Option<Parameters>,
-    /// Measure.
-    pub measure: Measure,
-    /// Old level.
-    pub before: f64,
-    /// New level.
-    pub after: f64,
-    /// Difference of the levels as a fraction of the old level.
-    pub effect: Option<f64>,
-    /// Direction: regression (1), improvement (-1) or unknown (0).
-    pub worse: i64,
-    /// First commit of the new level, if known.
-    pub since: Option<GitHash>,
+columns!(Alert {
+    benchmark: "benchmark.name",
+    parameters: "variant.parameters",
+    measure: Measure,
+    value: "alert.value",
+    boundary: MetricBoundary {
+        baseline: "alert.baseline",
+        lower_limit: "alert.lower_limit",
+        upper_limit: "alert.upper_limit",
+    },
+    limit: "alert.crossed",
+});
+
+columns! {
+    /// A change of an event.
+    #[derive(Clone, Debug)]
+    pub struct FeedChange {
+        /// Benchmark.
+        pub benchmark: BenchmarkName = "benchmark.name",
+        /// Parameters of the benchmark, if any.
+        pub parameters: Option<Parameters> = "variant.parameters",
+        /// Measure.
+        pub measure: Measure,
+        /// Old level.
+        pub before: f64 = "change.old_level",
+        /// New level.
+        pub after: f64 = "change.new_level",
+        /// Difference of the levels as a fraction of the old level.
+        pub effect: Option<f64> = "change.effect",
+        /// Direction: regression (1), improvement (-1) or unknown (0).
+        pub worse: i64 = "change.worse",
+        /// First commit of the new level, if known.
+        pub since: Option<GitHash> = "version.hash",
+    }
 }
 
 /// Returns the newest events with changes, at most `most`. Passes each change to `take` with the index of its event in
@@ -77,14 +110,14 @@ pub fn changes(
     conditions.and("report.testbed_id =", &which.testbed);
     conditions.and("change.measure_id =", &which.measure);
     let sql = format!(
-        "select report.id, report.uuid, max(change.raised), branch.name, version.hash, testbed.name
+        "select max(change.raised), {{columns}}
          from change join report on report.id = change.raised_id join branch on branch.id = report.branch_id
          join version on version.id = report.version_id join testbed on testbed.id = report.testbed_id
          where {} group by report.id, report.uuid, branch.name, version.hash, testbed.name
          order by max(change.raised) desc, report.id desc limit {most}",
         conditions.sql
     );
-    let found = tx.all(&sql, &conditions.params, event)?;
+    let found: Vec<_> = tx.fetch_all(&sql, &conditions.params)?.into_iter().map(event).collect();
     let places: HashMap<ReportId, usize> =
         found.iter().enumerate().map(|(place, (report, _))| (*report, place)).collect();
     let keys: Vec<i64> = found.iter().map(|(report, _)| report.get()).collect();
@@ -93,40 +126,22 @@ pub fn changes(
     let mut conditions = Conditions::new(live.to_owned(), vec![&keys]);
     conditions.and("change.measure_id =", &which.measure);
     let sql = format!(
-        "select change.raised_id, benchmark.name, variant.parameters, change.old_level, change.new_level,
-                change.effect, change.worse, version.hash, {} from change
+        "select change.raised_id, {} from change
          join benchmark on benchmark.id = change.benchmark_id left join variant on variant.id = change.variant_id
          join report as first on first.id = change.report_id join version on version.id = first.version_id
-         join measure on measure.id = change.measure_id {}
+         join measure on measure.id = change.measure_id join project on project.id = measure.project_id
          where {} order by benchmark.name, measure.name, change.id",
-        measure::COLUMNS,
-        measure::JOINS,
+        FeedChange::COLUMNS,
         conditions.sql
     );
     tx.each(&sql, &conditions.params, |row| {
-        let cells = &mut row.cells();
-        let report = cells.take()?;
-        let (benchmark, parameters) = (cells.take()?, cells.take()?);
-        let (before, after, effect) = (cells.take()?, cells.take()?, cells.take()?);
-        let (worse, since) = (cells.take()?, cells.take()?);
-        let measure = measure::read(cells)?;
+        let (report, change) = row.cells().read::<(ReportId, FeedChange)>()?;
         if let Some(place) = places.get(&report) {
-            take(*place, FeedChange { benchmark, parameters, measure, before, after, effect, worse, since });
+            take(*place, change);
         }
         Ok(())
     })?;
     Ok(found.into_iter().map(|(_, event)| event).collect())
-}
-
-fn event(row: &Row<'_>) -> Result<(ReportId, Event)> {
-    let event = Event {
-        report: row.get(1)?,
-        raised: row.get(2)?,
-        branch: row.get(3)?,
-        hash: row.get(4)?,
-        testbed: row.get(5)?,
-    };
-    Ok((row.get(0)?, event))
 }
 
 /// Returns the newest events with alerts, at most `most`. Passes each alert to `take` with the index of its event in
@@ -150,13 +165,13 @@ pub fn alerts(
     reports.and("threshold.measure_id =", &which.measure);
     reports.sql.push(')');
     let sql = format!(
-        "select report.id, report.uuid, report.alerted, branch.name, version.hash, testbed.name
+        "select report.alerted, {{columns}}
          from report join branch on branch.id = report.branch_id join version on version.id = report.version_id
          join testbed on testbed.id = report.testbed_id where {} order by report.alerted desc, report.id desc
          limit {most}",
         reports.sql
     );
-    let found = tx.all(&sql, &reports.params, event)?;
+    let found: Vec<_> = tx.fetch_all(&sql, &reports.params)?.into_iter().map(event).collect();
     let places: HashMap<ReportId, usize> =
         found.iter().enumerate().map(|(place, (report, _))| (*report, place)).collect();
     let keys: Vec<i64> = found.iter().map(|(report, _)| report.get()).collect();
@@ -164,29 +179,18 @@ pub fn alerts(
     let mut alerts = Conditions::new("alert.report_id in {ints $1}".into(), vec![&keys]);
     alerts.and("threshold.measure_id =", &which.measure);
     let sql = format!(
-        "select alert.report_id, benchmark.name, variant.parameters, alert.value, alert.baseline, alert.lower_limit,
-         alert.upper_limit, alert.crossed, {} from alert
+        "select alert.report_id, {} from alert
          join benchmark on benchmark.id = alert.benchmark_id left join variant on variant.id = alert.variant_id
          join threshold on threshold.id = alert.threshold_id
-         join measure on measure.id = threshold.measure_id {}
+         join measure on measure.id = threshold.measure_id join project on project.id = measure.project_id
          where {} order by benchmark.name, measure.name, alert.id",
-        measure::COLUMNS,
-        measure::JOINS,
+        Alert::COLUMNS,
         alerts.sql
     );
     tx.each(&sql, &alerts.params, |row| {
-        let cells = &mut row.cells();
-        let report = cells.take()?;
-        let (benchmark, parameters, value) = (cells.take()?, cells.take()?, cells.take()?);
-        let boundary = MetricBoundary {
-            baseline: cells.take()?,
-            lower_limit: cells.take()?,
-            upper_limit: cells.take()?,
-        };
-        let limit = cells.take()?;
-        let measure = measure::read(cells)?;
+        let (report, alert) = row.cells().read::<(ReportId, Alert)>()?;
         if let Some(place) = places.get(&report) {
-            take(*place, Alert { benchmark, parameters, measure, value, boundary, limit });
+            take(*place, alert);
         }
         Ok(())
     })?;

@@ -8,68 +8,82 @@ use std::collections::HashMap;
 
 use tidemark_api::{
     DEFAULT_MAX_VERSIONS, StartPointPatch,
-    branch::{GitHash, Head, StartPoint, Version},
-    id::{HeadUuid, NameId},
+    branch::{Branch, GitHash, Head, StartPoint, Version},
+    id::{BranchUuid, HeadUuid, NameId},
     time::Timestamp,
 };
 use uuid::Uuid;
 
 use crate::{
-    BranchId, Cells, Fresh, HeadId, Lock, ProjectId, Result, Tx, alert, dimension::BRANCH, threshold,
+    BranchId, Fresh, HeadId, Lock, ProjectId, Result, Tx, alert, columns::columns, dimension::Dimension,
+    threshold,
 };
 
-/// Start point of a new head: a version in the history of the current head of a branch.
-#[derive(Clone, Debug)]
-pub struct Start {
-    /// Branch of the start point.
-    pub branch: BranchId,
-    /// Commit hash of the version, if it has one.
-    pub hash: Option<GitHash>,
-    head: HeadId,
-    version: i64,
-    number: i64,
+columns! {
+    /// Start point of a new head: a version in the history of the current head of a branch.
+    #[derive(Clone, Debug)]
+    pub struct Start {
+        /// Branch of the start point.
+        pub branch: BranchId = "source.branch_id",
+        /// Commit hash of the version, if it has one.
+        pub hash: Option<GitHash> = "version.hash",
+        head: HeadId = "source.head_id",
+        version: i64 = "version.id",
+        number: i64 = "version.number",
+    }
 }
 
-/// Current head of a branch and its start point.
-#[derive(Clone, Debug)]
-pub struct Current {
-    /// Head.
-    pub id: HeadId,
-    /// Branch of the start point, if any.
-    pub start_branch: Option<BranchId>,
-    /// Commit hash of the start point, if any.
-    pub start_hash: Option<GitHash>,
+columns! {
+    /// Current head of a branch and its start point.
+    #[derive(Clone, Debug)]
+    pub struct Current {
+        /// Head.
+        pub id: HeadId = "head.id",
+        /// Branch of the start point, if any.
+        pub start_branch: Option<BranchId> = "start_head.branch_id",
+        /// Commit hash of the start point, if any.
+        pub start_hash: Option<GitHash> = "start_version.hash",
+    }
 }
 
-/// Columns of a head with its start point, for [`read`]; the table of the head is `head`.
-pub(crate) const COLUMNS: &str = "head.uuid, head.created, head.replaced, start_branch.uuid, start_head.uuid, \
-     start_version.number, start_version.hash";
-/// Joins that [`COLUMNS`] requires.
+columns! {
+    /// A head with the columns of its start point; the table of the head is `head`.
+    struct HeadRow {
+        uuid: HeadUuid = "head.uuid",
+        created: Timestamp = "head.created",
+        replaced: Option<Timestamp> = "head.replaced",
+        start_branch: Option<BranchUuid> = "start_branch.uuid",
+        start_head: Option<HeadUuid> = "start_head.uuid",
+        start_number: Option<u32> = "start_version.number",
+        start_hash: Option<GitHash> = "start_version.hash",
+    }
+}
+columns!(Head from HeadRow);
+
+/// Joins that the columns of a head require.
 pub(crate) const JOINS: &str = "left join head as start_head on start_head.id = head.start_head_id
      left join version as start_version on start_version.id = head.start_version_id
      left join branch as start_branch on start_branch.id = start_head.branch_id";
 
-pub(crate) fn read(cells: &mut Cells<'_>) -> Result<Head> {
-    let (uuid, created, replaced) = (cells.take()?, cells.take()?, cells.take()?);
-    let (branch, head) = (cells.take()?, cells.take()?);
-    let (number, hash) = (cells.take()?, cells.take()?);
-    let start_point = match (branch, head, number) {
-        (Some(branch), Some(head), Some(number)) => {
-            Some(StartPoint { branch, head, version: Version { number, hash } })
-        }
-        // The branch or the version of the start point was deleted.
-        _ => None,
-    };
-    Ok(Head { uuid, start_point, version: None, created, replaced })
+impl From<HeadRow> for Head {
+    fn from(row: HeadRow) -> Self {
+        let start_point = match (row.start_branch, row.start_head, row.start_number) {
+            (Some(branch), Some(head), Some(number)) => {
+                Some(StartPoint { branch, head, version: Version { number, hash: row.start_hash } })
+            }
+            // The branch or the version of the start point was deleted.
+            _ => None,
+        };
+        Self { uuid: row.uuid, start_point, version: None, created: row.created, replaced: row.replaced }
+    }
 }
 
 /// Returns the head of this branch with this UUID, current or replaced.
 pub fn find(tx: &mut Tx<'_>, branch: BranchId, head: HeadUuid) -> Result<Head> {
-    tx.one(
+    tx.fetch_one(
         "head",
-        &format!("select {COLUMNS} from head {JOINS} where head.branch_id = $1 and head.uuid = $2"),
+        &format!("select {{columns}} from head {JOINS} where head.branch_id = $1 and head.uuid = $2"),
         &[&branch, &head],
-        |row| read(&mut row.cells()),
     )
 }
 
@@ -78,28 +92,28 @@ pub fn by_uuids(tx: &mut Tx<'_>, uuids: &[Uuid]) -> Result<HashMap<Uuid, (HeadId
     if uuids.is_empty() {
         return Ok(HashMap::new());
     }
-    let sql = format!(
-        "select head.id, head.branch_id, {COLUMNS} from head {JOINS} where head.uuid in {{uuids $1}}"
-    );
-    let rows = tx.all(&sql, &[&uuids], |row| {
-        let cells = &mut row.cells();
-        let (id, branch) = (cells.take()?, cells.take()?);
-        let head = read(cells)?;
-        Ok((head.uuid.uuid(), (id, branch, head)))
-    })?;
-    Ok(rows.into_iter().collect())
+    let sql = format!("select {{columns}} from head {JOINS} where head.uuid in {{uuids $1}}");
+    let rows: Vec<HeadWithKeys> = tx.fetch_all(&sql, &[&uuids])?;
+    Ok(rows.into_iter().map(|row| (row.head.uuid.uuid(), (row.id, row.branch, row.head))).collect())
+}
+
+columns! {
+    struct HeadWithKeys {
+        id: HeadId = "head.id",
+        branch: BranchId = "head.branch_id",
+        head: Head,
+    }
 }
 
 /// Returns the current head of a branch and its start point.
 pub fn current(tx: &mut Tx<'_>, branch: BranchId) -> Result<Current> {
-    tx.one(
+    tx.fetch_one(
         "head",
-        "select head.id, start_head.branch_id, start_version.hash from head
+        "select {columns} from head
          left join head as start_head on start_head.id = head.start_head_id
          left join version as start_version on start_version.id = head.start_version_id
          where head.branch_id = $1 and head.replaced is null",
         &[&branch],
-        |row| Ok(Current { id: row.get(0)?, start_branch: row.get(1)?, start_hash: row.get(2)? }),
     )
 }
 
@@ -111,10 +125,10 @@ pub fn resolve(
     branch: &NameId,
     hash: Option<&GitHash>,
 ) -> Result<Option<Start>> {
-    let Some(branch) = BRANCH.resolve(tx, project, branch)? else { return Ok(None) };
-    tx.optional(
+    let Some(branch) = Branch::resolve(tx, project, branch)? else { return Ok(None) };
+    tx.fetch_optional(
         // At most one version per source: the newest with this hash, or else the newest. Two index lookups each.
-        "select source.branch_id, version.hash, source.head_id, version.id, version.number from (
+        "select {columns} from (
              select head.branch_id, head.id as head_id, head.id as source_head_id, 0 as first_number,
                     9223372036854775807 as last_number
              from head where head.branch_id = $1 and head.replaced is null
@@ -132,15 +146,6 @@ pub fn resolve(
                     and newest.number between source.first_number and source.last_number))
          order by case when version.hash = $2 then 0 else 1 end, version.number desc limit 1",
         &[&branch, &hash],
-        |row| {
-            Ok(Start {
-                branch: row.get(0)?,
-                hash: row.get(1)?,
-                head: row.get(2)?,
-                version: row.get(3)?,
-                number: row.get(4)?,
-            })
-        },
     )
 }
 
@@ -153,7 +158,7 @@ pub fn create(
     start: Option<&Start>,
     max_versions: u32,
 ) -> Result<HeadId> {
-    let head: HeadId = tx.one(
+    let head: HeadId = tx.fetch_one(
         "head",
         "insert into head (uuid, branch_id, start_head_id, start_version_id, created)
          values ($1, $2, $3, $4, $5) returning id",
@@ -164,7 +169,6 @@ pub fn create(
             &start.map(|start| start.version),
             &fresh.now,
         ],
-        |row| row.get(0),
     )?;
     if let Some(start) = start.filter(|_| max_versions > 0) {
         let first = start.number - i64::from(max_versions) + 1;

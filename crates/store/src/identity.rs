@@ -1,17 +1,13 @@
 //! Identities of users at identity providers.
 
-use crate::{Fresh, Result, Tx, UserId, user};
+use crate::{Fresh, Result, Tx, UserId, user::UserRow};
 
 /// Returns the user with this subject at a provider.
-pub fn find(tx: &mut Tx<'_>, provider: &str, subject: &str) -> Result<Option<user::UserRow>> {
-    tx.optional(
-        &format!(
-            "select {} from identity join account on account.id = identity.account_id
-             where identity.provider = $1 and identity.subject = $2",
-            user::COLUMNS
-        ),
+pub fn find(tx: &mut Tx<'_>, provider: &str, subject: &str) -> Result<Option<UserRow>> {
+    tx.fetch_optional(
+        "select {columns} from identity join account on account.id = identity.account_id
+         where identity.provider = $1 and identity.subject = $2",
         &[&provider, &subject],
-        user::read,
     )
 }
 

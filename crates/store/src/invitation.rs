@@ -1,7 +1,7 @@
 //! Invitations to organizations: recorded, listed, revocable, single-use.
 
 use tidemark_api::{
-    id::InvitationUuid,
+    id::{InvitationUuid, OrganizationUuid},
     invitation::{Invitation, InvitationStatus},
     name::Email,
     page::{Direction, Page},
@@ -10,7 +10,7 @@ use tidemark_api::{
     user::PubUser,
 };
 
-use crate::{Fresh, List, OrganizationId, Result, Row, Tx, UserId, sql::direction};
+use crate::{Fresh, List, OrganizationId, Result, Tx, UserId, columns::columns, sql::direction};
 
 /// An invitation with its organization.
 #[derive(Clone, Debug)]
@@ -21,40 +21,41 @@ pub struct InvitationRow {
     pub invitation: Invitation,
 }
 
-const COLUMNS: &str = "organization.id, invitation.uuid, organization.uuid, invitation.email, invitation.role, \
-     account.uuid, account.name, account.slug, invitation.created, invitation.expires, invitation.accepted, \
-     invitation.revoked";
+columns!(
+    struct StoredInvitation {
+        organization_id: OrganizationId = "organization.id",
+        uuid: InvitationUuid = "invitation.uuid",
+        organization: OrganizationUuid = "organization.uuid",
+        email: Email = "invitation.email",
+        role: OrganizationRole = "invitation.role",
+        inviter: Option<PubUser>,
+        created: Timestamp = "invitation.created",
+        expires: Timestamp = "invitation.expires",
+        accepted: Option<Timestamp> = "invitation.accepted",
+        revoked: Option<Timestamp> = "invitation.revoked",
+    }
+);
 const TABLES: &str = "invitation join organization on organization.id = invitation.organization_id
      left join account on account.id = invitation.inviter_id";
 
-fn read(row: &Row<'_>, now: Timestamp) -> Result<InvitationRow> {
-    let expires: Timestamp = row.get(9)?;
-    let status = if row.get::<Option<Timestamp>>(10)?.is_some() {
-        InvitationStatus::Accepted
-    } else if row.get::<Option<Timestamp>>(11)?.is_some() {
-        InvitationStatus::Revoked
-    } else if expires <= now {
-        InvitationStatus::Expired
-    } else {
-        InvitationStatus::Pending
-    };
-    let inviter = match row.get(5)? {
-        Some(uuid) => Some(PubUser { uuid, name: row.get(6)?, slug: row.get(7)? }),
-        None => None,
-    };
-    Ok(InvitationRow {
-        organization: row.get(0)?,
-        invitation: Invitation {
-            uuid: row.get(1)?,
-            organization: row.get(2)?,
-            email: row.get(3)?,
-            role: row.get(4)?,
-            inviter,
-            created: row.get(8)?,
-            expires,
-            status,
-        },
-    })
+impl StoredInvitation {
+    /// Returns the invitation with its status at a time.
+    fn at(self, now: Timestamp) -> InvitationRow {
+        let status = if self.accepted.is_some() {
+            InvitationStatus::Accepted
+        } else if self.revoked.is_some() {
+            InvitationStatus::Revoked
+        } else if self.expires <= now {
+            InvitationStatus::Expired
+        } else {
+            InvitationStatus::Pending
+        };
+        let Self { organization_id, uuid, organization, email, role, inviter, created, expires, .. } = self;
+        InvitationRow {
+            organization: organization_id,
+            invitation: Invitation { uuid, organization, email, role, inviter, created, expires, status },
+        }
+    }
 }
 
 /// Inserts an invitation.
@@ -78,14 +79,11 @@ pub fn create(
 
 /// Returns the invitation with this UUID, if its organization is not deleted.
 pub fn find(tx: &mut Tx<'_>, invitation: InvitationUuid, now: Timestamp) -> Result<InvitationRow> {
-    tx.one(
-        "invitation",
-        &format!(
-            "select {COLUMNS} from {TABLES} where invitation.uuid = $1 and organization.deleted is null"
-        ),
-        &[&invitation],
-        |row| read(row, now),
-    )
+    let sql = format!(
+        "select {{columns}} from {TABLES} where invitation.uuid = $1 and organization.deleted is null"
+    );
+    let found: StoredInvitation = tx.fetch_one("invitation", &sql, &[&invitation])?;
+    Ok(found.at(now))
 }
 
 /// Lists the invitations of an organization, newest first.
@@ -96,16 +94,15 @@ pub fn list(
     now: Timestamp,
 ) -> Result<(Vec<Invitation>, i64)> {
     let direction = direction(page.direction.unwrap_or(Direction::Desc));
-    tx.page(
+    let (found, total) = tx.page::<StoredInvitation>(
         &List {
-            columns: COLUMNS,
             from: &format!("{TABLES} where invitation.organization_id = $1"),
             order: &format!("invitation.created {direction}, invitation.id {direction}"),
         },
         &[&organization],
         page,
-        |row| Ok(read(row, now)?.invitation),
-    )
+    )?;
+    Ok((found.into_iter().map(|found| found.at(now).invitation).collect(), total))
 }
 
 /// Accepts a pending invitation; `false` if it was accepted or revoked or has expired.
@@ -155,11 +152,10 @@ pub fn revoke_issued(
     inviter: UserId,
     now: Timestamp,
 ) -> Result<Vec<Email>> {
-    tx.all(
+    tx.fetch_all(
         "update invitation set revoked = $3
          where organization_id = $1 and inviter_id = $2 and accepted is null and revoked is null and expires > $3
          returning email",
         &[&organization, &inviter, &now],
-        |row| row.get(0),
     )
 }

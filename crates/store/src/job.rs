@@ -4,18 +4,19 @@
 mod due;
 
 use tidemark_api::{
-    id::{JobUuid, LeaseUuid},
+    id::{JobUuid, LeaseUuid, ReportUuid, RunnerUuid},
     job::{Job, JobCallback, JobConfig, JobFilter, JobNoise, JobStatus},
     job_event::JobEvent,
     page::{Direction, Page},
+    spec::Spec,
     time::Timestamp,
 };
 use uuid::Uuid;
 
 pub use self::due::{Due, Overdue, attempts, completed, due, is_any_open, put_off};
 use crate::{
-    Cells, Error, Fresh, JobId, List, Lock, OrganizationId, ProjectId, ReportId, Result, RunnerId, SpecId,
-    Tx, outbox, plan, spec, sql::direction,
+    Cells, Error, Fresh, FromRow, JobId, List, Lock, OrganizationId, ProjectId, ReportId, Result, RunnerId,
+    SpecId, Tx, columns::columns, outbox, plan, sql::direction,
 };
 
 /// A job to insert.
@@ -99,6 +100,16 @@ pub fn advance(
     Ok(!advance_all(tx, &[job], event, change, now)?.is_empty())
 }
 
+columns! {
+    /// A job that an event was applied to.
+    struct Advanced {
+        uuid: JobUuid = "uuid",
+        has_callback: bool = "callback is not null",
+        owner: Option<OrganizationId> =
+            "(select organization_id from project where project.id = job.project_id)",
+    }
+}
+
 /// Applies an event to several jobs. Returns the jobs that it was applied to.
 pub fn advance_all(
     tx: &mut Tx<'_>,
@@ -109,7 +120,7 @@ pub fn advance_all(
 ) -> Result<Vec<JobUuid>> {
     let jobs: Vec<i64> = jobs.iter().map(|job| job.get()).collect();
     let sources: Vec<&str> = event.sources().map(JobStatus::as_str).collect();
-    let changed: Vec<(JobUuid, bool, Option<OrganizationId>)> = tx.all(
+    let changed: Vec<Advanced> = tx.fetch_all(
         "update job set
              status = $2,
              modified = $3,
@@ -129,8 +140,7 @@ pub fn advance_all(
                          else completed end
          where id in {ints $1} and status in {texts $8}
            and ($2 = 'claimed' or coalesce($9, lease) is not distinct from lease)
-         returning uuid, callback is not null,
-                   (select organization_id from project where project.id = job.project_id)",
+         returning {columns}",
         &[
             &jobs,
             &event.target(),
@@ -142,14 +152,13 @@ pub fn advance_all(
             &&sources[..],
             &change.lease,
         ],
-        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
     )?;
     if ENDS.contains(&event.target()) {
-        let wanted = changed.iter().filter(|(_, is_wanted, _)| *is_wanted);
-        let wanted: Vec<_> = wanted.map(|(uuid, _, owner)| (uuid.to_string(), *owner)).collect();
+        let wanted = changed.iter().filter(|job| job.has_callback);
+        let wanted: Vec<_> = wanted.map(|job| (job.uuid.to_string(), job.owner)).collect();
         outbox::add_many(tx, CALLBACK, &wanted, now)?;
     }
-    let changed: Vec<JobUuid> = changed.into_iter().map(|(uuid, ..)| uuid).collect();
+    let changed: Vec<JobUuid> = changed.into_iter().map(|job| job.uuid).collect();
     if matches!(event, JobEvent::Complete | JobEvent::Fail | JobEvent::Cancel) {
         plan::meter_jobs(tx, &changed, now)?;
     }
@@ -210,52 +219,83 @@ pub struct JobRow {
     pub job: Job,
 }
 
-fn columns() -> String {
-    format!(
-        "job.id, job.project_id, project.organization_id, job.report_id, job.runner_id, job.lease, job.config,
-         job.env, job.output, job.heartbeat, job.uuid, job.status, report.uuid, runner.uuid, job.timeout, job.error, job.created, job.modified,
-         job.claimed, job.started, job.completed, {}",
-        spec::COLUMNS
-    )
+columns! {
+    struct JobColumns {
+        id: JobId = "job.id",
+        project_id: ProjectId = "job.project_id",
+        organization_id: OrganizationId = "project.organization_id",
+        report_id: ReportId = "job.report_id",
+        runner_id: Option<RunnerId> = "job.runner_id",
+        lease: Option<LeaseUuid> = "job.lease",
+        config: String = "job.config",
+        env: Option<String> = "job.env",
+        output: Option<Uuid> = "job.output",
+        heartbeat: Option<Timestamp> = "job.heartbeat",
+        uuid: JobUuid = "job.uuid",
+        status: JobStatus = "job.status",
+        report: ReportUuid = "report.uuid",
+        runner: Option<RunnerUuid> = "runner.uuid",
+        timeout: u32 = "job.timeout",
+        error: Option<String> = "job.error",
+        created: Timestamp = "job.created",
+        modified: Timestamp = "job.modified",
+        claimed: Option<Timestamp> = "job.claimed",
+        started: Option<Timestamp> = "job.started",
+        completed: Option<Timestamp> = "job.completed",
+        spec: Spec,
+    }
 }
 
 const TABLES: &str =
     "job join project on project.id = job.project_id join report on report.id = job.report_id
      join spec on spec.id = job.spec_id left join runner on runner.id = job.runner_id";
 
-fn read(cells: &mut Cells<'_>) -> Result<JobRow> {
-    let (id, project, organization, report) = (cells.take()?, cells.take()?, cells.take()?, cells.take()?);
-    let (runner, lease) = (cells.take()?, cells.take()?);
-    let mut config: JobConfig = serde_json::from_str(&cells.take::<String>()?).map_err(unreadable)?;
-    let env: Option<String> = cells.take()?;
-    config.env = env.map(|env| serde_json::from_str(&env)).transpose().map_err(unreadable)?;
-    let (output, heartbeat) = (cells.take()?, cells.take()?);
-    let job = Job {
-        uuid: cells.take()?,
-        status: cells.take()?,
-        report: cells.take()?,
-        runner: cells.take()?,
-        timeout: cells.take()?,
-        error: cells.take()?,
-        created: cells.take()?,
-        modified: cells.take()?,
-        claimed: cells.take()?,
-        started: cells.take()?,
-        completed: cells.take()?,
-        spec: spec::read(cells)?.ok_or(Error::NotFound("spec"))?,
-        image: config.image.clone(),
-        position: None,
-        printed: None,
-        output: None,
-    };
-    Ok(JobRow { id, project, organization, report, runner, lease, config, output, heartbeat, job })
+impl FromRow for JobRow {
+    const WIDTH: usize = JobColumns::WIDTH;
+    const COLUMNS: &'static str = JobColumns::COLUMNS;
+
+    fn from_row(cells: &mut Cells<'_>) -> Result<Self> {
+        let row: JobColumns = cells.read()?;
+        let mut config: JobConfig = serde_json::from_str(&row.config).map_err(unreadable)?;
+        config.env = row.env.map(|env| serde_json::from_str(&env)).transpose().map_err(unreadable)?;
+        let job = Job {
+            uuid: row.uuid,
+            status: row.status,
+            spec: row.spec,
+            runner: row.runner,
+            report: row.report,
+            image: config.image.clone(),
+            timeout: row.timeout,
+            position: None,
+            error: row.error,
+            printed: None,
+            created: row.created,
+            modified: row.modified,
+            claimed: row.claimed,
+            started: row.started,
+            completed: row.completed,
+            output: None,
+        };
+        Ok(Self {
+            id: row.id,
+            project: row.project_id,
+            organization: row.organization_id,
+            report: row.report_id,
+            runner: row.runner_id,
+            lease: row.lease,
+            config,
+            output: row.output,
+            heartbeat: row.heartbeat,
+            job,
+        })
+    }
 }
 
 /// Returns the job of a project with this UUID: a pending job with its position in the queue, a running job with its
 /// output so far.
 pub fn view(tx: &mut Tx<'_>, project: ProjectId, job: JobUuid) -> Result<JobRow> {
-    let sql = format!("select {} from {TABLES} where job.project_id = $1 and job.uuid = $2", columns());
-    let mut found = tx.one("job", &sql, &[&project, &job], |row| read(&mut row.cells()))?;
+    let sql = format!("select {{columns}} from {TABLES} where job.project_id = $1 and job.uuid = $2");
+    let mut found: JobRow = tx.fetch_one("job", &sql, &[&project, &job])?;
     if found.job.status == JobStatus::Pending {
         let ahead: i64 = tx.value(
             "select count(*) from job as other join job on job.id = $1
@@ -274,25 +314,23 @@ pub fn view(tx: &mut Tx<'_>, project: ProjectId, job: JobUuid) -> Result<JobRow>
 
 /// Returns the job with this UUID, of any project.
 pub fn find(tx: &mut Tx<'_>, job: JobUuid) -> Result<JobRow> {
-    let sql = format!("select {} from {TABLES} where job.uuid = $1", columns());
-    tx.one("job", &sql, &[&job], |row| read(&mut row.cells()))
+    let sql = format!("select {{columns}} from {TABLES} where job.uuid = $1");
+    tx.fetch_one("job", &sql, &[&job])
 }
 
 /// Returns the job that a runner has claimed or is running, if any.
 pub fn of_runner(tx: &mut Tx<'_>, runner: RunnerId) -> Result<Option<JobUuid>> {
-    tx.optional(
+    tx.fetch_optional(
         "select uuid from job where runner_id = $1 and status in ('claimed', 'running')",
         &[&runner],
-        |row| row.get(0),
     )
 }
 
 /// Lists the jobs of a project, newest first.
 pub fn list(tx: &mut Tx<'_>, project: ProjectId, filter: &JobFilter, page: &Page) -> Result<(Vec<Job>, i64)> {
     let direction = direction(page.direction.unwrap_or(Direction::Desc));
-    let (found, total) = tx.page(
+    let (found, total) = tx.page::<JobRow>(
         &List {
-            columns: &columns(),
             from: &format!(
                 "{TABLES} where job.project_id = $1 and (cast($2 as text) is null or job.status = $2)"
             ),
@@ -300,7 +338,6 @@ pub fn list(tx: &mut Tx<'_>, project: ProjectId, filter: &JobFilter, page: &Page
         },
         &[&project, &filter.status],
         page,
-        |row| read(&mut row.cells()),
     )?;
     Ok((found.into_iter().map(|found| found.job).collect(), total))
 }
@@ -318,7 +355,7 @@ pub struct RunnerCapabilities<'a> {
 /// or address is below its concurrency limit. A runner that has a job gets no other job.
 pub fn next(tx: &mut Tx<'_>, able: RunnerCapabilities<'_>) -> Result<Option<JobId>> {
     let (os, architecture) = able.platform.unzip();
-    tx.optional(
+    tx.fetch_optional(
         "select job.id from job
          join runner_spec on runner_spec.spec_id = job.spec_id and runner_spec.runner_id = $1
          join spec on spec.id = job.spec_id
@@ -333,7 +370,6 @@ pub fn next(tx: &mut Tx<'_>, able: RunnerCapabilities<'_>) -> Result<Option<JobI
                         or (job.address is null and home.organization_id = project.organization_id))))
          order by job.rank desc, job.created, job.id limit 1",
         &[&able.runner, &os, &architecture],
-        |row| row.get(0),
     )
 }
 
@@ -341,10 +377,10 @@ pub fn next(tx: &mut Tx<'_>, able: RunnerCapabilities<'_>) -> Result<Option<JobI
 /// have been lost.
 pub fn leased(tx: &mut Tx<'_>, runner: RunnerId, lease: LeaseUuid) -> Result<Option<JobRow>> {
     let sql = format!(
-        "select {} from {TABLES} where job.runner_id = $1 and job.status = 'claimed' and job.lease = $2",
-        columns()
+        "select {{columns}} from {TABLES}
+         where job.runner_id = $1 and job.status = 'claimed' and job.lease = $2"
     );
-    tx.optional(&sql, &[&runner, &lease], |row| read(&mut row.cells()))
+    tx.fetch_optional(&sql, &[&runner, &lease])
 }
 
 /// Claims the next job for a runner, if any. Concurrent claims are serialized, because each claim counts towards the
@@ -364,8 +400,8 @@ pub fn claim(
     if !advance(tx, job, JobEvent::Claim, change, now)? {
         return Ok(None);
     }
-    let sql = format!("select {} from {TABLES} where job.id = $1", columns());
-    tx.one("job", &sql, &[&job], |row| read(&mut row.cells())).map(Some)
+    let sql = format!("select {{columns}} from {TABLES} where job.id = $1");
+    tx.fetch_one("job", &sql, &[&job]).map(Some)
 }
 
 /// Records a heartbeat of the runner of a job, and the output of the job, if it is new.

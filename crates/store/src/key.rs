@@ -9,24 +9,21 @@ use tidemark_api::{
 };
 
 use crate::{
-    Fresh, List, Result, Row, Tx, UserId,
+    Fresh, List, Result, Tx, UserId,
+    columns::columns,
     sql::{contains, direction},
     user,
 };
 
-const COLUMNS: &str =
-    "user_key.uuid, account.uuid, user_key.name, user_key.created, user_key.expires, user_key.revoked";
+columns!(UserKey {
+    uuid: "user_key.uuid",
+    user: "account.uuid",
+    name: "user_key.name",
+    creation: "user_key.created",
+    expiration: "user_key.expires",
+    revoked: "user_key.revoked",
+});
 const TABLES: &str = "user_key join account on account.id = user_key.account_id";
-fn read(row: &Row<'_>) -> Result<UserKey> {
-    Ok(UserKey {
-        uuid: row.get(0)?,
-        user: row.get(1)?,
-        name: row.get(2)?,
-        creation: row.get(3)?,
-        expiration: row.get(4)?,
-        revoked: row.get(5)?,
-    })
-}
 
 /// Fields of a new key of a user or a project.
 #[derive(Clone, Copy, Debug)]
@@ -51,11 +48,10 @@ pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, user: UserId, key: New<'_>) -> Res
 
 /// Returns a key of a user.
 pub fn view(tx: &mut Tx<'_>, user: UserId, key: UserKeyUuid) -> Result<UserKey> {
-    tx.one(
+    tx.fetch_one(
         "key",
-        &format!("select {COLUMNS} from {TABLES} where user_key.account_id = $1 and user_key.uuid = $2"),
+        &format!("select {{columns}} from {TABLES} where user_key.account_id = $1 and user_key.uuid = $2"),
         &[&user, &key],
-        read,
     )
 }
 
@@ -70,7 +66,6 @@ pub fn list(
     let direction = direction(page.direction.unwrap_or(Direction::Asc));
     tx.page(
         &List {
-            columns: COLUMNS,
             from: &format!(
                 "{TABLES} where user_key.account_id = $1
                  and (cast($2 as text) is null or user_key.name = $2)
@@ -91,7 +86,6 @@ pub fn list(
             &only.map(|key| key.to_string()),
         ],
         page,
-        read,
     )
 }
 
@@ -116,26 +110,22 @@ pub fn authenticate(
     hash: &[u8],
     now: Timestamp,
 ) -> Result<Option<(UserKeyUuid, user::UserRow)>> {
-    tx.optional(
+    tx.fetch_optional(
         &format!(
-            "select {}, user_key.uuid from {TABLES}
-             where user_key.hash = $1 and user_key.revoked is null and user_key.expires > $2",
-            user::COLUMNS
+            "select user_key.uuid, {{columns}} from {TABLES}
+             where user_key.hash = $1 and user_key.revoked is null and user_key.expires > $2"
         ),
         &[&hash, &now],
-        |row| Ok((row.get(9)?, user::read(row)?)),
     )
 }
 
 /// Returns the owner of a key that is still valid.
 pub fn owner(tx: &mut Tx<'_>, key: UserKeyUuid, now: Timestamp) -> Result<Option<user::UserRow>> {
-    tx.optional(
+    tx.fetch_optional(
         &format!(
-            "select {} from {TABLES}
-             where user_key.uuid = $1 and user_key.revoked is null and user_key.expires > $2",
-            user::COLUMNS
+            "select {{columns}} from {TABLES}
+             where user_key.uuid = $1 and user_key.revoked is null and user_key.expires > $2"
         ),
         &[&key, &now],
-        user::read,
     )
 }

@@ -1,26 +1,29 @@
 //! Lanes: a branch on a testbed, whose reports are analyzed together.
 
 use crate::{
-    BranchId, HeadId, Param, ProjectId, ReportId, Result, TestbedId, Tx, series_filter::SeriesFilter,
+    BranchId, HeadId, Param, ProjectId, ReportId, Result, TestbedId, Tx, columns::columns,
+    series_filter::SeriesFilter,
 };
 
-/// A lane and its analysis state.
-#[derive(Clone, Copy, Debug)]
-pub struct Lane {
-    /// Project.
-    pub project: ProjectId,
-    /// Branch.
-    pub branch: BranchId,
-    /// Current head of the branch.
-    pub head: HeadId,
-    /// Testbed.
-    pub testbed: TestbedId,
-    /// Number of reports with results.
-    pub reports: i64,
-    /// Number of deleted reports.
-    pub deleted: i64,
-    /// Number of reports at the last analysis; negative if the lane must be analyzed again.
-    pub analyzed: i64,
+columns! {
+    /// A lane and its analysis state.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Lane {
+        /// Project.
+        pub project: ProjectId = "branch.project_id",
+        /// Branch.
+        pub branch: BranchId = "lane.branch_id",
+        /// Current head of the branch.
+        pub head: HeadId = "head.id",
+        /// Testbed.
+        pub testbed: TestbedId = "lane.testbed_id",
+        /// Number of reports with results.
+        pub reports: i64 = "lane.reports",
+        /// Number of deleted reports.
+        pub deleted: i64 = "lane.deleted",
+        /// Number of reports at the last analysis; negative if the lane must be analyzed again.
+        pub analyzed: i64 = "lane.analyzed",
+    }
 }
 
 /// Returns the cursor before the first lane.
@@ -61,21 +64,10 @@ pub fn values(tx: &mut Tx<'_>, project: ProjectId, part: &SeriesFilter) -> Resul
 
 fn read(tx: &mut Tx<'_>, condition: &str, params: &[&dyn Param]) -> Result<Vec<Lane>> {
     let sql = format!(
-        "select branch.project_id, lane.branch_id, head.id, lane.testbed_id, lane.reports, lane.analyzed, lane.deleted
-         from lane join branch on branch.id = lane.branch_id
+        "select {{columns}} from lane join branch on branch.id = lane.branch_id
          join head on head.branch_id = branch.id and head.replaced is null where {condition}"
     );
-    tx.all(&sql, params, |row| {
-        Ok(Lane {
-            project: row.get(0)?,
-            branch: row.get(1)?,
-            head: row.get(2)?,
-            testbed: row.get(3)?,
-            reports: row.get(4)?,
-            analyzed: row.get(5)?,
-            deleted: row.get(6)?,
-        })
-    })
+    tx.fetch_all(&sql, params)
 }
 
 /// Whether all reports of a lane are analyzed.

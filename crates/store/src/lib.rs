@@ -10,6 +10,7 @@ pub mod benchmark;
 pub mod blob;
 pub mod branch;
 pub mod change;
+mod columns;
 mod db;
 pub mod delivery;
 pub mod detection;
@@ -73,13 +74,15 @@ pub mod variant;
 pub mod vector;
 pub mod version;
 
+pub use columns::{FromRow, Insert, SqlType};
 pub use db::{Db, Load, Location};
+pub use dimension::Dimension;
 pub use error::{Error, IN_USE, Result};
 pub use fresh::{Entropy, Fresh};
 pub use row::{Cells, Row};
 pub use tx::{List, Lock, Tx};
 pub use value::{
-    AlertId, BenchmarkId, BlobId, BranchId, Column, HeadId, JobId, Kind, ManifestId, MeasureId, ModelId,
-    NoticeId, OrganizationId, Param, PlotId, ProjectId, ReportId, RepositoryId, RunnerId, SpecId, TestbedId,
+    AlertId, BenchmarkId, BlobId, BranchId, HeadId, JobId, Kind, ManifestId, MeasureId, ModelId, NoticeId,
+    OrganizationId, Param, PlotId, ProjectId, ReportId, RepositoryId, RunnerId, SpecId, TestbedId,
     ThresholdId, UploadId, UserId, Value, VariantId, VersionId,
 };

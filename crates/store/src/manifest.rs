@@ -3,19 +3,24 @@
 
 use tidemark_api::time::Timestamp;
 
-use crate::{BlobId, ManifestId, RepositoryId, Result, Row, Tx, Value, value::Kind};
+use crate::{
+    BlobId, ManifestId, RepositoryId, Result, Tx,
+    columns::{columns, insert_columns},
+};
 
-/// A stored manifest.
-#[derive(Clone, Debug)]
-pub struct ManifestRow {
-    /// Primary key.
-    pub id: ManifestId,
-    /// Digest.
-    pub digest: String,
-    /// Media type.
-    pub media_type: String,
-    /// Size in bytes.
-    pub size: u64,
+columns! {
+    /// A stored manifest.
+    #[derive(Clone, Debug)]
+    pub struct ManifestRow {
+        /// Primary key.
+        pub id: ManifestId = "manifest.id",
+        /// Digest.
+        pub digest: String = "manifest.digest",
+        /// Media type.
+        pub media_type: String = "manifest.media_type",
+        /// Size in bytes.
+        pub size: u64 = "manifest.size",
+    }
 }
 
 /// A manifest to insert.
@@ -35,47 +40,50 @@ pub struct New {
     pub body: Vec<u8>,
 }
 
-/// A manifest that refers to another manifest.
-#[derive(Clone, Debug)]
-pub struct Referrer {
-    /// Digest.
-    pub digest: String,
-    /// Media type.
-    pub media_type: String,
-    /// Artifact type.
-    pub artifact_type: Option<String>,
-    /// Annotations, as a JSON object.
-    pub annotations: Option<String>,
-    /// Size in bytes.
-    pub size: u64,
+columns! {
+    /// A manifest that refers to another manifest.
+    #[derive(Clone, Debug)]
+    pub struct Referrer {
+        /// Digest.
+        pub digest: String = "digest",
+        /// Media type.
+        pub media_type: String = "media_type",
+        /// Artifact type.
+        pub artifact_type: Option<String> = "artifact_type",
+        /// Annotations, as a JSON object.
+        pub annotations: Option<String> = "annotations",
+        /// Size in bytes.
+        pub size: u64 = "size",
+    }
 }
 
-fn read(row: &Row<'_>) -> Result<ManifestRow> {
-    Ok(ManifestRow { id: row.get(0)?, digest: row.get(1)?, media_type: row.get(2)?, size: row.get(3)? })
+insert_columns! {
+    struct NewManifestBlob {
+        manifest_id: ManifestId,
+        blob_id: BlobId,
+    }
 }
 
 /// Returns the manifest of a repository with this digest.
 pub fn by_digest(tx: &mut Tx<'_>, repository: RepositoryId, digest: &str) -> Result<Option<ManifestRow>> {
-    tx.optional(
-        "select id, digest, media_type, size from manifest where repository_id = $1 and digest = $2",
+    tx.fetch_optional(
+        "select {columns} from manifest where repository_id = $1 and digest = $2",
         &[&repository, &digest],
-        read,
     )
 }
 
 /// Returns the manifest of a repository that a tag points to.
 pub fn by_tag(tx: &mut Tx<'_>, repository: RepositoryId, tag: &str) -> Result<Option<ManifestRow>> {
-    tx.optional(
-        "select manifest.id, manifest.digest, manifest.media_type, manifest.size
-         from tag join manifest on manifest.id = tag.manifest_id where tag.repository_id = $1 and tag.name = $2",
+    tx.fetch_optional(
+        "select {columns} from tag join manifest on manifest.id = tag.manifest_id
+         where tag.repository_id = $1 and tag.name = $2",
         &[&repository, &tag],
-        read,
     )
 }
 
 /// Returns the body of a manifest.
 pub fn body(tx: &mut Tx<'_>, manifest: ManifestId) -> Result<Vec<u8>> {
-    tx.one("manifest", "select body from manifest where id = $1", &[&manifest], |row| row.get(0))
+    tx.fetch_one("manifest", "select body from manifest where id = $1", &[&manifest])
 }
 
 /// Marks the blobs of a repository with these digests as needed by a manifest. Returns the primary keys and the digests
@@ -86,21 +94,19 @@ pub fn need_blobs(
     digests: &[&str],
 ) -> Result<Vec<(BlobId, String)>> {
     // The update also protects the blobs from garbage collection until the transaction ends.
-    tx.all(
+    tx.fetch_all(
         "update repository_blob set idle = null
          where repository_id = $1 and blob_id in (select id from blob where digest in {texts $2})
          returning blob_id, (select digest from blob where blob.id = repository_blob.blob_id)",
         &[&repository, &digests],
-        |row| Ok((row.get(0)?, row.get(1)?)),
     )
 }
 
 /// Returns the digests among `digests` that the repository has as a manifest.
 pub fn known(tx: &mut Tx<'_>, repository: RepositoryId, digests: &[&str]) -> Result<Vec<String>> {
-    tx.all(
+    tx.fetch_all(
         "select digest from manifest where repository_id = $1 and digest in {texts $2}",
         &[&repository, &digests],
-        |row| row.get(0),
     )
 }
 
@@ -113,7 +119,7 @@ pub fn store(
     now: Timestamp,
 ) -> Result<ManifestId> {
     let size = i64::try_from(new.body.len()).map_err(|error| crate::Error::Engine(error.into()))?;
-    let id: ManifestId = tx.one(
+    let id: ManifestId = tx.fetch_one(
         "manifest",
         "insert into manifest (repository_id, digest, media_type, artifact_type, subject, annotations, body, size, created)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
@@ -129,16 +135,10 @@ pub fn store(
             &size,
             &now,
         ],
-        |row| row.get(0),
     )?;
-    let rows: Vec<Vec<Value<'_>>> =
-        blobs.iter().map(|blob| vec![Value::Int(id.get()), Value::Int(blob.get())]).collect();
-    tx.insert_many(
-        "manifest_blob",
-        &[("manifest_id", Kind::Int), ("blob_id", Kind::Int)],
-        &rows,
-        "on conflict (manifest_id, blob_id) do nothing",
-    )?;
+    let needed: Vec<_> =
+        blobs.iter().map(|blob| NewManifestBlob { manifest_id: id, blob_id: *blob }).collect();
+    tx.insert_many("manifest_blob", &needed, "on conflict (manifest_id, blob_id) do nothing")?;
     Ok(id)
 }
 
@@ -146,7 +146,7 @@ pub fn store(
 /// the lock of the repository.
 pub fn delete(tx: &mut Tx<'_>, repository: RepositoryId, manifest: ManifestId, now: Timestamp) -> Result<()> {
     let blobs: Vec<i64> =
-        tx.all("select blob_id from manifest_blob where manifest_id = $1", &[&manifest], |row| row.get(0))?;
+        tx.fetch_all("select blob_id from manifest_blob where manifest_id = $1", &[&manifest])?;
     tx.execute("delete from manifest where id = $1", &[&manifest])?;
     tx.execute(
         "update repository_blob set idle = $3 where repository_id = $1 and blob_id in {ints $2}
@@ -167,19 +167,10 @@ pub fn referrers(
     last: &str,
     limit: u32,
 ) -> Result<Vec<Referrer>> {
-    tx.all(
-        "select digest, media_type, artifact_type, annotations, size from manifest
+    tx.fetch_all(
+        "select {columns} from manifest
          where repository_id = $1 and subject = $2 and digest > $3
          and (cast($4 as text) is null or artifact_type = $4) order by digest limit $5",
         &[&repository, &subject, &last, &artifact_type, &i64::from(limit)],
-        |row| {
-            Ok(Referrer {
-                digest: row.get(0)?,
-                media_type: row.get(1)?,
-                artifact_type: row.get(2)?,
-                annotations: row.get(3)?,
-                size: row.get(4)?,
-            })
-        },
     )
 }

@@ -11,36 +11,30 @@ use tidemark_api::{
 };
 
 use crate::{
-    List, OrganizationId, Param, Result, Row, Tx, UserId,
+    List, OrganizationId, Param, Result, Tx, UserId,
+    columns::columns,
     sql::{contains, direction},
 };
 
-const COLUMNS: &str = "account.id, account.uuid, account.name, account.slug, account.email, member.role, \
-     member.created, member.modified";
-
-/// A member with the primary key of the user.
-#[derive(Clone, Debug)]
-pub struct MemberRow {
-    /// Primary key of the user.
-    pub user: UserId,
-    /// Representation in the API.
-    pub member: Member,
-}
-
-fn read(row: &Row<'_>) -> Result<MemberRow> {
-    Ok(MemberRow {
-        user: row.get(0)?,
-        member: Member {
-            uuid: row.get(1)?,
-            name: row.get(2)?,
-            slug: row.get(3)?,
-            email: row.get(4)?,
-            role: row.get(5)?,
-            created: row.get(6)?,
-            modified: row.get(7)?,
-        },
-    })
-}
+columns!(
+    /// A member with the primary key of the user.
+    #[derive(Clone, Debug)]
+    pub struct MemberRow {
+        /// Primary key of the user.
+        pub user: UserId = "account.id",
+        /// Representation in the API.
+        pub member: Member,
+    }
+);
+columns!(Member {
+    uuid: "account.uuid",
+    name: "account.name",
+    slug: "account.slug",
+    email: "account.email",
+    role: "member.role",
+    created: "member.created",
+    modified: "member.modified",
+});
 
 /// Inserts a member; an existing member is a conflict.
 pub fn add(
@@ -59,10 +53,9 @@ pub fn add(
 
 /// Returns the role of a user in an organization.
 pub fn role(tx: &mut Tx<'_>, organization: OrganizationId, user: UserId) -> Result<Option<OrganizationRole>> {
-    tx.optional(
+    tx.fetch_optional(
         "select role from member where organization_id = $1 and account_id = $2",
         &[&organization, &user],
-        |row| row.get(0),
     )
 }
 
@@ -70,7 +63,7 @@ pub fn role(tx: &mut Tx<'_>, organization: OrganizationId, user: UserId) -> Resu
 pub fn roles(tx: &mut Tx<'_>, user: UserId) -> Result<HashMap<OrganizationUuid, OrganizationRole>> {
     let sql = "select organization.uuid, member.role from member
                join organization on organization.id = member.organization_id where member.account_id = $1";
-    let roles = tx.all(sql, &[&user], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let roles = tx.fetch_all::<(_, _)>(sql, &[&user])?;
     Ok(roles.into_iter().collect())
 }
 
@@ -80,14 +73,13 @@ pub fn find(tx: &mut Tx<'_>, organization: OrganizationId, user: &ResourceId) ->
         ResourceId::Uuid(uuid) => ("uuid", uuid),
         ResourceId::Slug(slug) => ("slug", slug),
     };
-    tx.one(
+    tx.fetch_one(
         "member",
         &format!(
-            "select {COLUMNS} from member join account on account.id = member.account_id
+            "select {{columns}} from member join account on account.id = member.account_id
              where member.organization_id = $1 and account.{column} = $2"
         ),
         &[&organization, value],
-        read,
     )
 }
 
@@ -101,7 +93,6 @@ pub fn list(
     let direction = direction(page.direction.unwrap_or(Direction::Asc));
     tx.page(
         &List {
-            columns: COLUMNS,
             from: "member join account on account.id = member.account_id
                    where member.organization_id = $1 and (cast($2 as text) is null or account.name = $2)
                    and (cast($3 as text) is null or lower(account.name) like $3 escape '\\'
@@ -110,7 +101,6 @@ pub fn list(
         },
         &[&organization, &filter.name, &filter.search.as_ref().map(|search| contains(search.as_ref()))],
         page,
-        |row| Ok(read(row)?.member),
     )
 }
 

@@ -6,13 +6,17 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use tidemark_api::{Iteration, Metric, MetricBoundary, MetricUuid, OneMetric, Project, ReportUuid};
+use tidemark_api::{
+    Benchmark, Iteration, Measure, Metric, MetricBoundary, MetricUuid, OneMetric, Project, ReportUuid,
+};
 use tidemark_stats::Limits;
 use uuid::Uuid;
 
 use crate::{
-    Error, Kind, ModelId, Param, ProjectId, ReportId, Result, Tx, Value, alert, benchmark, measure, report,
-    series, threshold, variant, vector,
+    Error, ModelId, ProjectId, ReportId, Result, Tx, alert,
+    columns::{columns, insert_columns},
+    dimension::Dimension,
+    report, series, threshold, variant, vector,
 };
 
 /// Number of neighboring series per row, as a power of two.
@@ -90,9 +94,9 @@ pub fn view(tx: &mut Tx<'_>, (id, project): (ProjectId, &Project), uuid: MetricU
         end_time: found.end_time,
         branch: found.branch,
         testbed: found.testbed,
-        benchmark: benchmark::view(tx, series_key.benchmark)?,
+        benchmark: Benchmark::view(tx, series_key.benchmark)?,
         variant: variant.map(Arc::unwrap_or_clone),
-        measure: measure::view(tx, series_key.measure)?,
+        measure: Measure::view(tx, series_key.measure)?,
         metric: Metric { uuid, value: one.value, lower_value: one.lower_value, upper_value: one.upper_value },
         threshold: judges.into_values().next(),
         boundary: one.judged.map(|judged| judged.boundary()),
@@ -108,40 +112,45 @@ fn find(tx: &mut Tx<'_>, project: ProjectId, metric: MetricUuid) -> Result<(Repo
     last[12..].fill(u8::MAX);
     let (first, last) = (Uuid::from_bytes(first), Uuid::from_bytes(last));
     let sql = "select id, uuid from report where uuid between $1 and $2 and project_id = $3";
-    tx.one("metric", sql, &[&first, &last, &project], |row| {
-        let report: ReportUuid = row.get(1)?;
-        let mut place = [0; 4];
-        for (place, (left, right)) in
-            place.iter_mut().zip(bytes[12..].iter().zip(&report.uuid().into_bytes()[12..]))
-        {
-            *place = left ^ right;
-        }
-        Ok((row.get(0)?, u32::from_be_bytes(place).wrapping_sub(1)))
-    })
+    let (id, report): (ReportId, ReportUuid) = tx.fetch_one("metric", sql, &[&first, &last, &project])?;
+    let mut place = [0; 4];
+    for (place, (left, right)) in
+        place.iter_mut().zip(bytes[12..].iter().zip(&report.uuid().into_bytes()[12..]))
+    {
+        *place = left ^ right;
+    }
+    Ok((id, u32::from_be_bytes(place).wrapping_sub(1)))
 }
 
 /// Inserts the metrics of a new report, which are ordered by series and iteration.
 pub fn insert(tx: &mut Tx<'_>, report: ReportId, metrics: &[Packed]) -> Result<()> {
     vector::insert(tx, report, metrics.iter().map(|metric| (metric.series, metric.value)))?;
-    let mut rows: Vec<(i64, i64, Vec<u8>)> = Vec::new();
-    let mut first = 0;
+    let (mut rows, mut first) = (Vec::new(), 0);
     for chunk in metrics.chunk_by(|left, right| bucket(left.series) == bucket(right.series)) {
         let mut body = Vec::with_capacity(chunk.len() * 48);
         chunk.iter().for_each(|metric| pack(metric, &mut body));
-        rows.push((i64::from(bucket(chunk[0].series)), first, body));
+        rows.push(NewChunk { bucket: bucket(chunk[0].series), report_id: report, first, body });
         first += i64::try_from(chunk.len()).unwrap_or(i64::MAX);
     }
-    let rows: Vec<Vec<Value<'_>>> = rows
-        .iter()
-        .map(|(bucket, first, body)| {
-            let columns: [&dyn Param; 4] = [bucket, &report, first, body];
-            columns.into_iter().map(Param::value).collect()
-        })
-        .collect();
-    let columns =
-        [("bucket", Kind::Int), ("report_id", Kind::Int), ("first", Kind::Int), ("body", Kind::Blob)];
-    tx.insert_many("metric", &columns, &rows, "")?;
-    Ok(())
+    tx.insert_many("metric", &rows, "")
+}
+
+insert_columns! {
+    struct NewChunk {
+        bucket: u32,
+        report_id: ReportId,
+        first: i64,
+        body: Vec<u8>,
+    }
+}
+
+columns! {
+    /// Metrics of neighboring series of a report. The column `body` follows.
+    struct Chunk {
+        bucket: u32 = "bucket",
+        report: ReportId = "report_id",
+        first: u32 = "first",
+    }
 }
 
 /// Reads the metrics of reports, each with its report and index, ordered by report, series and iteration.
@@ -150,12 +159,11 @@ pub fn of_reports(
     reports: &[i64],
     mut each: impl FnMut(ReportId, u32, Packed) -> Result<()>,
 ) -> Result<()> {
-    tx.each(
-        "select bucket, report_id, first, body from metric where report_id in {ints $1} order by report_id, bucket",
+    tx.fetch_each(
+        "select {columns}, body from metric where report_id in {ints $1} order by report_id, bucket",
         &[&reports],
-        |row| {
-            let report = row.get(1)?;
-            row.bytes(3, |body| unpack(row.get(0)?, row.get(2)?, body, |place, metric| each(report, place, metric)))?
+        |Chunk { bucket, report, first }, rest| {
+            unpack(bucket, first, rest.bytes()?, |place, metric| each(report, place, metric))
         },
     )
 }
@@ -170,12 +178,11 @@ pub fn of_series(
     let mut buckets: Vec<i64> = series.iter().map(|series| i64::from(bucket(*series))).collect();
     buckets.sort_unstable();
     buckets.dedup();
-    tx.each(
-        "select bucket, report_id, first, body from metric where bucket in {ints $1} and report_id in {ints $2}",
+    tx.fetch_each(
+        "select {columns}, body from metric where bucket in {ints $1} and report_id in {ints $2}",
         &[&buckets, &reports],
-        |row| {
-            let report = row.get(1)?;
-            row.bytes(3, |body| unpack(row.get(0)?, row.get(2)?, body, |place, metric| each(report, place, metric)))?
+        |Chunk { bucket, report, first }, rest| {
+            unpack(bucket, first, rest.bytes()?, |place, metric| each(report, place, metric))
         },
     )
 }
@@ -200,16 +207,14 @@ pub(crate) fn only_in(tx: &mut Tx<'_>, report: ReportId) -> Result<Vec<i64>> {
         let newest = "and report_id = (select max(report_id) from metric as other
                        where other.bucket = metric.bucket and other.report_id <> $2)";
         let sql = format!(
-            "select bucket, first, body from metric where bucket in {{ints $1}} and report_id <> $2 {}",
+            "select {{columns}}, body from metric where bucket in {{ints $1}} and report_id <> $2 {}",
             if newest_only { newest } else { "" }
         );
-        tx.each(&sql, &[&buckets, &report], |row| {
-            row.bytes(2, |body| {
-                unpack(row.get(0)?, row.get(1)?, body, |_, metric| {
-                    others.insert(metric.series);
-                    Ok(())
-                })
-            })?
+        tx.fetch_each(&sql, &[&buckets, &report], |Chunk { bucket, first, .. }, rest| {
+            unpack(bucket, first, rest.bytes()?, |_, metric| {
+                others.insert(metric.series);
+                Ok(())
+            })
         })?;
     }
     own.retain(|series| !others.contains(series));

@@ -10,6 +10,7 @@
 use sha2::{Digest, Sha256};
 
 use crate::{
+    columns::columns,
     error::{Error, Result},
     tx::Tx,
 };
@@ -36,15 +37,19 @@ const STEPS: &[(i64, &str, &str)] = &[
 /// Tables with a search index.
 pub(crate) const SEARCHED: [&str; 4] = ["branch", "testbed", "benchmark", "measure"];
 
-/// A migration that was applied to a database.
-pub(crate) struct Applied {
-    pub(crate) number: i64,
-    pub(crate) name: String,
-    pub(crate) checksum: String,
+columns! {
+    /// A migration that was applied to a database.
+    pub(crate) struct Applied {
+        number: i64 = "number",
+        name: String = "name",
+        checksum: String = "checksum",
+    }
 }
 
-/// Selects the columns of [`Applied`], in the order of the migrations.
-pub(crate) const APPLIED: &str = "select number, name, checksum from migration order by number";
+/// Returns the migrations that were applied to a database, in order.
+pub(crate) fn applied(tx: &mut Tx<'_>) -> Result<Vec<Applied>> {
+    tx.fetch_all("select {columns} from migration order by number", &[])
+}
 
 /// Rejects a database that this release cannot open, based on its applied migrations.
 pub(crate) fn verify(done: &[Applied]) -> Result<()> {
@@ -73,9 +78,7 @@ pub(crate) fn run(tx: &mut Tx<'_>) -> Result<()> {
          checksum {text} not null) {strict}",
         tx.is_postgres(),
     ))?;
-    let done = tx.all(APPLIED, &[], |row| {
-        Ok(Applied { number: row.get(0)?, name: row.get(1)?, checksum: row.get(2)? })
-    })?;
+    let done = applied(tx)?;
     verify(&done)?;
     for (number, name, text) in STEPS.iter().skip(done.len()) {
         tx.batch(&words(text, tx.is_postgres()))?;

@@ -4,58 +4,54 @@ use tidemark_api::{
     id::ModelUuid,
     page::{Direction, Page},
     threshold::Model,
+    time::Timestamp,
 };
-use tidemark_stats as stats;
+use tidemark_stats::{self as stats, Test};
+use uuid::Uuid;
 
-use crate::{Cells, Fresh, Kind, List, Param, Result, ThresholdId, Tx, Value, sql::direction};
+use crate::{
+    Fresh, List, Result, ThresholdId, Tx,
+    columns::{columns, insert_columns},
+    sql::direction,
+};
 
-/// Columns of a model, for [`read`].
-pub(crate) const COLUMNS: &str = "model.uuid, model.test, model.min_sample_size, model.max_sample_size, \
-     model.span, model.lower_boundary, model.upper_boundary, model.created, model.replaced";
+columns!(Model {
+    uuid: "model.uuid",
+    test: "model.test",
+    min_sample_size: "model.min_sample_size",
+    max_sample_size: "model.max_sample_size",
+    window: "model.span",
+    lower_boundary: "model.lower_boundary",
+    upper_boundary: "model.upper_boundary",
+    created: "model.created",
+    replaced: "model.replaced",
+});
 
-/// Reads a model that may be absent (left join).
-pub(crate) fn read(cells: &mut Cells<'_>) -> Result<Option<Model>> {
-    let Some(uuid) = cells.take()? else {
-        cells.skip(8);
-        return Ok(None);
-    };
-    Ok(Some(Model {
-        uuid,
-        test: cells.take()?,
-        min_sample_size: cells.take()?,
-        max_sample_size: cells.take()?,
-        window: cells.take()?,
-        lower_boundary: cells.take()?,
-        upper_boundary: cells.take()?,
-        created: cells.take()?,
-        replaced: cells.take()?,
-    }))
+insert_columns! {
+    struct NewModel {
+        uuid: Uuid,
+        threshold_id: ThresholdId,
+        test: Test,
+        min_sample_size: Option<u32>,
+        max_sample_size: Option<u32>,
+        span: Option<u32>,
+        lower_boundary: Option<f64>,
+        upper_boundary: Option<f64>,
+        created: Timestamp,
+    }
 }
 
 /// Returns a model of a threshold, current or replaced.
-pub fn find(tx: &mut Tx<'_>, threshold: ThresholdId, model: ModelUuid) -> Result<Option<Model>> {
-    tx.one(
-        "model",
-        &format!("select {COLUMNS} from model where threshold_id = $1 and uuid = $2"),
-        &[&threshold, &model],
-        |row| read(&mut row.cells()),
-    )
+pub fn find(tx: &mut Tx<'_>, threshold: ThresholdId, model: ModelUuid) -> Result<Model> {
+    let sql = "select {columns} from model where threshold_id = $1 and uuid = $2";
+    tx.fetch_one("model", sql, &[&threshold, &model])
 }
 
 /// Lists the models of a threshold, newest first.
 pub fn list(tx: &mut Tx<'_>, threshold: ThresholdId, page: &Page) -> Result<(Vec<Model>, i64)> {
     let direction = direction(page.direction.unwrap_or(Direction::Desc));
-    let (rows, total) = tx.page(
-        &List {
-            columns: COLUMNS,
-            from: "model where threshold_id = $1",
-            order: &format!("model.id {direction}"),
-        },
-        &[&threshold],
-        page,
-        |row| read(&mut row.cells()),
-    )?;
-    Ok((rows.into_iter().flatten().collect(), total))
+    let order = format!("model.id {direction}");
+    tx.page(&List { from: "model where threshold_id = $1", order: &order }, &[&threshold], page)
 }
 
 /// Inserts models for thresholds that have no current model.
@@ -64,40 +60,19 @@ pub(crate) fn insert_many(
     fresh: &Fresh,
     models: &[(ThresholdId, stats::Model)],
 ) -> Result<()> {
-    let uuids: Vec<_> = models.iter().map(|_| fresh.uuid()).collect();
-    let rows: Vec<Vec<Value<'_>>> = models
+    let rows: Vec<NewModel> = models
         .iter()
-        .zip(&uuids)
-        .map(|((threshold, model), uuid)| {
-            let columns: [&dyn Param; 9] = [
-                uuid,
-                threshold,
-                &model.test,
-                &model.min_sample_size,
-                &model.max_sample_size,
-                &model.window,
-                &model.lower_boundary,
-                &model.upper_boundary,
-                &fresh.now,
-            ];
-            columns.into_iter().map(Param::value).collect()
+        .map(|(threshold, model)| NewModel {
+            uuid: fresh.uuid(),
+            threshold_id: *threshold,
+            test: model.test,
+            min_sample_size: model.min_sample_size,
+            max_sample_size: model.max_sample_size,
+            span: model.window,
+            lower_boundary: model.lower_boundary,
+            upper_boundary: model.upper_boundary,
+            created: fresh.now,
         })
         .collect();
-    tx.insert_many(
-        "model",
-        &[
-            ("uuid", Kind::Uuid),
-            ("threshold_id", Kind::Int),
-            ("test", Kind::Text),
-            ("min_sample_size", Kind::Int),
-            ("max_sample_size", Kind::Int),
-            ("span", Kind::Int),
-            ("lower_boundary", Kind::Real),
-            ("upper_boundary", Kind::Real),
-            ("created", Kind::Int),
-        ],
-        &rows,
-        "",
-    )?;
-    Ok(())
+    tx.insert_many("model", &rows, "")
 }

@@ -6,7 +6,7 @@ use tidemark_api::{
 };
 
 use crate::{
-    Cells, Fresh, List, Lock, NoticeId, OrganizationId, Param, ProjectId, Result, Row, Tx, UserId,
+    Fresh, List, Lock, NoticeId, OrganizationId, Param, ProjectId, Result, Tx, UserId, columns::columns,
     sql::direction,
 };
 
@@ -75,40 +75,31 @@ pub struct Settings {
     pub archived: Option<Timestamp>,
 }
 
-pub(crate) const COLUMNS: &str = "notice.id, notice.uuid, about.uuid, account.uuid, notice.name, notice.kind, \
-     notice.url, case when notice.kind = 'email' then coalesce(notice.email, account.email) end, notice.event, \
-     notice.quiet_from, notice.quiet_to, notice.digest, notice.created, notice.modified, notice.archived";
+columns!(QuietHours { from: "notice.quiet_from", to: "notice.quiet_to" });
+
+columns!(NoticeRow {
+    id: "notice.id",
+    notice: Notice {
+        uuid: "notice.uuid",
+        project: "about.uuid",
+        user: "account.uuid",
+        name: "notice.name",
+        kind: "notice.kind",
+        url: "notice.url",
+        email: "case when notice.kind = 'email' then coalesce(notice.email, account.email) end",
+        // Only the response that creates the notice contains the secret.
+        secret: "null",
+        event: "notice.event",
+        quiet: Option<QuietHours>,
+        digest: "notice.digest",
+        created: "notice.created",
+        modified: "notice.modified",
+        archived: "notice.archived",
+    },
+});
+
 pub(crate) const TABLES: &str = "notice left join project as about on about.id = notice.project_id \
      left join account on account.id = notice.account_id";
-
-pub(crate) fn read(cells: &mut Cells<'_>) -> Result<NoticeRow> {
-    Ok(NoticeRow {
-        id: cells.take()?,
-        notice: Notice {
-            uuid: cells.take()?,
-            project: cells.take()?,
-            user: cells.take()?,
-            name: cells.take()?,
-            kind: cells.take()?,
-            url: cells.take()?,
-            email: cells.take()?,
-            secret: None,
-            event: cells.take()?,
-            quiet: match (cells.take()?, cells.take()?) {
-                (Some(from), Some(to)) => Some(QuietHours { from, to }),
-                _ => None,
-            },
-            digest: cells.take()?,
-            created: cells.take()?,
-            modified: cells.take()?,
-            archived: cells.take()?,
-        },
-    })
-}
-
-fn read_row(row: &Row<'_>) -> Result<NoticeRow> {
-    read(&mut row.cells())
-}
 
 /// Returns the number of notices of an owner.
 pub fn count(tx: &mut Tx<'_>, owner: Owner) -> Result<i64> {
@@ -146,26 +137,23 @@ pub fn create(
 
 /// Returns a notice.
 pub fn find(tx: &mut Tx<'_>, owner: Owner, notice: NoticeUuid) -> Result<NoticeRow> {
-    tx.one(
+    tx.fetch_one(
         "notice",
-        &format!("select {COLUMNS} from {TABLES} where {} and notice.uuid = $2", owner.condition()),
+        &format!("select {{columns}} from {TABLES} where {} and notice.uuid = $2", owner.condition()),
         &[owner.key(), &notice],
-        read_row,
     )
 }
 
 /// Lists the notices of a project or a user, by name.
 pub fn list(tx: &mut Tx<'_>, owner: Owner, filter: &NoticeFilter, page: &Page) -> Result<(Vec<Notice>, i64)> {
     let direction = direction(page.direction.unwrap_or(Direction::Asc));
-    let (rows, total) = tx.page(
+    let (rows, total) = tx.page::<NoticeRow>(
         &List {
-            columns: COLUMNS,
             from: &format!("{TABLES} where {} and (notice.archived is not null) = $2", owner.condition()),
             order: &format!("lower(notice.name) {direction}, notice.id {direction}"),
         },
         &[owner.key(), &filter.archived.unwrap_or(false)],
         page,
-        read_row,
     )?;
     Ok((rows.into_iter().map(|found| found.notice).collect(), total))
 }
@@ -173,7 +161,7 @@ pub fn list(tx: &mut Tx<'_>, owner: Owner, filter: &NoticeFilter, page: &Page) -
 /// Whether a notice is not archived. It cannot be archived until the end of the transaction.
 pub fn is_used(tx: &mut Tx<'_>, notice: NoticeId) -> Result<bool> {
     let sql = format!("select notice.archived is null from notice where id = $1 {}", tx.share("notice"));
-    tx.one("notice", &sql, &[&notice], |row| row.get(0))
+    tx.fetch_one("notice", &sql, &[&notice])
 }
 
 /// Updates a notice. Archiving it drops all of its waiting deliveries.

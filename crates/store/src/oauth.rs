@@ -3,55 +3,41 @@
 use tidemark_api::{PlanLevel, id::OrganizationUuid, name::Jwt, time::Timestamp};
 use uuid::Uuid;
 
-use crate::{Result, Row, Tx};
+use crate::{Result, Tx, columns::columns};
 
-/// A pending sign-in.
-#[derive(Clone, Debug)]
-pub struct OAuth {
-    /// UUID in the state that the provider returns.
-    pub uuid: Uuid,
-    /// Provider.
-    pub provider: String,
-    /// Hash of the secret in the cookie of the browser that started the sign-in, or of the verifier of the client.
-    pub browser: Vec<u8>,
-    /// Whether the hash is that of a verifier of the client.
-    pub has_challenge: bool,
-    /// Nonce that the provider must include in the ID token.
-    pub nonce: String,
-    /// PKCE verifier, which proves to the provider that the same client started and completes the sign-in.
-    pub verifier: String,
-    /// Invitation to accept.
-    pub invite: Option<Jwt>,
-    /// Organization to claim.
-    pub claim: Option<OrganizationUuid>,
-    /// Plan that the user has chosen.
-    pub plan: Option<PlanLevel>,
-    /// Expiry time.
-    pub expires: Timestamp,
-}
-
-const COLUMNS: &str = "uuid, provider, browser, has_challenge, nonce, verifier, invite, claim, plan, expires";
-
-fn read(row: &Row<'_>) -> Result<OAuth> {
-    let cells = &mut row.cells();
-    Ok(OAuth {
-        uuid: cells.take()?,
-        provider: cells.take()?,
-        browser: cells.take()?,
-        has_challenge: cells.take()?,
-        nonce: cells.take()?,
-        verifier: cells.take()?,
-        invite: cells.take()?,
-        claim: cells.take()?,
-        plan: cells.take()?,
-        expires: cells.take()?,
-    })
-}
+columns!(
+    /// A pending sign-in.
+    #[derive(Clone, Debug)]
+    pub struct OAuth {
+        /// UUID in the state that the provider returns.
+        pub uuid: Uuid = "uuid",
+        /// Provider.
+        pub provider: String = "provider",
+        /// Hash of the secret in the cookie of the browser that started the sign-in, or of the verifier of the client.
+        pub browser: Vec<u8> = "browser",
+        /// Whether the hash is that of a verifier of the client.
+        pub has_challenge: bool = "has_challenge",
+        /// Nonce that the provider must include in the ID token.
+        pub nonce: String = "nonce",
+        /// PKCE verifier, which proves to the provider that the same client started and completes the sign-in.
+        pub verifier: String = "verifier",
+        /// Invitation to accept.
+        pub invite: Option<Jwt> = "invite",
+        /// Organization to claim.
+        pub claim: Option<OrganizationUuid> = "claim",
+        /// Plan that the user has chosen.
+        pub plan: Option<PlanLevel> = "plan",
+        /// Expiry time.
+        pub expires: Timestamp = "expires",
+    }
+);
 
 /// Inserts a pending sign-in.
 pub fn create(tx: &mut Tx<'_>, begun: &OAuth) -> Result<()> {
     tx.execute(
-        &format!("insert into oauth ({COLUMNS}) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"),
+        "insert into oauth (uuid, provider, browser, has_challenge, nonce, verifier, invite, claim, plan,
+                            expires)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
         &[
             &begun.uuid,
             &begun.provider,
@@ -86,13 +72,10 @@ pub fn take(tx: &mut Tx<'_>, uuid: Uuid, proof: &Proof, now: Timestamp) -> Resul
         Proof::Verifier(hash) => (true, Some(hash.as_slice())),
         Proof::None => (false, None),
     };
-    tx.optional(
-        &format!(
-            "delete from oauth where uuid = $1 and has_challenge = $2 and browser = coalesce($3, browser)
-             and expires > $4 returning {COLUMNS}"
-        ),
+    tx.fetch_optional(
+        "delete from oauth where uuid = $1 and has_challenge = $2 and browser = coalesce($3, browser)
+         and expires > $4 returning {columns}",
         &[&uuid, &has_challenge, &hash, &now],
-        read,
     )
 }
 

@@ -10,17 +10,43 @@ use tidemark_api::{
 };
 
 use crate::{
-    Error, Fresh, List, OrganizationId, Param, Result, Row, Tx, UserId, plan, slug,
+    Cells, Error, Fresh, FromRow, List, OrganizationId, Param, Result, Tx, UserId,
+    columns::columns,
+    plan, slug,
     sql::{contains, direction},
 };
 
-/// An organization with its primary key.
-#[derive(Clone, Debug)]
-pub struct OrganizationRow {
-    /// Primary key.
-    pub id: OrganizationId,
-    /// Representation in the API.
-    pub organization: Organization,
+columns!(
+    /// An organization with its primary key.
+    #[derive(Clone, Debug)]
+    pub struct OrganizationRow {
+        /// Primary key.
+        pub id: OrganizationId = "organization.id",
+        /// Representation in the API.
+        pub organization: Organization,
+    }
+);
+columns!(
+    struct StoredOrganization {
+        uuid: OrganizationUuid = "organization.uuid",
+        name: ResourceName = "organization.name",
+        slug: Slug = "organization.slug",
+        license: Option<Jwt> = "organization.license",
+        claimed: Option<Timestamp> = "organization.claimed",
+        created: Timestamp = "organization.created",
+        modified: Timestamp = "organization.modified",
+    }
+);
+
+/// Leaves `sso` empty: the domains are rows of another table.
+impl FromRow for Organization {
+    const WIDTH: usize = StoredOrganization::WIDTH;
+    const COLUMNS: &'static str = StoredOrganization::COLUMNS;
+
+    fn from_row(cells: &mut Cells<'_>) -> Result<Self> {
+        let StoredOrganization { uuid, name, slug, license, claimed, created, modified } = cells.read()?;
+        Ok(Self { uuid, name, slug, license, sso: Vec::new(), claimed, created, modified })
+    }
 }
 
 /// Fields to update.
@@ -32,25 +58,6 @@ pub struct Change {
     pub slug: Option<Slug>,
     /// License: absent keeps it, `None` removes it.
     pub license: Option<Option<Jwt>>,
-}
-
-const COLUMNS: &str = "organization.id, organization.uuid, organization.name, organization.slug, \
-     organization.license, organization.claimed, organization.created, organization.modified";
-
-fn read(row: &Row<'_>) -> Result<OrganizationRow> {
-    Ok(OrganizationRow {
-        id: row.get(0)?,
-        organization: Organization {
-            uuid: row.get(1)?,
-            name: row.get(2)?,
-            slug: row.get(3)?,
-            license: row.get(4)?,
-            sso: Vec::new(),
-            claimed: row.get(5)?,
-            created: row.get(6)?,
-            modified: row.get(7)?,
-        },
-    })
 }
 
 /// Inserts an unclaimed organization. `uuid` is given for a personal organization, which has the UUID of its owner.
@@ -65,14 +72,11 @@ pub fn create(
     let slug = slug::choose(fresh, uuid.uuid(), slug, name.as_ref(), |slug| {
         tx.value("select exists (select 1 from organization where slug = $1)", &[slug])
     })?;
-    tx.one(
+    tx.fetch_one(
         "organization",
-        &format!(
-            "insert into organization (uuid, name, slug, created, modified) values ($1, $2, $3, $4, $4)
-             returning {COLUMNS}"
-        ),
+        "insert into organization (uuid, name, slug, created, modified) values ($1, $2, $3, $4, $4)
+         returning {columns}",
         &[&uuid, name, &slug, &fresh.now],
-        read,
     )
 }
 
@@ -91,14 +95,13 @@ fn lookup(tx: &mut Tx<'_>, organization: &ResourceId, live: &str) -> Result<Orga
         ResourceId::Uuid(uuid) => ("uuid", uuid),
         ResourceId::Slug(slug) => ("slug", slug),
     };
-    let sql = format!("select {COLUMNS} from organization where {column} = $1 {live}");
-    tx.one("organization", &sql, &[value], read)
+    let sql = format!("select {{columns}} from organization where {column} = $1 {live}");
+    tx.fetch_one("organization", &sql, &[value])
 }
 
 /// Returns the organization with this primary key, including deleted ones.
 pub fn by_id(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<OrganizationRow> {
-    let sql = format!("select {COLUMNS} from organization where id = $1");
-    tx.one("organization", &sql, &[&organization], read)
+    tx.fetch_one("organization", "select {columns} from organization where id = $1", &[&organization])
 }
 
 /// Whether an organization has this UUID.
@@ -126,7 +129,6 @@ pub fn list(
     let direction = direction(page.direction.unwrap_or(Direction::Asc));
     tx.page(
         &List {
-            columns: COLUMNS,
             from: "organization where deleted is null
                    and (cast($1 as bigint) is null or id in (select organization_id from member where account_id = $1))
                    and (cast($2 as text) is null or name = $2)
@@ -136,7 +138,6 @@ pub fn list(
         },
         &[&member, &filter.name, &filter.search.as_ref().map(|search| contains(search.as_ref()))],
         page,
-        |row| Ok(read(row)?.organization),
     )
 }
 
@@ -147,13 +148,11 @@ pub fn update(
     change: &Change,
     now: Timestamp,
 ) -> Result<OrganizationRow> {
-    tx.one(
+    tx.fetch_one(
         "organization",
-        &format!(
-            "update organization set name = coalesce($2, name), slug = coalesce($3, slug),
-                    license = case when $4 then $5 else license end, modified = $6
-             where id = $1 and deleted is null returning {COLUMNS}"
-        ),
+        "update organization set name = coalesce($2, name), slug = coalesce($3, slug),
+                license = case when $4 then $5 else license end, modified = $6
+         where id = $1 and deleted is null returning {columns}",
         &[
             &organization,
             &change.name,
@@ -162,7 +161,6 @@ pub fn update(
             &change.license.as_ref().and_then(Option::as_ref),
             &now,
         ],
-        read,
     )
 }
 
@@ -206,6 +204,5 @@ pub fn destroy(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) ->
 
 /// Returns all organizations that are not deleted, for the statistics of the server.
 pub fn all(tx: &mut Tx<'_>) -> Result<Vec<Organization>> {
-    let sql = format!("select {COLUMNS} from organization where deleted is null order by id");
-    tx.all(&sql, &[], |row| Ok(read(row)?.organization))
+    tx.fetch_all("select {columns} from organization where deleted is null order by id", &[])
 }

@@ -2,21 +2,37 @@
 
 use tidemark_api::time::Timestamp;
 
-use crate::{Kind, OrganizationId, Param, Result, Tx, Value};
+use crate::{
+    OrganizationId, Result, Tx,
+    columns::{columns, insert_columns},
+};
 
-/// An item that this server has claimed.
-#[derive(Clone, Debug)]
-pub struct Item {
-    /// Primary key.
-    pub id: i64,
-    /// Kind of work.
-    pub kind: String,
-    /// Payload, as JSON.
-    pub payload: String,
-    /// Number of attempts, including the current one.
-    pub attempts: i64,
-    /// Time when the item was enqueued.
-    pub created: Timestamp,
+columns! {
+    /// An item that this server has claimed.
+    #[derive(Clone, Debug)]
+    pub struct Item {
+        /// Primary key.
+        pub id: i64 = "id",
+        /// Kind of work.
+        pub kind: String = "kind",
+        /// Payload, as JSON.
+        pub payload: String = "payload",
+        /// Number of attempts, including the current one.
+        pub attempts: i64 = "attempts",
+        /// Time when the item was enqueued.
+        pub created: Timestamp = "created",
+    }
+}
+
+insert_columns! {
+    struct NewItem<'a> {
+        kind: &'a str,
+        payload: &'a str,
+        owner: Option<OrganizationId>,
+        attempts: i64,
+        due: Timestamp,
+        created: Timestamp,
+    }
 }
 
 /// Enqueues an item. The number of concurrent claims per owner is limited; items without an owner belong to the server.
@@ -41,23 +57,15 @@ pub fn add_many(
     work: &[(String, Option<OrganizationId>)],
     now: Timestamp,
 ) -> Result<()> {
-    let rows: Vec<Vec<Value<'_>>> = work
-        .iter()
-        .map(|(payload, owner)| {
-            let columns: [&dyn Param; 6] = [&kind, payload, owner, &0, &now, &now];
-            columns.into_iter().map(Param::value).collect()
-        })
-        .collect();
-    let columns = [
-        ("kind", Kind::Text),
-        ("payload", Kind::Text),
-        ("owner", Kind::Int),
-        ("attempts", Kind::Int),
-        ("due", Kind::Int),
-        ("created", Kind::Int),
-    ];
-    tx.insert_many("outbox", &columns, &rows, "")?;
-    Ok(())
+    let items = work.iter().map(|(payload, owner)| NewItem {
+        kind,
+        payload,
+        owner: *owner,
+        attempts: 0,
+        due: now,
+        created: now,
+    });
+    tx.insert_many("outbox", &items.collect::<Vec<_>>(), "")
 }
 
 /// What to claim.
@@ -87,19 +95,11 @@ pub fn claim(tx: &mut Tx<'_>, claim: &Claim<'_>, now: Timestamp) -> Result<Vec<I
                on running.owner = waiting.owner
              where waiting.owner is null or waiting.place + coalesce(running.number, 0) <= $4
              order by waiting.due, waiting.id limit $5) {})
-         returning id, kind, payload, attempts, created",
+         returning {{columns}}",
         tx.skip_locked()
     );
     let (count, per_owner) = (as_limit(claim.count), as_limit(claim.per_owner));
-    let mut items = tx.all(&sql, &[&now, &claim.lease, &claim.kinds, &per_owner, &count], |row| {
-        Ok(Item {
-            id: row.get(0)?,
-            kind: row.get(1)?,
-            payload: row.get(2)?,
-            attempts: row.get(3)?,
-            created: row.get(4)?,
-        })
-    })?;
+    let mut items: Vec<Item> = tx.fetch_all(&sql, &[&now, &claim.lease, &claim.kinds, &per_owner, &count])?;
     items.sort_by_key(|item| item.id);
     Ok(items)
 }

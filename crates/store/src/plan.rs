@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tidemark_api::{JobUuid, Plan, PlanLevel, PlanStatus, Timestamp, UserUuid};
 
-use crate::{Error, OrganizationId, Result, Row, Tx, UserId, outbox};
+use crate::{Error, OrganizationId, Result, Tx, UserId, columns::columns, outbox};
 
 /// Outbox kind that synchronizes a subscription; the payload is the subscription.
 pub const SYNC: &str = "plan.sync";
@@ -27,59 +27,44 @@ pub struct Reading {
     pub identifier: String,
 }
 
-/// The plan of an organization.
-#[derive(Clone, Debug)]
-pub struct PlanRow {
-    /// Organization.
-    pub organization: OrganizationId,
-    /// Subscription at the provider.
-    pub subscription: String,
-    /// Customer at the provider.
-    pub customer: String,
-    /// Level of the plan.
-    pub level: PlanLevel,
-    /// Payment status.
-    pub status: PlanStatus,
-    /// Revision: the number of writes of the row.
-    pub revision: i64,
-    /// Whether the organization is deleted.
-    pub is_deleted: bool,
-}
-
-const COLUMNS: &str =
-    "plan.organization_id, plan.subscription, plan.customer, plan.level, plan.status, plan.revision,
-     organization.deleted is not null";
+columns!(
+    /// The plan of an organization.
+    #[derive(Clone, Debug)]
+    pub struct PlanRow {
+        /// Organization.
+        pub organization: OrganizationId = "plan.organization_id",
+        /// Subscription at the provider.
+        pub subscription: String = "plan.subscription",
+        /// Customer at the provider.
+        pub customer: String = "plan.customer",
+        /// Level of the plan.
+        pub level: PlanLevel = "plan.level",
+        /// Payment status.
+        pub status: PlanStatus = "plan.status",
+        /// Revision: the number of writes of the row.
+        pub revision: i64 = "plan.revision",
+        /// Whether the organization is deleted.
+        pub is_deleted: bool = "organization.deleted is not null",
+    }
+);
 const FROM: &str = "plan join organization on organization.id = plan.organization_id";
-
-fn read(row: &Row<'_>) -> Result<PlanRow> {
-    let cells = &mut row.cells();
-    Ok(PlanRow {
-        organization: cells.take()?,
-        subscription: cells.take()?,
-        customer: cells.take()?,
-        level: cells.take()?,
-        status: cells.take()?,
-        revision: cells.take()?,
-        is_deleted: cells.take()?,
-    })
-}
 
 /// Returns the plan of an organization.
 pub fn of(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<Option<PlanRow>> {
-    let sql = format!("select {COLUMNS} from {FROM} where plan.organization_id = $1");
-    tx.optional(&sql, &[&organization], read)
+    let sql = format!("select {{columns}} from {FROM} where plan.organization_id = $1");
+    tx.fetch_optional(&sql, &[&organization])
 }
 
 /// Returns the plan with a subscription.
 pub fn by_subscription(tx: &mut Tx<'_>, subscription: &str) -> Result<Option<PlanRow>> {
-    let sql = format!("select {COLUMNS} from {FROM} where plan.subscription = $1");
-    tx.optional(&sql, &[&subscription], read)
+    let sql = format!("select {{columns}} from {FROM} where plan.subscription = $1");
+    tx.fetch_optional(&sql, &[&subscription])
 }
 
 /// Returns the plan of an organization as an API type.
 pub fn view(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<Option<Plan>> {
     let sql = "select shown from plan where organization_id = $1";
-    let text: Option<String> = tx.optional(sql, &[&organization], |row| row.get(0))?;
+    let text: Option<String> = tx.fetch_optional(sql, &[&organization])?;
     text.map(|text| serde_json::from_str(&text).map_err(|error| Error::Engine(error.into()))).transpose()
 }
 
@@ -121,20 +106,19 @@ pub fn end(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) -> Res
 /// Enqueues the synchronization of all plans and checkouts that were last synchronized before `since`, because events
 /// of the provider may have been lost.
 pub fn enqueue_sync(tx: &mut Tx<'_>, since: Timestamp, now: Timestamp) -> Result<()> {
-    let unowned = |row: &Row<'_>| Ok((row.get::<String>(0)?, None));
-    let plans = tx.all(
+    let plans = tx.fetch_all(
         "update plan set asked = $2 where asked <= $1 and status not in ('canceled', 'incomplete_expired')
          returning subscription",
         &[&since, &now],
-        unowned,
     )?;
-    outbox::add_many(tx, SYNC, &plans, now)?;
-    let sessions = tx.all(
-        "update checkout set asked = $2 where asked <= $1 returning session",
-        &[&since, &now],
-        unowned,
-    )?;
-    outbox::add_many(tx, SESSION, &sessions, now)
+    outbox::add_many(tx, SYNC, &without_owner(plans), now)?;
+    let sessions =
+        tx.fetch_all("update checkout set asked = $2 where asked <= $1 returning session", &[&since, &now])?;
+    outbox::add_many(tx, SESSION, &without_owner(sessions), now)
+}
+
+fn without_owner(payloads: Vec<String>) -> Vec<(String, Option<OrganizationId>)> {
+    payloads.into_iter().map(|payload| (payload, None)).collect()
 }
 
 /// Enqueues a usage record of an organization, if the organization has an active plan.
@@ -146,35 +130,40 @@ pub fn meter(
     identifier: &str,
     now: Timestamp,
 ) -> Result<()> {
-    let customer: Option<String> = tx.optional(
+    let customer: Option<String> = tx.fetch_optional(
         "select customer from plan where organization_id = $1 and status not in ('canceled', 'incomplete_expired')",
         &[&organization],
-        |row| row.get(0),
     )?;
     let Some(customer) = customer else { return Ok(()) };
     let reading = Reading { meter: meter.to_owned(), customer, value, identifier: identifier.to_owned() };
     enqueue_readings(tx, &[reading], now)
 }
 
+columns!(
+    struct JobUsage {
+        job: JobUuid = "job.uuid",
+        customer: String = "plan.customer",
+        minutes: u64 = "(job.completed - job.started + 59999999) / 60000000",
+    }
+);
+
 /// Enqueues usage records for the minutes of ended jobs. Every started minute counts.
 pub(crate) fn meter_jobs(tx: &mut Tx<'_>, jobs: &[JobUuid], now: Timestamp) -> Result<()> {
     let jobs: Vec<_> = jobs.iter().map(|job| job.uuid()).collect();
-    let readings = tx.all(
-        "select job.uuid, plan.customer, (job.completed - job.started + 59999999) / 60000000
-         from job join project on project.id = job.project_id
+    let used: Vec<JobUsage> = tx.fetch_all(
+        "select {columns} from job join project on project.id = job.project_id
          join plan on plan.organization_id = project.organization_id
               and plan.status not in ('canceled', 'incomplete_expired')
          where job.uuid in {uuids $1} and job.completed > job.started",
         &[&&jobs[..]],
-        |row| {
-            Ok(Reading {
-                meter: "runner_minutes".to_owned(),
-                customer: row.get(1)?,
-                value: row.get(2)?,
-                identifier: row.get::<JobUuid>(0)?.to_string(),
-            })
-        },
     )?;
+    let reading = |used: JobUsage| Reading {
+        meter: "runner_minutes".to_owned(),
+        customer: used.customer,
+        value: used.minutes,
+        identifier: used.job.to_string(),
+    };
+    let readings: Vec<_> = used.into_iter().map(reading).collect();
     enqueue_readings(tx, &readings, now)
 }
 
@@ -186,7 +175,7 @@ fn enqueue_readings(tx: &mut Tx<'_>, readings: &[Reading], now: Timestamp) -> Re
 
 /// Returns the customer of a user at the provider.
 pub fn customer(tx: &mut Tx<'_>, user: UserId) -> Result<Option<String>> {
-    tx.optional("select customer from customer where account_id = $1", &[&user], |row| row.get(0))
+    tx.fetch_optional("select customer from customer where account_id = $1", &[&user])
 }
 
 /// Stores the customer of a user at the provider, unless the user has one. Returns the stored customer.
@@ -200,11 +189,10 @@ pub fn set_customer(tx: &mut Tx<'_>, user: UserId, customer: &str) -> Result<Str
 
 /// Returns the user of a customer at the provider.
 pub fn user_of_customer(tx: &mut Tx<'_>, customer: &str) -> Result<Option<UserUuid>> {
-    tx.optional(
+    tx.fetch_optional(
         "select account.uuid from customer join account on account.id = customer.account_id
          where customer.customer = $1 order by account.id limit 1",
         &[&customer],
-        |row| row.get(0),
     )
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use tidemark_api::{
-    id::{BenchmarkUuid, BranchUuid, MeasureUuid, PlotUuid, TestbedUuid},
+    id::{BenchmarkUuid, BranchUuid, MeasureUuid, PlotUuid, ProjectUuid, TestbedUuid},
     name::ResourceName,
     page::{Direction, Page, ProjPlotsSort},
     plot::{Plot, PlotFilter, XAxis, YAxis},
@@ -13,7 +13,8 @@ use tidemark_api::{
 use uuid::Uuid;
 
 use crate::{
-    Cells, Error, Fresh, Kind, List, Param, PlotId, ProjectId, Result, Row, Tx, Value,
+    Cells, Error, Fresh, FromRow, List, PlotId, ProjectId, Result, Tx,
+    columns::{columns, insert_columns},
     sql::{contains, direction},
 };
 
@@ -63,36 +64,65 @@ pub struct Dimensions {
     pub measures: Vec<MeasureUuid>,
 }
 
-const COLUMNS: &str = "plot.id, plot.uuid, project.uuid, plot.title, plot.lower_value, plot.upper_value, \
-     plot.lower_boundary, plot.upper_boundary, plot.x_axis, plot.y_axis, plot.span, plot.created, plot.modified";
+columns!(Settings {
+    title: "plot.title",
+    lower_value: "plot.lower_value",
+    upper_value: "plot.upper_value",
+    lower_boundary: "plot.lower_boundary",
+    upper_boundary: "plot.upper_boundary",
+    x_axis: "plot.x_axis",
+    y_axis: "plot.y_axis",
+    window: "plot.span",
+});
+
+columns! {
+    struct PlotColumns {
+        id: PlotId = "plot.id",
+        uuid: PlotUuid = "plot.uuid",
+        project: ProjectUuid = "project.uuid",
+        settings: Settings,
+        created: Timestamp = "plot.created",
+        modified: Timestamp = "plot.modified",
+    }
+}
+
 const TABLES: &str = "plot join project on project.id = plot.project_id";
 
-fn read(cells: &mut Cells<'_>) -> Result<PlotRow> {
-    Ok(PlotRow {
-        id: cells.take()?,
-        plot: Plot {
-            uuid: cells.take()?,
-            project: cells.take()?,
-            title: cells.take()?,
-            lower_value: cells.take()?,
-            upper_value: cells.take()?,
-            lower_boundary: cells.take()?,
-            upper_boundary: cells.take()?,
-            x_axis: cells.take()?,
-            y_axis: cells.take()?,
-            window: cells.take()?,
-            created: cells.take()?,
-            modified: cells.take()?,
+/// Reads a plot without its dimensions.
+impl FromRow for PlotRow {
+    const WIDTH: usize = PlotColumns::WIDTH;
+    const COLUMNS: &'static str = PlotColumns::COLUMNS;
+
+    fn from_row(cells: &mut Cells<'_>) -> Result<Self> {
+        let PlotColumns { id, uuid, project, settings, created, modified } = cells.read()?;
+        let plot = Plot {
+            uuid,
+            project,
+            title: settings.title,
+            lower_value: settings.lower_value,
+            upper_value: settings.upper_value,
+            lower_boundary: settings.lower_boundary,
+            upper_boundary: settings.upper_boundary,
+            x_axis: settings.x_axis,
+            y_axis: settings.y_axis,
+            window: settings.window,
             branches: Vec::new(),
             testbeds: Vec::new(),
             benchmarks: Vec::new(),
             measures: Vec::new(),
-        },
-    })
+            created,
+            modified,
+        };
+        Ok(Self { id, plot })
+    }
 }
 
-fn read_row(row: &Row<'_>) -> Result<PlotRow> {
-    read(&mut row.cells())
+insert_columns! {
+    struct NewDimension {
+        plot_id: PlotId,
+        position: i64,
+        dimension_id: i64,
+    }
 }
 
 /// Returns the number of plots of a project.
@@ -111,7 +141,7 @@ pub fn create(
 ) -> Result<PlotRow> {
     let place = make_room(tx, project, index)?;
     let uuid = PlotUuid::from(fresh.uuid());
-    let id: PlotId = tx.one(
+    let id: PlotId = tx.fetch_one(
         "plot",
         "insert into plot (uuid, project_id, place, title, lower_value, upper_value, lower_boundary,
                            upper_boundary, x_axis, y_axis, span, created, modified)
@@ -130,7 +160,6 @@ pub fn create(
             &settings.window,
             &fresh.now,
         ],
-        |row| row.get(0),
     )?;
     set_dimensions(tx, project, id, dimensions)?;
     find(tx, project, uuid)
@@ -138,11 +167,10 @@ pub fn create(
 
 /// Returns the plot with this UUID.
 pub fn find(tx: &mut Tx<'_>, project: ProjectId, plot: PlotUuid) -> Result<PlotRow> {
-    let mut found = tx.one(
+    let mut found: PlotRow = tx.fetch_one(
         "plot",
-        &format!("select {COLUMNS} from {TABLES} where plot.project_id = $1 and plot.uuid = $2"),
+        &format!("select {{columns}} from {TABLES} where plot.project_id = $1 and plot.uuid = $2"),
         &[&project, &plot],
-        read_row,
     )?;
     add_dimensions(tx, std::slice::from_mut(&mut found))?;
     Ok(found)
@@ -164,9 +192,8 @@ pub fn list(
             )
         }
     };
-    let (mut rows, total) = tx.page(
+    let (mut rows, total): (Vec<PlotRow>, _) = tx.page(
         &List {
-            columns: COLUMNS,
             from: &format!(
                 "{TABLES} where plot.project_id = $1 and (cast($2 as text) is null or plot.title = $2)
                  and (cast($3 as text) is null or lower(plot.title) like $3 escape '\\'
@@ -176,7 +203,6 @@ pub fn list(
         },
         &[&project, &filter.title, &filter.search.as_ref().map(|search| contains(search.as_ref()))],
         page,
-        read_row,
     )?;
     add_dimensions(tx, &mut rows)?;
     Ok((rows.into_iter().map(|found| found.plot).collect(), total))
@@ -216,10 +242,9 @@ pub fn set_place(tx: &mut Tx<'_>, project: ProjectId, plot: PlotId, index: u8) -
 /// Increments the positions of the plots from the index on. Returns the free position; an index beyond the end gives
 /// the end.
 fn make_room(tx: &mut Tx<'_>, project: ProjectId, index: u8) -> Result<i64> {
-    let taken: Option<i64> = tx.optional(
+    let taken: Option<i64> = tx.fetch_optional(
         "select place from plot where project_id = $1 and place < $2 order by place, id limit 1 offset $3",
         &[&project, &i64::MAX, &index],
-        |row| row.get(0),
     )?;
     let Some(place) = taken else {
         return tx.value(
@@ -264,14 +289,8 @@ fn set_dimension(
     table: &'static str,
     wanted: &[Uuid],
 ) -> Result<()> {
-    let known: HashMap<Uuid, i64> = tx
-        .all(
-            &format!("select uuid, id from {table} where project_id = $1 and uuid in {{uuids $2}}"),
-            &[&project, &wanted],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )?
-        .into_iter()
-        .collect();
+    let sql = format!("select uuid, id from {table} where project_id = $1 and uuid in {{uuids $2}}");
+    let known: HashMap<Uuid, i64> = tx.fetch_all(&sql, &[&project, &wanted])?.into_iter().collect();
     let mut keys: Vec<i64> = Vec::with_capacity(wanted.len());
     for uuid in wanted {
         let key = *known.get(uuid).ok_or(Error::NotFound(table))?;
@@ -280,21 +299,16 @@ fn set_dimension(
         }
     }
     tx.execute(&format!("delete from plot_{table} where plot_id = $1"), &[&plot])?;
-    let rows: Vec<Vec<Value<'_>>> = keys
+    let rows: Vec<_> = keys
         .iter()
         .enumerate()
-        .map(|(position, key)| {
-            let position = i64::try_from(position).unwrap_or(i64::MAX);
-            vec![plot.value(), Value::Int(position), Value::Int(*key)]
+        .map(|(position, key)| NewDimension {
+            plot_id: plot,
+            position: i64::try_from(position).unwrap_or(i64::MAX),
+            dimension_id: *key,
         })
         .collect();
-    tx.insert_many(
-        &format!("plot_{table}"),
-        &[("plot_id", Kind::Int), ("position", Kind::Int), ("dimension_id", Kind::Int)],
-        &rows,
-        "",
-    )?;
-    Ok(())
+    tx.insert_many(&format!("plot_{table}"), &rows, "")
 }
 
 /// Adds the dimensions to plots, with one statement per kind.
@@ -304,19 +318,18 @@ fn add_dimensions(tx: &mut Tx<'_>, plots: &mut [PlotRow]) -> Result<()> {
     }
     let ids: Vec<i64> = plots.iter().map(|found| found.id.get()).collect();
     let mut of = |table: &str| -> Result<HashMap<i64, Vec<Uuid>>> {
-        let mut lists: HashMap<i64, Vec<Uuid>> = HashMap::new();
-        tx.each(
+        let rows: Vec<(i64, Uuid)> = tx.fetch_all(
             &format!(
                 "select plot_{table}.plot_id, {table}.uuid from plot_{table}
                  join {table} on {table}.id = plot_{table}.dimension_id
                  where plot_{table}.plot_id in {{ints $1}} order by plot_{table}.plot_id, plot_{table}.position"
             ),
             &[&ids],
-            |row| {
-                lists.entry(row.get(0)?).or_default().push(row.get(1)?);
-                Ok(())
-            },
         )?;
+        let mut lists: HashMap<i64, Vec<Uuid>> = HashMap::new();
+        for (plot, uuid) in rows {
+            lists.entry(plot).or_default().push(uuid);
+        }
         Ok(lists)
     };
     let (mut branches, mut testbeds) = (of("branch")?, of("testbed")?);

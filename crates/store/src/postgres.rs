@@ -245,7 +245,7 @@ impl Connection<'_> {
         let mut plan = String::new();
         let sql = format!("explain (analyze, costs off, timing off, summary off) {sql}");
         self.each(&sql, params, |row| {
-            plan.push_str(&row.get::<String>(0)?);
+            plan.push_str(&row.cells().read::<String>()?);
             plan.push('\n');
             Ok(())
         })?;

@@ -14,29 +14,47 @@ use tidemark_api::{
 use uuid::Uuid;
 
 use crate::{
-    Cells, Fresh, List, OrganizationId, Param, ProjectId, Result, Row, Tx, UserId, slug,
+    Fresh, List, OrganizationId, Param, ProjectId, Result, Tx, UserId,
+    columns::columns,
+    slug,
     sql::{contains, direction},
 };
 
-/// A project with its primary key and its organization.
-#[derive(Clone, Debug)]
-pub struct ProjectRow {
-    /// Primary key.
-    pub id: ProjectId,
-    /// Organization.
-    pub organization: OrganizationId,
-    /// Representation in the API.
-    pub project: Project,
-}
+columns!(
+    /// A project with its primary key and its organization.
+    #[derive(Clone, Debug)]
+    pub struct ProjectRow {
+        /// Primary key.
+        pub id: ProjectId = "project.id",
+        /// Organization.
+        pub organization: OrganizationId = "project.organization_id",
+        /// Representation in the API.
+        pub project: Project,
+    }
+);
+columns!(Project {
+    uuid: "project.uuid",
+    organization: "organization.uuid",
+    name: "project.name",
+    slug: "project.slug",
+    url: "project.url",
+    visibility: "project.visibility",
+    created: "project.created",
+    modified: "project.modified",
+    claimed: "organization.claimed",
+});
+const TABLES: &str = "project join organization on organization.id = project.organization_id";
 
-/// Roles of a user in a project and its organization.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Roles {
-    /// Role in the organization.
-    pub organization: Option<OrganizationRole>,
-    /// Role in the project.
-    pub project: Option<ProjectRole>,
-}
+columns!(
+    /// Roles of a user in a project and its organization.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Roles {
+        /// Role in the organization.
+        pub organization: Option<OrganizationRole> = "member.role",
+        /// Role in the project.
+        pub project: Option<ProjectRole> = "project_member.role",
+    }
+);
 
 /// The viewer of a list of projects.
 #[derive(Clone, Copy, Debug)]
@@ -64,32 +82,6 @@ pub struct Change {
     pub visibility: Option<Visibility>,
 }
 
-const COLUMNS: &str = "project.id, project.organization_id, project.uuid, organization.uuid, project.name, \
-     project.slug, project.url, project.visibility, project.created, project.modified, organization.claimed";
-const TABLES: &str = "project join organization on organization.id = project.organization_id";
-
-fn read(cells: &mut Cells<'_>) -> Result<ProjectRow> {
-    Ok(ProjectRow {
-        id: cells.take()?,
-        organization: cells.take()?,
-        project: Project {
-            uuid: cells.take()?,
-            organization: cells.take()?,
-            name: cells.take()?,
-            slug: cells.take()?,
-            url: cells.take()?,
-            visibility: cells.take()?,
-            created: cells.take()?,
-            modified: cells.take()?,
-            claimed: cells.take()?,
-        },
-    })
-}
-
-fn read_row(row: &Row<'_>) -> Result<ProjectRow> {
-    read(&mut row.cells())
-}
-
 /// A project to insert.
 #[derive(Clone, Copy, Debug)]
 pub struct New<'a> {
@@ -114,38 +106,41 @@ pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<ProjectRo
     let slug = slug::choose(fresh, uuid, slug, name.as_ref(), |slug| {
         tx.value("select exists (select 1 from project where slug = $1)", &[slug])
     })?;
-    let id: ProjectId = tx.one(
+    let id: ProjectId = tx.fetch_one(
         "project",
         "insert into project (uuid, organization_id, name, slug, url, visibility, created, modified, notifies)
          values ($1, $2, $3, $4, $5, $6, $7, $7, $8) returning id",
         &[&uuid, &organization, name, &slug, &url, &visibility, &fresh.now, &Notifies::default()],
-        |row| row.get(0),
     )?;
     by_id(tx, id)
 }
 
 /// Returns the project with this primary key.
 pub fn by_id(tx: &mut Tx<'_>, project: ProjectId) -> Result<ProjectRow> {
-    tx.one("project", &format!("select {COLUMNS} from {TABLES} where project.id = $1"), &[&project], read_row)
+    tx.fetch_one("project", &format!("select {{columns}} from {TABLES} where project.id = $1"), &[&project])
 }
+
+columns!(
+    struct ProjectWithRoles {
+        project: ProjectRow,
+        roles: Roles,
+    }
+);
 
 /// Returns the project with this slug or UUID, unless it is deleted, and the roles of a user in it.
 pub fn find(tx: &mut Tx<'_>, project: &ResourceId, user: Option<UserId>) -> Result<(ProjectRow, Roles)> {
     let (column, value) = key(project);
-    tx.one(
+    let ProjectWithRoles { project, roles } = tx.fetch_one(
         "project",
         &format!(
-            "select {COLUMNS}, member.role, project_member.role from {TABLES}
+            "select {{columns}} from {TABLES}
              left join member on member.organization_id = project.organization_id and member.account_id = $2
              left join project_member on project_member.project_id = project.id and project_member.account_id = $2
              where project.{column} = $1 and project.deleted is null"
         ),
         &[value, &user],
-        |row| {
-            let cells = &mut row.cells();
-            Ok((read(cells)?, Roles { organization: cells.take()?, project: cells.take()? }))
-        },
-    )
+    )?;
+    Ok((project, roles))
 }
 
 /// Whether a user may view a project.
@@ -164,11 +159,10 @@ pub fn is_visible_to(tx: &mut Tx<'_>, project: ProjectId, user: UserId) -> Resul
 /// Returns the project with this slug or UUID, including deleted ones.
 pub fn find_any(tx: &mut Tx<'_>, project: &ResourceId) -> Result<ProjectRow> {
     let (column, value) = key(project);
-    tx.one(
+    tx.fetch_one(
         "project",
-        &format!("select {COLUMNS} from {TABLES} where project.{column} = $1"),
+        &format!("select {{columns}} from {TABLES} where project.{column} = $1"),
         &[value],
-        read_row,
     )
 }
 
@@ -201,7 +195,6 @@ pub fn list(
     };
     tx.page(
         &List {
-            columns: COLUMNS,
             from: &format!(
                 "{TABLES} where project.deleted is null
                  and (cast($1 as bigint) is null or project.organization_id = $1)
@@ -219,7 +212,6 @@ pub fn list(
             &viewer,
         ],
         page,
-        |row| Ok(read_row(row)?.project),
     )
 }
 
@@ -238,10 +230,9 @@ pub fn free_name(tx: &mut Tx<'_>, organization: OrganizationId, name: &ResourceN
         text => text.to_owned(),
     };
     let length = i32::try_from(stem.chars().count()).unwrap_or(i32::MAX);
-    let taken: Vec<String> = tx.all(
+    let taken: Vec<String> = tx.fetch_all(
         "select name from project where organization_id = $1 and (name = $2 or substr(name, 1, $4) = $3)",
         &[&organization, name, &stem, &length],
-        |row| row.get(0),
     )?;
     let number = |taken: &str| -> Option<u64> {
         let rest = taken.strip_prefix(&stem)?;

@@ -11,27 +11,23 @@ use tidemark_api::{
 use uuid::Uuid;
 
 use crate::{
-    Fresh, List, OrganizationId, Param, ProjectId, Result, Row, Tx, UserId,
+    Fresh, List, OrganizationId, Param, ProjectId, Result, Tx, UserId,
+    columns::columns,
     key::New,
     sql::{contains, direction},
 };
 
-const COLUMNS: &str = "project_key.uuid, project.uuid, account.uuid, project_key.name, project_key.created, \
-     project_key.expires, project_key.revoked";
+columns!(ProjectKey {
+    uuid: "project_key.uuid",
+    project: "project.uuid",
+    creator: "account.uuid",
+    name: "project_key.name",
+    creation: "project_key.created",
+    expiration: "project_key.expires",
+    revoked: "project_key.revoked",
+});
 const TABLES: &str = "project_key join project on project.id = project_key.project_id
      left join account on account.id = project_key.creator_id";
-
-fn read(row: &Row<'_>) -> Result<ProjectKey> {
-    Ok(ProjectKey {
-        uuid: row.get(0)?,
-        project: row.get(1)?,
-        creator: row.get(2)?,
-        name: row.get(3)?,
-        creation: row.get(4)?,
-        expiration: row.get(5)?,
-        revoked: row.get(6)?,
-    })
-}
 
 /// Inserts a key of a project.
 pub fn create(
@@ -52,14 +48,13 @@ pub fn create(
 
 /// Returns a key of a project.
 pub fn view(tx: &mut Tx<'_>, project: ProjectId, key: ProjectKeyUuid) -> Result<ProjectKey> {
-    tx.one(
+    tx.fetch_one(
         "key",
         &format!(
-            "select {COLUMNS} from {TABLES}
+            "select {{columns}} from {TABLES}
              where project_key.project_id = $1 and project_key.uuid = $2"
         ),
         &[&project, &key],
-        read,
     )
 }
 
@@ -73,7 +68,6 @@ pub fn list(
     let direction = direction(page.direction.unwrap_or(Direction::Asc));
     tx.page(
         &List {
-            columns: COLUMNS,
             from: &format!(
                 "{TABLES} where project_key.project_id = $1
                  and (cast($2 as text) is null or project_key.name = $2)
@@ -92,7 +86,6 @@ pub fn list(
             &filter.revoked.unwrap_or(false),
         ],
         page,
-        read,
     )
 }
 
@@ -114,17 +107,19 @@ pub fn revoke(tx: &mut Tx<'_>, project: ProjectId, key: ProjectKeyUuid, now: Tim
     Ok(revoked == 1)
 }
 
-/// A valid key whose creator may no longer manage its project.
-#[derive(Clone, Debug)]
-pub struct Orphan {
-    id: i64,
-    /// UUID of the key.
-    pub uuid: ProjectKeyUuid,
-    /// Name of the key.
-    pub name: ResourceName,
-    /// Slug of the project.
-    pub project: String,
-}
+columns!(
+    /// A valid key whose creator may no longer manage its project.
+    #[derive(Clone, Debug)]
+    pub struct Orphan {
+        id: i64 = "project_key.id",
+        /// UUID of the key.
+        pub uuid: ProjectKeyUuid = "project_key.uuid",
+        /// Name of the key.
+        pub name: ResourceName = "project_key.name",
+        /// Slug of the project.
+        pub project: String = "project.slug",
+    }
+);
 
 /// Returns the valid keys that a user created in the projects of an organization and could not create now: the user is
 /// neither a leader of the organization nor a maintainer of the project.
@@ -134,9 +129,8 @@ pub fn orphans(
     creator: UserId,
     now: Timestamp,
 ) -> Result<Vec<Orphan>> {
-    tx.all(
-        "select project_key.id, project_key.uuid, project_key.name, project.slug
-         from project_key join project on project.id = project_key.project_id
+    tx.fetch_all(
+        "select {columns} from project_key join project on project.id = project_key.project_id
          where project.organization_id = $1 and project_key.creator_id = $2
            and project_key.revoked is null and project_key.expires > $3
            and not exists (select 1 from member where member.organization_id = $1 and member.account_id = $2
@@ -145,7 +139,6 @@ pub fn orphans(
                            and project_member.account_id = $2 and project_member.role = 'maintainer')
          order by project.slug, project_key.id",
         &[&organization, &creator, &now],
-        |row| Ok(Orphan { id: row.get(0)?, uuid: row.get(1)?, name: row.get(2)?, project: row.get(3)? }),
     )
 }
 
@@ -170,34 +163,27 @@ pub fn by_uuid(tx: &mut Tx<'_>, key: ProjectKeyUuid, now: Timestamp) -> Result<O
 }
 
 fn live(tx: &mut Tx<'_>, column: &str, value: &dyn Param, now: Timestamp) -> Result<Option<ProjectKeyRow>> {
-    tx.optional(
+    tx.fetch_optional(
         &format!(
-            "select project_key.uuid, project_key.name, project.id, project.uuid
-             from project_key join project on project.id = project_key.project_id
+            "select {{columns}} from project_key join project on project.id = project_key.project_id
              where project_key.{column} = $1 and project_key.revoked is null and project_key.expires > $2
              and project.deleted is null"
         ),
         &[value, &now],
-        |row| {
-            Ok(ProjectKeyRow {
-                uuid: row.get(0)?,
-                name: row.get(1)?,
-                project: row.get(2)?,
-                project_uuid: row.get(3)?,
-            })
-        },
     )
 }
 
-/// An authenticated project key.
-#[derive(Clone, Debug)]
-pub struct ProjectKeyRow {
-    /// UUID of the key.
-    pub uuid: ProjectKeyUuid,
-    /// Name of the key.
-    pub name: ResourceName,
-    /// Project of the key.
-    pub project: ProjectId,
-    /// UUID of the project.
-    pub project_uuid: Uuid,
-}
+columns!(
+    /// An authenticated project key.
+    #[derive(Clone, Debug)]
+    pub struct ProjectKeyRow {
+        /// UUID of the key.
+        pub uuid: ProjectKeyUuid = "project_key.uuid",
+        /// Name of the key.
+        pub name: ResourceName = "project_key.name",
+        /// Project of the key.
+        pub project: ProjectId = "project.id",
+        /// UUID of the project.
+        pub project_uuid: Uuid = "project.uuid",
+    }
+);

@@ -9,37 +9,30 @@ use tidemark_api::{
 };
 
 use crate::{
-    List, Param, ProjectId, Result, Row, Tx, UserId,
+    List, Param, ProjectId, Result, Tx, UserId,
+    columns::columns,
     sql::{contains, direction},
 };
 
-/// A member with the primary key of the user.
-#[derive(Clone, Debug)]
-pub struct ProjectMemberRow {
-    /// Primary key of the user.
-    pub user: UserId,
-    /// Representation in the API.
-    pub member: ProjectMember,
-}
-
-const COLUMNS: &str = "account.id, account.uuid, account.name, account.slug, project_member.role, \
-     project_member.created, project_member.modified";
+columns!(
+    /// A member with the primary key of the user.
+    #[derive(Clone, Debug)]
+    pub struct ProjectMemberRow {
+        /// Primary key of the user.
+        pub user: UserId = "account.id",
+        /// Representation in the API.
+        pub member: ProjectMember,
+    }
+);
+columns!(ProjectMember {
+    uuid: "account.uuid",
+    name: "account.name",
+    slug: "account.slug",
+    role: "project_member.role",
+    created: "project_member.created",
+    modified: "project_member.modified",
+});
 const TABLES: &str = "project_member join account on account.id = project_member.account_id";
-
-fn read(row: &Row<'_>) -> Result<ProjectMemberRow> {
-    let cells = &mut row.cells();
-    Ok(ProjectMemberRow {
-        user: cells.take()?,
-        member: ProjectMember {
-            uuid: cells.take()?,
-            name: cells.take()?,
-            slug: cells.take()?,
-            role: cells.take()?,
-            created: cells.take()?,
-            modified: cells.take()?,
-        },
-    })
-}
 
 /// Gives a user a role in a project; an existing member is a conflict.
 pub fn add(
@@ -63,13 +56,12 @@ pub fn find(tx: &mut Tx<'_>, project: ProjectId, user: &ResourceId) -> Result<Pr
         ResourceId::Uuid(uuid) => ("uuid", uuid),
         ResourceId::Slug(slug) => ("slug", slug),
     };
-    tx.one(
+    tx.fetch_one(
         "member",
         &format!(
-            "select {COLUMNS} from {TABLES} where project_member.project_id = $1 and account.{column} = $2"
+            "select {{columns}} from {TABLES} where project_member.project_id = $1 and account.{column} = $2"
         ),
         &[&project, value],
-        read,
     )
 }
 
@@ -83,7 +75,6 @@ pub fn list(
     let direction = direction(page.direction.unwrap_or(Direction::Asc));
     tx.page(
         &List {
-            columns: COLUMNS,
             from: &format!(
                 "{TABLES} where project_member.project_id = $1
                  and (cast($2 as text) is null or account.name = $2)
@@ -94,7 +85,6 @@ pub fn list(
         },
         &[&project, &filter.name, &filter.search.as_ref().map(|search| contains(search.as_ref()))],
         page,
-        |row| Ok(read(row)?.member),
     )
 }
 

@@ -68,10 +68,9 @@ impl Scope {
 /// Returns when the `limit`-th newest resource was created; `None` if there are fewer.
 pub fn limit_reached(tx: &mut Tx<'_>, scope: Scope, limit: u32) -> Result<Option<Timestamp>> {
     let (table, (column, id)) = (scope.noun(), scope.owner());
-    tx.optional(
+    tx.fetch_optional(
         &format!("select created from {table} where {column} = $1 order by created desc limit 1 offset $2"),
         &[id, &(i64::from(limit) - 1)],
-        |row| row.get(0),
     )
 }
 
@@ -79,13 +78,12 @@ pub fn limit_reached(tx: &mut Tx<'_>, scope: Scope, limit: u32) -> Result<Option
 /// created at `now`.
 pub fn overrun(tx: &mut Tx<'_>, scope: Scope, limit: u32, now: Timestamp) -> Result<Option<Timestamp>> {
     let (table, (column, id)) = (scope.noun(), scope.owner());
-    tx.optional(
+    tx.fetch_optional(
         &format!(
             "select created from {table} where {column} = $1
                and exists (select 1 from {table} as made where made.{column} = $1 and made.created = $3)
              order by created desc limit 1 offset $2"
         ),
         &[id, &i64::from(limit), &now],
-        |row| row.get(0),
     )
 }

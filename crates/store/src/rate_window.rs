@@ -7,12 +7,11 @@ use crate::{Result, Tx};
 /// Returns the state with this name and locks it against other servers until the transaction ends.
 pub fn take(tx: &mut Tx<'_>, name: &str, empty: &str, expires: Timestamp) -> Result<String> {
     // The update changes only the expiry time; it locks the row until the end of the transaction.
-    tx.one(
+    tx.fetch_one(
         "rate window",
         "insert into rate_window (name, state, expires) values ($1, $2, $3)
          on conflict (name) do update set expires = excluded.expires returning state",
         &[&name, &empty, &expires],
-        |row| row.get(0),
     )
 }
 

@@ -6,16 +6,20 @@ use std::{
 };
 
 use tidemark_api::{
-    Adapter, Alert, AlertCounts, Iteration, IterationCounts, JobNoise, Metric, Page, Project, PubUser,
-    Report, ReportCounts, ReportMeasure, ReportResult, ReportUuid, Timestamp, Version, page::Direction,
+    Adapter, Alert, AlertCounts, Benchmark, Branch, Iteration, IterationCounts, JobNoise, JobUuid, Measure,
+    Metric, Page, Project, PubUser, Report, ReportCounts, ReportMeasure, ReportResult, ReportUuid, Shared,
+    Testbed, Timestamp, Version, page::Direction,
 };
 use uuid::Uuid;
 
 use crate::{
-    BranchId, Cells, Error, Fresh, HeadId, ProjectId, ReportId, Result, SpecId, TestbedId, Tx, UserId,
-    VersionId, alert, benchmark, branch, change, head, lane, measure, metric, series,
+    BranchId, Error, Fresh, HeadId, ProjectId, ReportId, Result, SpecId, TestbedId, Tx, UserId, VersionId,
+    alert, change,
+    columns::columns,
+    dimension::Dimension,
+    head, lane, metric, series,
     sql::{Conditions, direction},
-    testbed, threshold,
+    threshold,
     value::distinct,
     variant, version,
 };
@@ -81,13 +85,58 @@ pub struct ReportRow {
     pub report: Report,
 }
 
+columns! {
+    struct ReportColumns {
+        id: ReportId = "report.id",
+        uuid: ReportUuid = "report.uuid",
+        user: Option<PubUser>,
+        branch: Branch,
+        version: Version,
+        testbed: Testbed,
+        start_time: Timestamp = "report.start_time",
+        end_time: Timestamp = "report.end_time",
+        adapter: Adapter = "report.adapter",
+        counts: String = "report.counts",
+        metrics: u64 = "report.metrics",
+        job: Option<JobUuid> = "job.uuid",
+        noise_before: Option<f64> = "job.noise_before",
+        noise_after: Option<f64> = "job.noise_after",
+        created: Timestamp = "report.created",
+    }
+}
+
+impl ReportColumns {
+    fn complete(mut self, project: &Project) -> Result<ReportRow> {
+        self.branch.head.version = Some(self.version);
+        let results = serde_json::from_str(&self.counts).map_err(|error| Error::Engine(error.into()))?;
+        let noise = self.noise_before.zip(self.noise_after);
+        let report = Report {
+            uuid: self.uuid,
+            user: self.user,
+            project: project.clone(),
+            branch: self.branch,
+            testbed: self.testbed,
+            start_time: self.start_time,
+            end_time: self.end_time,
+            adapter: self.adapter.plain(),
+            results: None,
+            alerts: None,
+            counts: ReportCounts { results, alerts: AlertCounts::default() },
+            job: self.job,
+            noise: noise.map(|(before, after)| JobNoise { before, after }),
+            created: self.created,
+        };
+        Ok(ReportRow { id: self.id, metrics: self.metrics, report })
+    }
+}
+
 /// Inserts a report, without its metrics.
 pub fn insert(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<(ReportId, ReportUuid)> {
     let uuid = ReportUuid::from(fresh.uuid());
     let counts = serde_json::to_string(new.counts).map_err(|error| Error::Engine(error.into()))?;
     let iterations = i64::try_from(new.counts.len()).unwrap_or(i64::MAX);
     let metrics = i64::try_from(new.metrics).unwrap_or(i64::MAX);
-    let id = tx.one(
+    let id = tx.fetch_one(
         "report",
         "insert into report (uuid, project_id, account_id, branch_id, head_id, version_id, testbed_id, spec_id, adapter,
                              start_time, end_time, idempotency_key, counts, iterations, metrics, created, binary_hash,
@@ -113,60 +162,46 @@ pub fn insert(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<(ReportId
             &fresh.now,
             &new.binary_hash,
             &new.host,
-        ],
-        |row| row.get(0),
+        ]
     )?;
     Ok((id, uuid))
 }
 
 /// Returns the report with this idempotency key.
 pub fn by_idempotency_key(tx: &mut Tx<'_>, project: ProjectId, key: Uuid) -> Result<Option<ReportId>> {
-    tx.optional(
+    tx.fetch_optional(
         "select id from report where project_id = $1 and idempotency_key = $2",
         &[&project, &key],
-        |row| row.get(0),
     )
 }
 
-/// Position of a report that has no results yet.
-#[derive(Clone, Copy, Debug)]
-pub struct Empty {
-    /// Project.
-    pub project: ProjectId,
-    /// Branch.
-    pub branch: BranchId,
-    /// Head of the branch.
-    pub head: HeadId,
-    /// Testbed.
-    pub testbed: TestbedId,
-    /// Spec of the job of the report.
-    pub spec: Option<SpecId>,
-    /// Version.
-    pub version: VersionId,
+columns! {
+    /// Position of a report that has no results yet.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Empty {
+        /// Project.
+        pub project: ProjectId = "project_id",
+        /// Branch.
+        pub branch: BranchId = "branch_id",
+        /// Head of the branch.
+        pub head: HeadId = "head_id",
+        /// Testbed.
+        pub testbed: TestbedId = "testbed_id",
+        /// Spec of the job of the report.
+        pub spec: Option<SpecId> = "spec_id",
+        /// Version.
+        pub version: VersionId = "version_id",
+    }
 }
 
 /// Returns the position of a report.
 pub fn place(tx: &mut Tx<'_>, report: ReportId) -> Result<Empty> {
-    tx.one(
-        "report",
-        "select project_id, branch_id, head_id, testbed_id, spec_id, version_id from report where id = $1",
-        &[&report],
-        |row| {
-            Ok(Empty {
-                project: row.get(0)?,
-                branch: row.get(1)?,
-                head: row.get(2)?,
-                testbed: row.get(3)?,
-                spec: row.get(4)?,
-                version: row.get(5)?,
-            })
-        },
-    )
+    tx.fetch_one("report", "select {columns} from report where id = $1", &[&report])
 }
 
 /// Returns the adapter of a report.
 pub fn adapter(tx: &mut Tx<'_>, report: ReportId) -> Result<Adapter> {
-    tx.one("report", "select adapter from report where id = $1", &[&report], |row| row.get(0))
+    tx.fetch_one("report", "select adapter from report where id = $1", &[&report])
 }
 
 /// Updates the times, the host and the counts of a report when its results arrive. Returns the UUID of the report.
@@ -180,32 +215,17 @@ pub fn fill(
 ) -> Result<ReportUuid> {
     let counts = serde_json::to_string(counts).map_err(|error| Error::Engine(error.into()))?;
     let metrics = i64::try_from(metrics).unwrap_or(i64::MAX);
-    tx.one(
+    tx.fetch_one(
         "report",
         "update report set start_time = $2, end_time = $3, counts = $4, metrics = $5, host = $6
          where id = $1 returning uuid",
         &[&report, &start_time, &end_time, &counts, &metrics, &host],
-        |row| row.get(0),
     )
 }
 
 /// Returns the primary key of the report with this UUID.
 pub fn find(tx: &mut Tx<'_>, project: ProjectId, report: ReportUuid) -> Result<ReportId> {
-    tx.one(
-        "report",
-        "select id from report where project_id = $1 and uuid = $2",
-        &[&project, &report],
-        |row| row.get(0),
-    )
-}
-
-fn columns() -> String {
-    format!(
-        "report.id, report.uuid, report.start_time, report.end_time, report.adapter, report.counts, report.metrics,
-         report.created, job.uuid, job.noise_before, job.noise_after, account.uuid, account.name, account.slug, {}, version.number, version.hash, {}",
-        branch::columns(),
-        testbed::columns()
-    )
+    tx.fetch_one("report", "select id from report where project_id = $1 and uuid = $2", &[&project, &report])
 }
 
 fn joins() -> String {
@@ -221,41 +241,6 @@ fn joins() -> String {
     )
 }
 
-fn read(cells: &mut Cells<'_>, project: &Project) -> Result<ReportRow> {
-    let (id, uuid, start_time, end_time) = (cells.take()?, cells.take()?, cells.take()?, cells.take()?);
-    let adapter: Adapter = cells.take()?;
-    let counts: String = cells.take()?;
-    let metrics = cells.take()?;
-    let (created, job) = (cells.take()?, cells.take()?);
-    let (before, after): (Option<f64>, Option<f64>) = (cells.take()?, cells.take()?);
-    let noise = before.zip(after).map(|(before, after)| JobNoise { before, after });
-    let (user, name, slug) = (cells.take()?, cells.take()?, cells.take()?);
-    let user = match (user, name, slug) {
-        (Some(uuid), Some(name), Some(slug)) => Some(PubUser { uuid, name, slug }),
-        _ => None,
-    };
-    let mut branch = branch::read(cells)?;
-    branch.head.version = Some(Version { number: cells.take()?, hash: cells.take()? });
-    let results = serde_json::from_str(&counts).map_err(|error| Error::Engine(error.into()))?;
-    let report = Report {
-        uuid,
-        user,
-        project: project.clone(),
-        branch,
-        testbed: testbed::read(cells)?,
-        start_time,
-        end_time,
-        adapter: adapter.plain(),
-        results: None,
-        alerts: None,
-        counts: ReportCounts { results, alerts: AlertCounts::default() },
-        job,
-        noise,
-        created,
-    };
-    Ok(ReportRow { id, metrics, report })
-}
-
 /// Returns a report with its results and alerts.
 pub fn complete(tx: &mut Tx<'_>, found: ReportRow) -> Result<Report> {
     let mut found = [found];
@@ -266,8 +251,9 @@ pub fn complete(tx: &mut Tx<'_>, found: ReportRow) -> Result<Report> {
 
 /// Returns a report with the counts of its results and alerts, but without the results and alerts.
 pub fn summary(tx: &mut Tx<'_>, project: &Project, report: ReportId) -> Result<ReportRow> {
-    let sql = format!("select {} from report {} where report.id = $1", columns(), joins());
-    let mut found = [tx.one("report", &sql, &[&report], |row| read(&mut row.cells(), project))?];
+    let sql = format!("select {{columns}} from report {} where report.id = $1", joins());
+    let found: ReportColumns = tx.fetch_one("report", &sql, &[&report])?;
+    let mut found = [found.complete(project)?];
     count_alerts(tx, &mut found)?;
     let [found] = found;
     Ok(found)
@@ -277,11 +263,11 @@ pub fn summary(tx: &mut Tx<'_>, project: &Project, report: ReportId) -> Result<R
 pub fn summaries(tx: &mut Tx<'_>, project: &Project, reports: &[ReportId]) -> Result<Vec<ReportRow>> {
     let ids: Vec<i64> = reports.iter().map(|report| report.get()).collect();
     let sql = format!(
-        "select {} from report {} where report.id in {{ints $1}} order by report.id",
-        columns(),
+        "select {{columns}} from report {} where report.id in {{ints $1}} order by report.id",
         joins()
     );
-    tx.all(&sql, &[&ids], |row| read(&mut row.cells(), project))
+    let found: Vec<ReportColumns> = tx.fetch_all(&sql, &[&ids])?;
+    found.into_iter().map(|found| found.complete(project)).collect()
 }
 
 /// Lists the reports of a project by the start time of their runs, without results and alerts.
@@ -333,30 +319,27 @@ pub fn list(
     let size = reports.page(limit, &offset);
     // Selects the primary keys of the page from the index first, so that the joins read only the rows of the page.
     let sql = format!(
-        "select {} from (select report.id as page_id from {from} order by {order} {size}) as page
+        "select {{columns}} from (select report.id as page_id from {from} order by {order} {size}) as page
          join report on report.id = page.page_id {} order by {order}",
-        columns(),
         joins()
     );
-    let mut found = tx.all(&sql, &reports.params, |row| read(&mut row.cells(), project))?;
-    found.truncate(usize::try_from(limit).unwrap_or_default());
+    let found: Vec<ReportColumns> = tx.fetch_all(&sql, &reports.params)?;
+    let found = found.into_iter().take(usize::try_from(limit).unwrap_or_default());
+    let mut found = found.map(|found| found.complete(project)).collect::<Result<Vec<_>>>()?;
     count_alerts(tx, &mut found)?;
     Ok((found, total))
 }
 
+columns!(AlertCounts { total: "count(*)", active: "count(case when status = 'active' then 1 end)" });
+
 /// Counts the alerts of reports.
 fn count_alerts(tx: &mut Tx<'_>, reports: &mut [ReportRow]) -> Result<()> {
     let ids: Vec<i64> = reports.iter().map(|found| found.id.get()).collect();
-    let mut counts: HashMap<ReportId, AlertCounts> = HashMap::new();
-    tx.each(
-        "select report_id, count(*), count(case when status = 'active' then 1 end) from alert
-         where report_id in {ints $1} group by report_id",
+    let counts: Vec<(ReportId, AlertCounts)> = tx.fetch_all(
+        "select report_id, {columns} from alert where report_id in {ints $1} group by report_id",
         &[&ids],
-        |row| {
-            counts.insert(row.get(0)?, AlertCounts { total: row.get(1)?, active: row.get(2)? });
-            Ok(())
-        },
     )?;
+    let counts: HashMap<ReportId, AlertCounts> = counts.into_iter().collect();
     for found in reports {
         found.report.counts.alerts = counts.get(&found.id).copied().unwrap_or_default();
     }
@@ -374,8 +357,10 @@ pub fn expand(tx: &mut Tx<'_>, reports: &mut [ReportRow]) -> Result<()> {
     let all = || metrics.values().flatten().map(|(_, metric)| metric);
     let series_keys = series::series_keys(tx, &distinct(all().map(|metric| i64::from(metric.series))))?;
     let of = |series_key: fn(&series::SeriesKey) -> i64| distinct(series_keys.values().map(series_key));
-    let benchmarks = benchmark::by_ids(tx, &of(|series_key| series_key.benchmark.get()))?;
-    let measures = measure::by_ids(tx, &of(|series_key| series_key.measure.get()))?;
+    let benchmarks: HashMap<_, Arc<Benchmark>> =
+        Benchmark::by_ids(tx, &of(|series_key| series_key.benchmark.get()))?;
+    let measures: HashMap<_, Shared<Measure>> =
+        Measure::by_ids(tx, &of(|series_key| series_key.measure.get()))?;
     let variants = variant::by_ids(
         tx,
         &distinct(series_keys.values().map(|series_key| series_key.variant).filter(|id| *id > 0)),
@@ -446,9 +431,7 @@ pub fn delete(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
     threshold::forget(tx, report, &judged)?;
     lane::leave(tx, report)?;
     let version =
-        tx.one("report", "delete from report where id = $1 returning version_id", &[&report], |row| {
-            row.get(0)
-        })?;
+        tx.fetch_one("report", "delete from report where id = $1 returning version_id", &[&report])?;
     series::delete(tx, &unused)?;
     version::remove_unused(tx, version)
 }

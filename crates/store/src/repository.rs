@@ -6,9 +6,7 @@ use crate::{OrganizationId, ProjectId, RepositoryId, Result, Tx};
 
 /// Returns the repository of a project at this path, if it exists.
 pub fn find(tx: &mut Tx<'_>, project: ProjectId, path: &str) -> Result<Option<RepositoryId>> {
-    tx.optional("select id from repository where project_id = $1 and path = $2", &[&project, &path], |row| {
-        row.get(0)
-    })
+    tx.fetch_optional("select id from repository where project_id = $1 and path = $2", &[&project, &path])
 }
 
 /// Returns the repository of a project at this path. Creates it if it is missing.
@@ -17,12 +15,11 @@ pub fn ensure(tx: &mut Tx<'_>, project: ProjectId, path: &str, now: Timestamp) -
         return Ok(found);
     }
     // The update changes nothing; it returns the row if a concurrent transaction inserted it first.
-    tx.one(
+    tx.fetch_one(
         "repository",
         "insert into repository (project_id, path, created) values ($1, $2, $3)
          on conflict (project_id, path) do update set path = excluded.path returning id",
         &[&project, &path, &now],
-        |row| row.get(0),
     )
 }
 
@@ -85,10 +82,9 @@ pub fn traffic(
     organization: OrganizationId,
     from: Timestamp,
 ) -> Result<Vec<(Timestamp, u64)>> {
-    tx.all(
+    tx.fetch_all(
         "select hour, bytes from registry_traffic where organization_id = $1 and hour > $2 order by hour",
         &[&organization, &from],
-        |row| Ok((row.get(0)?, row.get(1)?)),
     )
 }
 

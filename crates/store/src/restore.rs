@@ -6,13 +6,15 @@ use std::{
     fs::{self, File, TryLockError},
     io,
     path::{Path, PathBuf},
+    sync::atomic::AtomicU64,
 };
 
 use rusqlite::{Connection, OpenFlags};
 
 use crate::{
     error::{Error, Result},
-    migrate::{APPLIED, Applied, verify},
+    migrate::{applied, verify},
+    tx::Tx,
 };
 
 /// Exclusive lock of the server on the database file, held for the lifetime of this value.
@@ -70,11 +72,7 @@ pub fn check(database: &Path) -> Result<()> {
     if !connection.table_exists(None, "migration")? {
         return Err(Error::engine("the file holds no Tidemark database"));
     }
-    let mut statement = connection.prepare(APPLIED)?;
-    let done = statement
-        .query_map([], |row| Ok(Applied { number: row.get(0)?, name: row.get(1)?, checksum: row.get(2)? }))?
-        .collect::<rusqlite::Result<Vec<_>>>()?;
-    verify(&done)
+    verify(&applied(&mut Tx::sqlite(&connection, &AtomicU64::new(0)))?)
 }
 
 /// Returns the path of the old database after a restore.
@@ -314,16 +312,10 @@ mod tests {
         check(&copy).unwrap();
         replace(&claim(&file).unwrap().unwrap(), &copy, &file).unwrap();
         let db = Db::open(&location).await.unwrap();
-        let restored = db
-            .read(|tx| {
-                tx.all("select server, document from server_report", &[], |row| {
-                    Ok((row.get::<Uuid>(0)?.to_string(), row.get::<String>(1)?))
-                })
-            })
-            .await
-            .unwrap();
-        assert!(restored.iter().all(|(server, document)| server == document));
-        let restored: BTreeSet<_> = restored.into_iter().map(|(server, _)| server).collect();
+        let restored: Vec<(Uuid, String)> =
+            db.read(|tx| tx.fetch_all("select server, document from server_report", &[])).await.unwrap();
+        assert!(restored.iter().all(|(server, document)| server.to_string() == *document));
+        let restored: BTreeSet<_> = restored.into_iter().map(|(_, document)| document).collect();
         assert!(before.is_subset(&restored));
         assert!(restored.is_subset(&acknowledged.lock().unwrap()));
         db.close().await;

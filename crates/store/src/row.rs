@@ -1,10 +1,11 @@
 //! A row of a result, from either engine.
 
 use crate::{
+    columns::FromRow,
     error::{Error, Result},
     postgres,
     sqlite::statement,
-    value::{Column, Value},
+    value::Value,
 };
 
 /// A row of a result.
@@ -16,22 +17,9 @@ pub enum Row<'a> {
 }
 
 impl Row<'_> {
-    /// Reads the column at `index`, counted from 0.
-    pub fn get<T: Column>(&self, index: usize) -> Result<T> {
-        T::read(self.value(index)?)
-    }
-
     /// Returns a reader of the columns, starting with the first.
     pub fn cells(&self) -> Cells<'_> {
         Cells { row: self, next: 0 }
-    }
-
-    /// Passes the bytes of the column at `index` to `read`, without a copy.
-    pub(crate) fn bytes<T>(&self, index: usize, read: impl FnOnce(&[u8]) -> T) -> Result<T> {
-        match self.value(index)? {
-            Value::Blob(bytes) => Ok(read(bytes)),
-            _ => Err(Error::engine("expected bytes")),
-        }
     }
 
     fn value(&self, index: usize) -> Result<Value<'_>> {
@@ -48,15 +36,34 @@ pub struct Cells<'a> {
     next: usize,
 }
 
-impl Cells<'_> {
-    /// Reads the next column.
-    pub fn take<T: Column>(&mut self) -> Result<T> {
+impl<'a> Cells<'a> {
+    /// Reads the next columns.
+    pub fn read<T: FromRow>(&mut self) -> Result<T> {
+        T::from_row(self)
+    }
+
+    /// Reads the next column as bytes, without a copy.
+    pub(crate) fn bytes(&mut self) -> Result<&'a [u8]> {
+        match self.value()? {
+            Value::Blob(bytes) => Ok(bytes),
+            _ => Err(Error::engine("expected bytes")),
+        }
+    }
+
+    /// Returns the value of the next column.
+    pub(crate) fn value(&mut self) -> Result<Value<'a>> {
+        let value = self.row.value(self.next)?;
         self.next += 1;
-        self.row.get(self.next - 1)
+        Ok(value)
+    }
+
+    /// Whether the next column is null.
+    pub(crate) fn is_null(&self) -> Result<bool> {
+        Ok(self.row.value(self.next)? == Value::Null)
     }
 
     /// Skips columns.
-    pub fn skip(&mut self, columns: usize) {
+    pub(crate) fn skip(&mut self, columns: usize) {
         self.next += columns;
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use tidemark_api::{
-    id::{ResourceId, RunnerUuid, SpecUuid},
+    id::{JobUuid, ResourceId, RunnerUuid, SpecUuid},
     name::ResourceName,
     page::{Direction, Page, RunnersSort},
     runner::{Runner, RunnerFilter, RunnerPatch, RunnerState},
@@ -13,12 +13,11 @@ use tidemark_api::{
 };
 
 use crate::{
-    Error, Fresh, List, Param, Result, Row, RunnerId, SpecId, Tx, spec,
+    Error, Fresh, List, Param, Result, RunnerId, SpecId, Tx,
+    columns::columns,
     sql::{contains, direction},
 };
 
-const COLUMNS: &str = "runner.id, runner.uuid, runner.name, runner.slug, runner.version, runner.last_heartbeat, \
-     runner.created, runner.modified, runner.archived, job.uuid";
 const TABLES: &str =
     "runner left join job on job.runner_id = runner.id and job.status in ('claimed', 'running')";
 
@@ -42,21 +41,46 @@ pub struct RunnerRow {
     pub runner: Runner,
 }
 
-fn read(row: &Row<'_>, alive: Timestamp) -> Result<RunnerRow> {
-    let cells = &mut row.cells();
-    let id = cells.take()?;
-    let (uuid, name, slug, version) = (cells.take()?, cells.take()?, cells.take()?, cells.take()?);
-    let last_heartbeat: Option<Timestamp> = cells.take()?;
-    let (created, modified, archived, job) = (cells.take()?, cells.take()?, cells.take()?, cells.take()?);
-    let state = match (&job, last_heartbeat) {
-        (Some(_), _) => RunnerState::Busy,
-        (None, Some(last)) if last >= alive => RunnerState::Idle,
-        _ => RunnerState::Offline,
-    };
-    let specs = Vec::new();
-    let runner =
-        Runner { uuid, name, slug, specs, state, job, version, last_heartbeat, created, modified, archived };
-    Ok(RunnerRow { id, runner })
+columns! {
+    struct RunnerColumns {
+        id: RunnerId = "runner.id",
+        uuid: RunnerUuid = "runner.uuid",
+        name: ResourceName = "runner.name",
+        slug: Slug = "runner.slug",
+        version: Option<String> = "runner.version",
+        last_heartbeat: Option<Timestamp> = "runner.last_heartbeat",
+        created: Timestamp = "runner.created",
+        modified: Timestamp = "runner.modified",
+        archived: Option<Timestamp> = "runner.archived",
+        job: Option<JobUuid> = "job.uuid",
+    }
+}
+
+impl RunnerColumns {
+    /// Returns the runner, without its specs.
+    fn into_row(self, alive: Timestamp) -> RunnerRow {
+        let Self { id, uuid, name, slug, version, last_heartbeat, created, modified, archived, job } = self;
+        let state = match (&job, last_heartbeat) {
+            (Some(_), _) => RunnerState::Busy,
+            (None, Some(last)) if last >= alive => RunnerState::Idle,
+            _ => RunnerState::Offline,
+        };
+        let specs = Vec::new();
+        let runner = Runner {
+            uuid,
+            name,
+            slug,
+            specs,
+            state,
+            job,
+            version,
+            last_heartbeat,
+            created,
+            modified,
+            archived,
+        };
+        RunnerRow { id, runner }
+    }
 }
 
 /// Inserts a runner.
@@ -77,8 +101,9 @@ pub fn find(tx: &mut Tx<'_>, runner: &ResourceId, alive: Timestamp) -> Result<Ru
         ResourceId::Uuid(uuid) => ("uuid", uuid),
         ResourceId::Slug(slug) => ("slug", slug),
     };
-    let sql = format!("select {COLUMNS} from {TABLES} where runner.{column} = $1");
-    let mut found = [tx.one("runner", &sql, &[value], |row| read(row, alive))?];
+    let sql = format!("select {{columns}} from {TABLES} where runner.{column} = $1");
+    let found: RunnerColumns = tx.fetch_one("runner", &sql, &[value])?;
+    let mut found = [found.into_row(alive)];
     add_specs(tx, &mut found)?;
     let [found] = found;
     Ok(found)
@@ -108,12 +133,12 @@ pub fn list(
          and (runner.archived is not null) = $3"
     );
     let search = filter.search.as_ref().map(|search| contains(search.as_ref()));
-    let (mut found, total) = tx.page(
-        &List { columns: COLUMNS, from: &from, order: &order },
+    let (found, total) = tx.page::<RunnerColumns>(
+        &List { from: &from, order: &order },
         &[&filter.name, &search, &filter.archived.unwrap_or(false)],
         page,
-        |row| read(row, alive),
     )?;
+    let mut found: Vec<_> = found.into_iter().map(|found| found.into_row(alive)).collect();
     add_specs(tx, &mut found)?;
     Ok((found.into_iter().map(|found| found.runner).collect(), total))
 }
@@ -121,16 +146,15 @@ pub fn list(
 /// Adds the specs that the runners serve.
 fn add_specs(tx: &mut Tx<'_>, runners: &mut [RunnerRow]) -> Result<()> {
     let ids: Vec<i64> = runners.iter().map(|found| found.id.get()).collect();
-    let mut specs: HashMap<RunnerId, Vec<SpecUuid>> = HashMap::new();
-    tx.each(
+    let served: Vec<(RunnerId, SpecUuid)> = tx.fetch_all(
         "select runner_spec.runner_id, spec.uuid from runner_spec join spec on spec.id = runner_spec.spec_id
          where runner_spec.runner_id in {ints $1} order by lower(spec.name), spec.id",
         &[&ids],
-        |row| {
-            specs.entry(row.get(0)?).or_default().push(row.get(1)?);
-            Ok(())
-        },
     )?;
+    let mut specs: HashMap<RunnerId, Vec<SpecUuid>> = HashMap::new();
+    for (runner, spec) in served {
+        specs.entry(runner).or_default().push(spec);
+    }
     for found in runners {
         found.runner.specs = specs.remove(&found.id).unwrap_or_default();
     }
@@ -158,11 +182,19 @@ pub fn set_key(tx: &mut Tx<'_>, runner: RunnerId, hash: &[u8], now: Timestamp) -
     Ok(())
 }
 
+columns! {
+    struct AuthenticatedRunner {
+        id: RunnerId = "id",
+        uuid: RunnerUuid = "uuid",
+        slug: Slug = "slug",
+    }
+}
+
 /// Returns the runner with this key hash, unless it is archived.
 pub fn authenticate(tx: &mut Tx<'_>, hash: &[u8]) -> Result<Option<(RunnerId, RunnerUuid, Slug)>> {
-    tx.optional("select id, uuid, slug from runner where hash = $1 and archived is null", &[&hash], |row| {
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-    })
+    let found: Option<AuthenticatedRunner> =
+        tx.fetch_optional("select {columns} from runner where hash = $1 and archived is null", &[&hash])?;
+    Ok(found.map(|AuthenticatedRunner { id, uuid, slug }| (id, uuid, slug)))
 }
 
 /// Records a heartbeat of a runner and, if sent, its version.
@@ -181,12 +213,11 @@ pub fn record_heartbeat(
 
 /// Returns the specs that a runner serves, by name.
 pub fn specs(tx: &mut Tx<'_>, runner: RunnerId) -> Result<Vec<Spec>> {
-    let sql = format!(
-        "select {} from runner_spec join spec on spec.id = runner_spec.spec_id where runner_spec.runner_id = $1
-         order by lower(spec.name), spec.id",
-        spec::COLUMNS
-    );
-    Ok(tx.all(&sql, &[&runner], |row| spec::read(&mut row.cells()))?.into_iter().flatten().collect())
+    tx.fetch_all(
+        "select {columns} from runner_spec join spec on spec.id = runner_spec.spec_id
+         where runner_spec.runner_id = $1 order by lower(spec.name), spec.id",
+        &[&runner],
+    )
 }
 
 /// Adds a spec to a runner.

@@ -2,26 +2,58 @@
 
 use std::collections::HashMap;
 
-use crate::{BenchmarkId, Error, Kind, MeasureId, Param, ReportId, Result, TestbedId, Tx, Value};
+use crate::{
+    BenchmarkId, Error, MeasureId, ReportId, Result, TestbedId, Tx,
+    columns::{columns, insert_columns},
+};
 
-/// Benchmark, variant and measure of a series on a testbed. Without parameters, the variant is 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SeriesKey {
-    /// Benchmark.
-    pub benchmark: BenchmarkId,
-    /// Variant of the benchmark, or 0.
-    pub variant: i64,
-    /// Measure.
-    pub measure: MeasureId,
+columns! {
+    /// Benchmark, variant and measure of a series on a testbed. Without parameters, the variant is 0.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub struct SeriesKey {
+        /// Benchmark.
+        pub benchmark: BenchmarkId = "benchmark_id",
+        /// Variant of the benchmark, or 0.
+        pub variant: i64 = "variant_id",
+        /// Measure.
+        pub measure: MeasureId = "measure_id",
+    }
 }
 
-/// A series on a testbed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Series {
-    /// Number of the series.
-    pub id: u32,
-    /// First report of the series: no report with a smaller primary key has it.
-    pub since: ReportId,
+columns! {
+    /// A series on a testbed.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Series {
+        /// Number of the series.
+        pub id: u32 = "id",
+        /// First report of the series: no report with a smaller primary key has it.
+        pub since: ReportId = "since",
+    }
+}
+
+columns! {
+    struct KeyedSeries {
+        key: SeriesKey,
+        series: Series,
+    }
+}
+
+columns! {
+    struct TestbedSeries {
+        testbed: TestbedId = "testbed_id",
+        key: SeriesKey,
+        id: u32 = "id",
+    }
+}
+
+insert_columns! {
+    struct NewSeries {
+        testbed_id: TestbedId,
+        benchmark_id: BenchmarkId,
+        variant_id: i64,
+        measure_id: MeasureId,
+        since: ReportId,
+    }
 }
 
 /// Returns the series of a testbed for `series_keys`, which are sorted and distinct. Missing series are created and start
@@ -37,17 +69,15 @@ pub fn ensure(
     }
     let mut known = known(tx, testbed, series_keys)?;
     let missing: Vec<usize> = (0..series_keys.len()).filter(|place| known[*place].is_none()).collect();
-    let rows: Vec<Vec<Value<'_>>> = missing
+    let rows: Vec<NewSeries> = missing
         .iter()
         .map(|place| {
-            let series_key = &series_keys[*place];
-            let columns: [&dyn Param; 5] =
-                [&testbed, &series_key.benchmark, &series_key.variant, &series_key.measure, &report];
-            columns.into_iter().map(Param::value).collect()
+            let SeriesKey { benchmark, variant, measure } = series_keys[*place];
+            let (benchmark_id, variant_id, measure_id) = (benchmark, variant, measure);
+            NewSeries { testbed_id: testbed, benchmark_id, variant_id, measure_id, since: report }
         })
         .collect();
-    let columns = ["testbed_id", "benchmark_id", "variant_id", "measure_id", "since"];
-    let keys = tx.insert_keyed("series", &columns.map(|column| (column, Kind::Int)), &rows, "")?;
+    let keys = tx.insert_keyed("series", &rows, "")?;
     for (place, key) in missing.into_iter().zip(keys) {
         let id = u32::try_from(key).map_err(|_| Error::engine("the numbers of series are used up"))?;
         known[place] = Some(Series { id, since: report });
@@ -68,24 +98,23 @@ pub fn ensure(
     Ok(found)
 }
 
-/// Returns the existing series of the series_keys.
+/// Returns the existing series with these keys.
 fn known(tx: &mut Tx<'_>, testbed: TestbedId, series_keys: &[SeriesKey]) -> Result<Vec<Option<Series>>> {
     let mut benchmarks: Vec<i64> = series_keys.iter().map(|series_key| series_key.benchmark.get()).collect();
     benchmarks.dedup();
     let mut found: Vec<Option<Series>> = vec![None; series_keys.len()];
     let mut place = 0;
     // Both lists have the same order, so that one pass is enough.
-    tx.each(
-        "select benchmark_id, variant_id, measure_id, id, since from series
+    tx.fetch_each(
+        "select {columns} from series
          where testbed_id = $1 and benchmark_id in {ints $2} order by benchmark_id, variant_id, measure_id",
         &[&testbed, &benchmarks],
-        |row| {
-            let series_key = SeriesKey { benchmark: row.get(0)?, variant: row.get(1)?, measure: row.get(2)? };
-            while series_keys.get(place).is_some_and(|wanted| *wanted < series_key) {
+        |KeyedSeries { key, series }, _| {
+            while series_keys.get(place).is_some_and(|wanted| *wanted < key) {
                 place += 1;
             }
-            if series_keys.get(place) == Some(&series_key) {
-                found[place] = Some(Series { id: row.get(3)?, since: row.get(4)? });
+            if series_keys.get(place) == Some(&key) {
+                found[place] = Some(series);
             }
             Ok(())
         },
@@ -95,20 +124,12 @@ fn known(tx: &mut Tx<'_>, testbed: TestbedId, series_keys: &[SeriesKey]) -> Resu
 
 /// Returns the benchmark, variant and measure of each series.
 pub fn series_keys(tx: &mut Tx<'_>, ids: &[i64]) -> Result<HashMap<u32, SeriesKey>> {
-    let mut found = HashMap::with_capacity(ids.len());
-    tx.each(
-        "select id, benchmark_id, variant_id, measure_id from series where id in {ints $1}",
-        &[&ids],
-        |row| {
-            let series_key = SeriesKey { benchmark: row.get(1)?, variant: row.get(2)?, measure: row.get(3)? };
-            found.insert(row.get(0)?, series_key);
-            Ok(())
-        },
-    )?;
-    Ok(found)
+    let rows: Vec<(u32, SeriesKey)> =
+        tx.fetch_all("select id, {columns} from series where id in {ints $1}", &[&ids])?;
+    Ok(rows.into_iter().collect())
 }
 
-/// Returns the series of testbeds, benchmarks and measures: testbed, series_key and number; series without parameters
+/// Returns the series of testbeds, benchmarks and measures: testbed, key and number; series without parameters
 /// first.
 pub fn find(
     tx: &mut Tx<'_>,
@@ -116,16 +137,13 @@ pub fn find(
     benchmarks: &[i64],
     measures: &[i64],
 ) -> Result<Vec<(TestbedId, SeriesKey, u32)>> {
-    tx.all(
-        "select testbed_id, benchmark_id, variant_id, measure_id, id from series
+    let rows: Vec<TestbedSeries> = tx.fetch_all(
+        "select {columns} from series
          where testbed_id in {ints $1} and benchmark_id in {ints $2} and measure_id in {ints $3}
          order by variant_id",
         &[&testbeds, &benchmarks, &measures],
-        |row| {
-            let series_key = SeriesKey { benchmark: row.get(1)?, variant: row.get(2)?, measure: row.get(3)? };
-            Ok((row.get(0)?, series_key, row.get(4)?))
-        },
-    )
+    )?;
+    Ok(rows.into_iter().map(|row| (row.testbed, row.key, row.id)).collect())
 }
 
 /// Deletes series without metrics.

@@ -6,7 +6,7 @@ use tidemark_api::{
     time::Timestamp,
 };
 
-use crate::{Fresh, Lock, Result, Tx};
+use crate::{Fresh, Lock, Result, Tx, columns::columns};
 
 /// Returns the identity of this server, which is created at the first start and never changes.
 pub fn identity(tx: &mut Tx<'_>, fresh: &Fresh) -> Result<Server> {
@@ -20,10 +20,15 @@ pub fn identity(tx: &mut Tx<'_>, fresh: &Fresh) -> Result<Server> {
 
 /// Returns the existing identity. This read also checks that the database responds and has its tables.
 pub fn view(tx: &mut Tx<'_>) -> Result<Server> {
-    tx.one("server", "select uuid, created from server", &[], |row| {
-        Ok(Server { uuid: row.get(0)?, created: row.get(1)?, version: None, tidemark_version: None })
-    })
+    let (uuid, created) = tx.fetch_one("server", "select uuid, created from server", &[])?;
+    Ok(Server { uuid, created, version: None, tidemark_version: None })
 }
+
+columns!(Cohort {
+    week: "count(case when created > $1 then 1 end)",
+    month: "count(case when created > $2 then 1 end)",
+    total: "count(*)",
+});
 
 /// Returns the number of users who signed up in the last week, in the last four weeks, and in total.
 pub fn user_cohort(tx: &mut Tx<'_>, now: Timestamp) -> Result<Cohort> {
@@ -36,17 +41,10 @@ pub fn project_cohort(tx: &mut Tx<'_>, now: Timestamp) -> Result<Cohort> {
 }
 
 fn cohort(tx: &mut Tx<'_>, table: &str, now: Timestamp) -> Result<Cohort> {
-    tx.one(
+    tx.fetch_one(
         "cohort",
-        &format!(
-            "select count(case when created > $1 then 1 end), count(case when created > $2 then 1 end), count(*)
-             from {table}"
-        ),
+        &format!("select {{columns}} from {table}"),
         &[&now.plus_seconds(-7 * 86_400), &now.plus_seconds(-28 * 86_400)],
-        |row| {
-            let count = |index| Ok::<_, crate::Error>(u64::try_from(row.get::<i64>(index)?).unwrap_or_default());
-            Ok(Cohort { week: count(0)?, month: count(1)?, total: count(2)? })
-        },
     )
 }
 

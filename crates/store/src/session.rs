@@ -2,17 +2,13 @@
 
 use tidemark_api::{
     auth::UserSession,
-    id::SessionUuid,
+    id::{SessionUuid, UserUuid},
     page::{Direction, Page},
     time::Timestamp,
 };
 use uuid::Uuid;
 
-use crate::{
-    Fresh, List, Result, Tx, UserId,
-    sql::direction,
-    user::{self, UserRow},
-};
+use crate::{Fresh, List, Result, Tx, UserId, columns::columns, sql::direction, user::UserRow};
 
 /// Origin of a session, by which its owner recognizes it.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +35,17 @@ pub fn open(
     Ok(uuid)
 }
 
+columns!(
+    struct SessionRow {
+        uuid: SessionUuid = "session.uuid",
+        user: UserUuid = "account.uuid",
+        creation: Timestamp = "session.created",
+        expiration: Timestamp = "session.expires",
+        address: Option<String> = "session.address",
+        agent: Option<String> = "session.agent",
+    }
+);
+
 /// Lists the valid sessions of a user, newest first. `current` is the session of the caller.
 pub fn list(
     tx: &mut Tx<'_>,
@@ -48,28 +55,21 @@ pub fn list(
     page: &Page,
 ) -> Result<(Vec<UserSession>, i64)> {
     let direction = direction(page.direction.unwrap_or(Direction::Desc));
-    tx.page(
+    let (sessions, total) = tx.page::<SessionRow>(
         &List {
-            columns: "session.uuid, account.uuid, session.created, session.expires, session.address, session.agent",
             from: "session join account on account.id = session.account_id
                    where session.account_id = $1 and session.expires > $2",
             order: &format!("session.created {direction}, session.id {direction}"),
         },
         &[&user, &now],
         page,
-        |row| {
-            let uuid: SessionUuid = row.get(0)?;
-            Ok(UserSession {
-                uuid,
-                user: row.get(1)?,
-                creation: row.get(2)?,
-                expiration: row.get(3)?,
-                address: row.get(4)?,
-                agent: row.get(5)?,
-                current: Some(uuid.uuid()) == current,
-            })
-        },
-    )
+    )?;
+    let view = |session: SessionRow| {
+        let SessionRow { uuid, user, creation, expiration, address, agent } = session;
+        let current = Some(uuid.uuid()) == current;
+        UserSession { uuid, user, creation, expiration, address, agent, current }
+    };
+    Ok((sessions.into_iter().map(view).collect(), total))
 }
 
 /// Ends a valid session of a user; `false` if the user has no session with this UUID.
@@ -83,14 +83,10 @@ pub fn end_of(tx: &mut Tx<'_>, user: UserId, session: SessionUuid, now: Timestam
 
 /// Returns the user of a valid session.
 pub fn find(tx: &mut Tx<'_>, session: Uuid, now: Timestamp) -> Result<Option<UserRow>> {
-    tx.optional(
-        &format!(
-            "select {} from session join account on account.id = session.account_id
-             where session.uuid = $1 and session.expires > $2",
-            user::COLUMNS
-        ),
+    tx.fetch_optional(
+        "select {columns} from session join account on account.id = session.account_id
+         where session.uuid = $1 and session.expires > $2",
         &[&session, &now],
-        user::read,
     )
 }
 

@@ -7,40 +7,28 @@ use tidemark_api::{
 };
 use uuid::Uuid;
 
-use crate::{Fresh, Result, Row, Tx, UserId};
+use crate::{Fresh, Result, Tx, UserId, columns::columns};
 
-/// A mailed link that is not used yet.
-#[derive(Clone, Debug)]
-pub struct SignIn {
-    /// UUID in the token.
-    pub uuid: Uuid,
-    /// User who signs in.
-    pub user: UserId,
-    /// Address that the link was mailed to; an address other than the user's own means a change of address.
-    pub email: Email,
-    /// Invitation to accept when the address is confirmed.
-    pub invitation: Option<InvitationUuid>,
-    /// Organization to claim when the address is confirmed.
-    pub claim: Option<OrganizationUuid>,
-    /// Time of the request.
-    pub created: Timestamp,
-    /// Expiry time.
-    pub expires: Timestamp,
-}
-
-const COLUMNS: &str = "uuid, account_id, email, invitation, claim, created, expires";
-
-fn read(row: &Row<'_>) -> Result<SignIn> {
-    Ok(SignIn {
-        uuid: row.get(0)?,
-        user: row.get(1)?,
-        email: row.get(2)?,
-        invitation: row.get(3)?,
-        claim: row.get(4)?,
-        created: row.get(5)?,
-        expires: row.get(6)?,
-    })
-}
+columns!(
+    /// A mailed link that is not used yet.
+    #[derive(Clone, Debug)]
+    pub struct SignIn {
+        /// UUID in the token.
+        pub uuid: Uuid = "uuid",
+        /// User who signs in.
+        pub user: UserId = "account_id",
+        /// Address that the link was mailed to; an address other than the user's own means a change of address.
+        pub email: Email = "email",
+        /// Invitation to accept when the address is confirmed.
+        pub invitation: Option<InvitationUuid> = "invitation",
+        /// Organization to claim when the address is confirmed.
+        pub claim: Option<OrganizationUuid> = "claim",
+        /// Time of the request.
+        pub created: Timestamp = "created",
+        /// Expiry time.
+        pub expires: Timestamp = "expires",
+    }
+);
 
 /// Inserts a link that is about to be mailed.
 pub fn create(
@@ -52,20 +40,19 @@ pub fn create(
     claim: Option<OrganizationUuid>,
     expires: Timestamp,
 ) -> Result<SignIn> {
-    tx.one(
+    tx.fetch_one(
         "sign-in",
-        &format!("insert into sign_in ({COLUMNS}) values ($1, $2, $3, $4, $5, $6, $7) returning {COLUMNS}"),
+        "insert into sign_in (uuid, account_id, email, invitation, claim, created, expires)
+         values ($1, $2, $3, $4, $5, $6, $7) returning {columns}",
         &[&fresh.uuid(), &user, email, &invitation, &claim, &fresh.now, &expires],
-        read,
     )
 }
 
 /// Deletes and returns a link, so that only one caller can use it.
 pub fn take(tx: &mut Tx<'_>, uuid: Uuid, now: Timestamp) -> Result<Option<SignIn>> {
-    tx.optional(
-        &format!("delete from sign_in where uuid = $1 and expires > $2 returning {COLUMNS}"),
+    tx.fetch_optional(
+        "delete from sign_in where uuid = $1 and expires > $2 returning {columns}",
         &[&uuid, &now],
-        read,
     )
 }
 

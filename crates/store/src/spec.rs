@@ -11,51 +11,38 @@ use tidemark_api::{
 use uuid::Uuid;
 
 use crate::{
-    Cells, Error, Fresh, List, Lock, Param, Result, SpecId, Tx, slug,
+    Error, Fresh, List, Lock, Param, Result, SpecId, Tx,
+    columns::columns,
+    slug,
     sql::{contains, direction},
 };
 
-/// Columns of a spec, for [`read`].
-pub(crate) const COLUMNS: &str = "spec.uuid, spec.name, spec.slug, spec.os, spec.architecture, spec.sandbox, \
-     spec.cpu, spec.memory, spec.disk, spec.network, spec.fallback, spec.created, spec.modified, spec.archived";
-const COUNT: usize = 14;
+columns!(Spec {
+    uuid: "spec.uuid",
+    name: "spec.name",
+    slug: "spec.slug",
+    os: "spec.os",
+    architecture: "spec.architecture",
+    sandbox: "spec.sandbox",
+    cpu: "spec.cpu",
+    memory: "spec.memory",
+    disk: "spec.disk",
+    network: "spec.network",
+    fallback: "spec.fallback",
+    created: "spec.created",
+    modified: "spec.modified",
+    archived: "spec.archived",
+});
 
-/// Reads a spec that may be absent (left join).
-pub(crate) fn read(cells: &mut Cells<'_>) -> Result<Option<Spec>> {
-    let Some(uuid) = cells.take()? else {
-        cells.skip(COUNT - 1);
-        return Ok(None);
-    };
-    Ok(Some(Spec {
-        uuid,
-        name: cells.take()?,
-        slug: cells.take()?,
-        os: cells.take()?,
-        architecture: cells.take()?,
-        sandbox: cells.take()?,
-        cpu: cells.take()?,
-        memory: cells.take()?,
-        disk: cells.take()?,
-        network: cells.take()?,
-        fallback: cells.take()?,
-        created: cells.take()?,
-        modified: cells.take()?,
-        archived: cells.take()?,
-    }))
-}
-
-/// A spec with its primary key.
-#[derive(Clone, Debug)]
-pub struct SpecRow {
-    /// Primary key.
-    pub id: SpecId,
-    /// Representation in the API.
-    pub spec: Spec,
-}
-
-fn read_found(cells: &mut Cells<'_>) -> Result<SpecRow> {
-    let id = cells.take()?;
-    Ok(SpecRow { id, spec: read(cells)?.ok_or(Error::NotFound("spec"))? })
+columns! {
+    /// A spec with its primary key.
+    #[derive(Clone, Debug)]
+    pub struct SpecRow {
+        /// Primary key.
+        pub id: SpecId = "spec.id",
+        /// Representation in the API.
+        pub spec: Spec,
+    }
 }
 
 /// Inserts a spec. If it is the fallback spec, which serves jobs without a spec, it replaces the current one.
@@ -68,7 +55,7 @@ pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &NewSpec) -> Result<SpecRow> 
         clear_fallback(tx, fresh.now)?;
     }
     let number = |number: u64| i64::try_from(number).map_err(|error| Error::Engine(error.into()));
-    let id = tx.one(
+    let id = tx.fetch_one(
         "spec",
         "insert into spec (uuid, name, slug, os, architecture, sandbox, cpu, memory, disk, network, fallback, created,
                            modified)
@@ -87,7 +74,6 @@ pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &NewSpec) -> Result<SpecRow> 
             &new.fallback.then_some(fresh.now),
             &fresh.now,
         ],
-        |row| row.get(0),
     )?;
     by_id(tx, id)
 }
@@ -96,26 +82,24 @@ pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &NewSpec) -> Result<SpecRow> 
 pub fn find(tx: &mut Tx<'_>, spec: &ResourceId) -> Result<SpecId> {
     let (column, value) = reference(spec);
     let sql = format!("select id from spec where {column} = $1 and archived is null");
-    tx.one("spec", &sql, &[value], |row| row.get(0))
+    tx.fetch_one("spec", &sql, &[value])
 }
 
 /// Returns the spec with this slug or UUID, including archived ones.
 pub fn get(tx: &mut Tx<'_>, spec: &ResourceId) -> Result<SpecRow> {
     let (column, value) = reference(spec);
-    let sql = format!("select id, {COLUMNS} from spec where {column} = $1");
-    tx.one("spec", &sql, &[value], |row| read_found(&mut row.cells()))
+    let sql = format!("select {{columns}} from spec where {column} = $1");
+    tx.fetch_one("spec", &sql, &[value])
 }
 
 /// Returns the spec with this primary key.
 pub fn by_id(tx: &mut Tx<'_>, spec: SpecId) -> Result<SpecRow> {
-    let sql = format!("select id, {COLUMNS} from spec where id = $1");
-    tx.one("spec", &sql, &[&spec], |row| read_found(&mut row.cells()))
+    tx.fetch_one("spec", "select {columns} from spec where id = $1", &[&spec])
 }
 
 /// Returns the fallback spec, which serves jobs without a spec, if any.
 pub fn fallback(tx: &mut Tx<'_>) -> Result<Option<SpecRow>> {
-    let sql = format!("select id, {COLUMNS} from spec where fallback is not null and archived is null");
-    tx.optional(&sql, &[], |row| read_found(&mut row.cells()))
+    tx.fetch_optional("select {columns} from spec where fallback is not null and archived is null", &[])
 }
 
 /// Lists all specs of this server.
@@ -135,13 +119,7 @@ pub fn list(tx: &mut Tx<'_>, filter: &SpecFilter, page: &Page) -> Result<(Vec<Sp
               or cast(spec.uuid as text) like $2 escape '\\')
          and (spec.archived is not null) = $3";
     let search = filter.search.as_ref().map(|search| contains(search.as_ref()));
-    let (rows, total) = tx.page(
-        &List { columns: COLUMNS, from, order: &order },
-        &[&filter.name, &search, &filter.archived.unwrap_or(false)],
-        page,
-        |row| read(&mut row.cells()),
-    )?;
-    Ok((rows.into_iter().flatten().collect(), total))
+    tx.page(&List { from, order: &order }, &[&filter.name, &search, &filter.archived.unwrap_or(false)], page)
 }
 
 /// Updates a spec. Archiving a spec removes it from its testbeds and as the fallback spec.
@@ -202,8 +180,7 @@ fn reference(spec: &ResourceId) -> (&'static str, &dyn Param) {
 
 /// Returns a spec, including archived ones.
 pub fn view(tx: &mut Tx<'_>, spec: SpecUuid) -> Result<Option<Spec>> {
-    let sql = format!("select {COLUMNS} from spec where uuid = $1");
-    tx.one("spec", &sql, &[&spec], |row| read(&mut row.cells()))
+    tx.fetch_one("spec", "select {columns} from spec where uuid = $1", &[&spec])
 }
 
 /// Returns the specs with these UUIDs, including archived ones, with their primary keys.
@@ -211,14 +188,7 @@ pub fn by_uuids(tx: &mut Tx<'_>, uuids: &[Uuid]) -> Result<HashMap<Uuid, (SpecId
     if uuids.is_empty() {
         return Ok(HashMap::new());
     }
-    let mut found = HashMap::new();
-    tx.each(&format!("select id, {COLUMNS} from spec where uuid in {{uuids $1}}"), &[&uuids], |row| {
-        let cells = &mut row.cells();
-        let id = cells.take()?;
-        if let Some(spec) = read(cells)? {
-            found.insert(spec.uuid.uuid(), (id, spec));
-        }
-        Ok(())
-    })?;
-    Ok(found)
+    let rows: Vec<SpecRow> =
+        tx.fetch_all("select {columns} from spec where uuid in {uuids $1}", &[&uuids])?;
+    Ok(rows.into_iter().map(|SpecRow { id, spec }| (spec.uuid.uuid(), (id, spec))).collect())
 }

@@ -5,47 +5,39 @@ use tidemark_api::{
     page::{Direction, Page},
 };
 
-use crate::{Error, Fresh, List, OrganizationId, Result, Row, Tx, sql::direction};
+use crate::{Error, Fresh, List, OrganizationId, Result, Tx, columns::columns, sql::direction};
 
-const COLUMNS: &str = "sso.uuid, sso.domain, sso.created";
-
-fn read(row: &Row<'_>) -> Result<Sso> {
-    Ok(Sso { uuid: row.get(0)?, domain: row.get(1)?, created: row.get(2)? })
-}
+columns!(Sso { uuid: "sso.uuid", domain: "sso.domain", created: "sso.created" });
 
 /// Inserts a domain; a domain that any organization has is a conflict.
 pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, organization: OrganizationId, domain: &Domain) -> Result<Sso> {
-    let sql = format!(
-        "insert into sso (uuid, organization_id, domain, created) values ($1, $2, $3, $4) returning {COLUMNS}"
-    );
-    tx.one("domain", &sql, &[&fresh.uuid(), &organization, domain, &fresh.now], read)
+    tx.fetch_one(
+        "domain",
+        "insert into sso (uuid, organization_id, domain, created) values ($1, $2, $3, $4)
+         returning {columns}",
+        &[&fresh.uuid(), &organization, domain, &fresh.now],
+    )
 }
 
 /// Lists the domains of an organization, by name.
 pub fn list(tx: &mut Tx<'_>, organization: OrganizationId, page: &Page) -> Result<(Vec<Sso>, i64)> {
     let direction = direction(page.direction.unwrap_or(Direction::Asc));
     tx.page(
-        &List {
-            columns: COLUMNS,
-            from: "sso where organization_id = $1",
-            order: &format!("domain {direction}"),
-        },
+        &List { from: "sso where organization_id = $1", order: &format!("domain {direction}") },
         &[&organization],
         page,
-        read,
     )
 }
 
 /// Returns all domains of an organization, by name.
 pub fn all(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<Vec<Sso>> {
-    let sql = format!("select {COLUMNS} from sso where organization_id = $1 order by domain");
-    tx.all(&sql, &[&organization], read)
+    tx.fetch_all("select {columns} from sso where organization_id = $1 order by domain", &[&organization])
 }
 
 /// Returns a domain of an organization.
 pub fn view(tx: &mut Tx<'_>, organization: OrganizationId, sso: SsoUuid) -> Result<Sso> {
-    let sql = format!("select {COLUMNS} from sso where organization_id = $1 and uuid = $2");
-    tx.one("domain", &sql, &[&organization, &sso], read)
+    let sql = "select {columns} from sso where organization_id = $1 and uuid = $2";
+    tx.fetch_one("domain", sql, &[&organization, &sso])
 }
 
 /// Deletes a domain. Users who joined by the domain stay members.
@@ -57,10 +49,9 @@ pub fn delete(tx: &mut Tx<'_>, organization: OrganizationId, sso: SsoUuid) -> Re
 
 /// Returns the organization that users of this domain join.
 pub fn organization(tx: &mut Tx<'_>, domain: &str) -> Result<Option<OrganizationId>> {
-    tx.optional(
+    tx.fetch_optional(
         "select organization.id from sso join organization on organization.id = sso.organization_id
          where sso.domain = $1 and organization.deleted is null",
         &[&domain],
-        |row| row.get(0),
     )
 }

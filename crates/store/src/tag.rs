@@ -29,10 +29,9 @@ pub fn delete(tx: &mut Tx<'_>, repository: RepositoryId, name: &str) -> Result<(
 /// Lists the tags of a repository after `last`, in the order of the specification: case-insensitive, with case as the
 /// tie-breaker.
 pub fn list(tx: &mut Tx<'_>, repository: RepositoryId, last: &str, limit: u32) -> Result<Vec<String>> {
-    tx.all(
+    tx.fetch_all(
         "select name from tag where repository_id = $1 and (lower(name), name) > ($2, $3)
          order by lower(name), name limit $4",
         &[&repository, &last.to_ascii_lowercase(), &last, &i64::from(limit)],
-        |row| row.get(0),
     )
 }

@@ -1,79 +1,85 @@
 //! Testbeds: the environments in which benchmarks run.
 
-use std::collections::HashMap;
-
 use tidemark_api::{
-    id::{NameId, ResourceId},
+    id::NameId,
     name::ResourceName,
-    page::Page,
     slug::Slug,
+    spec::Spec,
     testbed::{Testbed, TestbedFilter, TestbedPatch},
     time::Timestamp,
 };
 use uuid::Uuid;
 
 use crate::{
-    Cells, Fresh, ProjectId, Result, SpecId, TestbedId, Tx,
-    dimension::{self, TESTBED, Wanted, only},
-    spec,
+    Fresh, ProjectId, Result, SpecId, TestbedId, Tx,
+    columns::{columns, insert_columns},
+    dimension::{self, Change, Dimension, Filter, NewItem, Wanted, only},
 };
 
-/// Columns of a testbed with its spec, for [`read`].
-pub(crate) fn columns() -> String {
-    format!(
-        "testbed.uuid, project.uuid, testbed.name, testbed.slug, testbed.created, testbed.modified, \
-         testbed.archived, {}",
-        spec::COLUMNS
-    )
+columns!(Testbed {
+    uuid: "testbed.uuid",
+    project: "project.uuid",
+    name: "testbed.name",
+    slug: "testbed.slug",
+    created: "testbed.created",
+    modified: "testbed.modified",
+    archived: "testbed.archived",
+    spec: Option<Spec>,
+});
+
+insert_columns! {
+    struct NewTestbed<'a> {
+        uuid: Uuid,
+        project_id: ProjectId,
+        name: &'a str,
+        slug: &'a Slug,
+        spec_id: Option<SpecId>,
+        created: Timestamp,
+        modified: Timestamp,
+    }
 }
 
-/// Joins that [`columns`] requires.
-pub(crate) const JOINS: &str =
-    "join project on project.id = testbed.project_id left join spec on spec.id = testbed.spec_id";
+impl Dimension for Testbed {
+    type Id = TestbedId;
+    type Fields<'a> = Option<SpecId>;
+    const TABLE: &'static str = "testbed";
 
-pub(crate) fn read(cells: &mut Cells<'_>) -> Result<Testbed> {
-    Ok(Testbed {
-        uuid: cells.take()?,
-        project: cells.take()?,
-        name: cells.take()?,
-        slug: cells.take()?,
-        created: cells.take()?,
-        modified: cells.take()?,
-        archived: cells.take()?,
-        spec: spec::read(cells)?,
-    })
+    fn joins() -> String {
+        "join project on project.id = testbed.project_id left join spec on spec.id = testbed.spec_id"
+            .to_owned()
+    }
+
+    fn uuid(&self) -> Uuid {
+        self.uuid.uuid()
+    }
+
+    fn insert(tx: &mut Tx<'_>, items: Vec<(NewItem<'_>, Option<SpecId>)>, suffix: &str) -> Result<Vec<i64>> {
+        let items = items.into_iter().map(|(item, spec_id)| {
+            let NewItem { uuid, project_id, name, slug, created, modified } = item;
+            NewTestbed { uuid, project_id, name, slug, spec_id, created, modified }
+        });
+        tx.insert_keyed(Self::TABLE, &items.collect::<Vec<_>>(), suffix)
+    }
 }
 
-/// Inserts a testbed.
-pub fn create(
-    tx: &mut Tx<'_>,
-    fresh: &Fresh,
-    project: ProjectId,
-    name: &ResourceName,
-    slug: Option<&Slug>,
-    spec: Option<SpecId>,
-) -> Result<TestbedId> {
-    let uuid = fresh.uuid();
-    let slug = TESTBED.slug(tx, fresh, project, uuid, slug, name.as_ref())?;
-    let id = tx.one(
-        "testbed",
-        "insert into testbed (uuid, project_id, name, slug, spec_id, created, modified)
-         values ($1, $2, $3, $4, $5, $6, $6) returning id",
-        &[&uuid, &project, name, &slug, &spec, &fresh.now],
-        |row| row.get(0),
-    )?;
-    TESTBED.count(tx, project, 1, 0)?;
-    Ok(id)
+impl<'a> From<&'a TestbedFilter> for Filter<'a> {
+    fn from(filter: &'a TestbedFilter) -> Self {
+        Self {
+            name: filter.name.as_ref().map(ResourceName::as_str),
+            search: filter.search.as_ref().map(AsRef::as_ref),
+            archived: filter.archived.unwrap_or(false),
+        }
+    }
 }
 
-/// Returns the primary key of the testbed with this slug or UUID.
-pub fn find(tx: &mut Tx<'_>, project: ProjectId, testbed: &ResourceId) -> Result<TestbedId> {
-    TESTBED.find(tx, project, testbed).map(TestbedId::from)
-}
-
-/// Returns the primary key of the testbed with this UUID, slug or name, if it exists.
-pub fn resolve(tx: &mut Tx<'_>, project: ProjectId, testbed: &NameId) -> Result<Option<TestbedId>> {
-    Ok(TESTBED.resolve(tx, project, testbed)?.map(TestbedId::from))
+impl<'a> From<&'a TestbedPatch> for Change<'a> {
+    fn from(patch: &'a TestbedPatch) -> Self {
+        Self {
+            name: patch.name.as_ref().map(ResourceName::as_str),
+            slug: patch.slug.as_ref(),
+            archived: patch.archived,
+        }
+    }
 }
 
 /// Returns the primary key of a testbed. Creates it if it is missing and restores it if it is archived.
@@ -84,64 +90,8 @@ pub fn ensure(
     testbed: &NameId,
     name: &ResourceName,
 ) -> Result<TestbedId> {
-    let wanted = Wanted { reference: Some(testbed), name: name.as_str(), slug: None, units: None };
-    only(TESTBED.ensure(tx, fresh, project, &[wanted])?)
-}
-
-/// Returns a testbed.
-pub fn view(tx: &mut Tx<'_>, testbed: TestbedId) -> Result<Testbed> {
-    let sql = format!("select {} from testbed {JOINS} where testbed.id = $1", columns());
-    tx.one("testbed", &sql, &[&testbed], |row| read(&mut row.cells()))
-}
-
-/// Returns the testbeds of a project with these UUIDs, with their primary keys.
-pub fn by_uuids(
-    tx: &mut Tx<'_>,
-    project: ProjectId,
-    uuids: &[Uuid],
-) -> Result<HashMap<Uuid, (TestbedId, Testbed)>> {
-    let sql = format!(
-        "select testbed.id, {} from testbed {JOINS} where testbed.project_id = $1 and testbed.uuid in {{uuids $2}}",
-        columns()
-    );
-    let rows = tx.all(&sql, &[&project, &uuids], |row| {
-        let cells = &mut row.cells();
-        let id = cells.take()?;
-        let testbed = read(cells)?;
-        Ok((testbed.uuid.uuid(), (id, testbed)))
-    })?;
-    Ok(rows.into_iter().collect())
-}
-
-/// Lists the testbeds of a project, by name.
-pub fn list(
-    tx: &mut Tx<'_>,
-    project: ProjectId,
-    filter: &TestbedFilter,
-    page: &Page,
-) -> Result<(Vec<Testbed>, i64)> {
-    let filter = dimension::Filter {
-        name: filter.name.as_ref().map(ResourceName::as_str),
-        search: filter.search.as_ref().map(AsRef::as_ref),
-        archived: filter.archived.unwrap_or(false),
-    };
-    TESTBED.list(tx, project, filter, page, (&columns(), JOINS), |row| read(&mut row.cells()))
-}
-
-/// Updates a testbed.
-pub fn update(
-    tx: &mut Tx<'_>,
-    project: ProjectId,
-    testbed: TestbedId,
-    patch: &TestbedPatch,
-    now: Timestamp,
-) -> Result<()> {
-    let change = dimension::Change {
-        name: patch.name.as_ref().map(ResourceName::as_str),
-        slug: patch.slug.as_ref(),
-        archived: patch.archived,
-    };
-    TESTBED.update(tx, project, testbed.get(), change, now)
+    let wanted = Wanted { reference: Some(testbed), name: name.as_str(), slug: None, fields: None };
+    only(dimension::ensure::<Testbed>(tx, fresh, project, &[wanted])?)
 }
 
 /// Sets or removes the spec of a testbed.
@@ -151,9 +101,4 @@ pub fn set_spec(tx: &mut Tx<'_>, testbed: TestbedId, spec: Option<SpecId>, now: 
         &[&testbed, &spec, &now],
     )?;
     Ok(())
-}
-
-/// Deletes a testbed that no report and no threshold uses.
-pub fn delete(tx: &mut Tx<'_>, project: ProjectId, testbed: TestbedId) -> Result<()> {
-    TESTBED.delete(tx, project, testbed.get())
 }

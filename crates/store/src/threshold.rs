@@ -3,27 +3,44 @@
 use std::collections::{BTreeMap, HashMap};
 
 use tidemark_api::{
-    Shared,
+    Branch, Measure, Shared, Testbed,
     id::ThresholdUuid,
     page::{Direction, Page, ProjThresholdsSort},
-    threshold::{Threshold, ThresholdModel},
+    threshold::{Model, Threshold, ThresholdModel},
     time::Timestamp,
 };
 use tidemark_stats as stats;
+use uuid::Uuid;
 
 use crate::{
-    BranchId, Cells, Error, Fresh, IN_USE, Kind, List, MeasureId, ModelId, Param, ProjectId, ReportId,
-    Result, Row, TestbedId, ThresholdId, Tx, Value, branch, head, measure, model, sql::direction, testbed,
+    BranchId, Error, Fresh, IN_USE, List, MeasureId, ModelId, ProjectId, ReportId, Result, TestbedId,
+    ThresholdId, Tx,
+    columns::{columns, insert_columns},
+    head, model,
+    sql::direction,
 };
 
-/// A threshold with its primary key.
-#[derive(Clone, Debug)]
-pub struct ThresholdRow {
-    /// Primary key.
-    pub id: ThresholdId,
-    /// Representation in the API.
-    pub threshold: Threshold,
+columns! {
+    /// A threshold with its primary key.
+    #[derive(Clone, Debug)]
+    pub struct ThresholdRow {
+        /// Primary key.
+        pub id: ThresholdId = "threshold.id",
+        /// Representation in the API.
+        pub threshold: Threshold,
+    }
 }
+
+columns!(Threshold {
+    uuid: "threshold.uuid",
+    project: "project.uuid",
+    branch: Branch,
+    testbed: Testbed,
+    measure: Measure,
+    model: Option<Model>,
+    created: "threshold.created",
+    modified: "threshold.modified",
+});
 
 /// Filter of the thresholds to list.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,16 +53,6 @@ pub struct Filter {
     pub measure: Option<MeasureId>,
     /// Only thresholds with an archived dimension, instead of the others.
     pub archived: bool,
-}
-
-fn columns() -> String {
-    format!(
-        "threshold.id, threshold.uuid, threshold.created, threshold.modified, {}, {}, {}, {}",
-        branch::columns(),
-        testbed::columns(),
-        measure::COLUMNS,
-        model::COLUMNS
-    )
 }
 
 fn tables(model: &str) -> String {
@@ -62,26 +69,6 @@ fn tables(model: &str) -> String {
 
 const IN_FORCE: &str = "model.replaced is null";
 
-fn read(cells: &mut Cells<'_>) -> Result<ThresholdRow> {
-    let (id, uuid, created, modified) = (cells.take()?, cells.take()?, cells.take()?, cells.take()?);
-    let branch = branch::read(cells)?;
-    let threshold = Threshold {
-        uuid,
-        project: branch.project,
-        branch,
-        testbed: testbed::read(cells)?,
-        measure: measure::read(cells)?,
-        model: model::read(cells)?,
-        created,
-        modified,
-    };
-    Ok(ThresholdRow { id, threshold })
-}
-
-fn read_row(row: &Row<'_>) -> Result<ThresholdRow> {
-    read(&mut row.cells())
-}
-
 /// Inserts a threshold with its first model.
 pub fn create(
     tx: &mut Tx<'_>,
@@ -93,12 +80,11 @@ pub fn create(
     model: &stats::Model,
 ) -> Result<ThresholdRow> {
     let uuid = ThresholdUuid::from(fresh.uuid());
-    let id: ThresholdId = tx.one(
+    let id: ThresholdId = tx.fetch_one(
         "threshold",
         "insert into threshold (uuid, project_id, branch_id, testbed_id, measure_id, created, modified)
          values ($1, $2, $3, $4, $5, $6, $6) returning id",
         &[&uuid, &project, &branch, &testbed, &measure, &fresh.now],
-        |row| row.get(0),
     )?;
     model::insert_many(tx, fresh, &[(id, *model)])?;
     find(tx, project, uuid)
@@ -106,16 +92,11 @@ pub fn create(
 
 /// Returns the threshold with this UUID and its current model.
 pub fn find(tx: &mut Tx<'_>, project: ProjectId, threshold: ThresholdUuid) -> Result<ThresholdRow> {
-    tx.one(
-        "threshold",
-        &format!(
-            "select {} from {} where threshold.project_id = $1 and threshold.uuid = $2",
-            columns(),
-            tables(IN_FORCE)
-        ),
-        &[&project, &threshold],
-        read_row,
-    )
+    let sql = format!(
+        "select {{columns}} from {} where threshold.project_id = $1 and threshold.uuid = $2",
+        tables(IN_FORCE)
+    );
+    tx.fetch_one("threshold", &sql, &[&project, &threshold])
 }
 
 /// Lists the thresholds of a project.
@@ -138,7 +119,6 @@ pub fn list(
     };
     tx.page(
         &List {
-            columns: &columns(),
             from: &format!(
                 "{} where threshold.project_id = $1 and {state}
                  and (cast($2 as bigint) is null or threshold.branch_id = $2)
@@ -150,7 +130,6 @@ pub fn list(
         },
         &[&project, &filter.branch, &filter.testbed, &filter.measure],
         page,
-        |row| Ok(read_row(row)?.threshold),
     )
 }
 
@@ -221,21 +200,28 @@ pub struct Active {
 
 /// Returns the thresholds of a branch and a testbed.
 pub fn active(tx: &mut Tx<'_>, branch: BranchId, testbed: TestbedId) -> Result<Vec<Active>> {
-    tx.all(
-        &format!(
-            "select threshold.id, threshold.measure_id, model.id, {} from threshold
-             left join model on model.threshold_id = threshold.id and model.replaced is null
-             where threshold.branch_id = $1 and threshold.testbed_id = $2 order by threshold.id",
-            model::COLUMNS
-        ),
+    let rows: Vec<ThresholdSettings> = tx.fetch_all(
+        "select {columns} from threshold
+         left join model on model.threshold_id = threshold.id and model.replaced is null
+         where threshold.branch_id = $1 and threshold.testbed_id = $2 order by threshold.id",
         &[&branch, &testbed],
-        |row| {
-            let cells = &mut row.cells();
-            let (id, measure, model) = (cells.take()?, cells.take()?, cells.take::<Option<ModelId>>()?);
-            let settings = model::read(cells)?.map(|model| model.settings());
-            Ok(Active { id, measure, model: model.zip(settings) })
-        },
-    )
+    )?;
+    let active = |row: ThresholdSettings| {
+        let model = row.model_id.zip(row.model.map(|model| model.settings()));
+        Active { id: row.id, measure: row.measure, model }
+    };
+    Ok(rows.into_iter().map(active).collect())
+}
+
+columns! {
+    /// A threshold with its current model.
+    struct ThresholdSettings {
+        id: ThresholdId = "threshold.id",
+        testbed: TestbedId = "threshold.testbed_id",
+        measure: MeasureId = "threshold.measure_id",
+        model_id: Option<ModelId> = "model.id",
+        model: Option<Model>,
+    }
 }
 
 /// Sets the models of the thresholds of a branch and a testbed; with `reset`, removes the models of all other
@@ -279,18 +265,29 @@ pub fn set(
 
 /// Adds to the numbers of checked metrics and active alerts of thresholds.
 pub fn count(tx: &mut Tx<'_>, counts: &[(ThresholdId, i64, i64)]) -> Result<()> {
-    let rows: Vec<Vec<Value<'_>>> = counts
+    let rows: Vec<NewCount> = counts
         .iter()
-        .map(|(threshold, judged, active)| {
-            let columns: [&dyn Param; 5] = [threshold, judged, active, &0, &0];
-            columns.into_iter().map(Param::value).collect()
+        .map(|(threshold, judged, active)| NewCount {
+            threshold_id: *threshold,
+            judged: *judged,
+            active: *active,
+            dismissed: 0,
+            silenced: 0,
         })
         .collect();
-    let columns = ["threshold_id", "judged", "active", "dismissed", "silenced"].map(|name| (name, Kind::Int));
     let suffix = "on conflict (threshold_id) do update set judged = threshold_count.judged + excluded.judged,
                       active = threshold_count.active + excluded.active";
-    tx.insert_many("threshold_count", &columns, &rows, suffix)?;
-    Ok(())
+    tx.insert_many("threshold_count", &rows, suffix)
+}
+
+insert_columns! {
+    struct NewCount {
+        threshold_id: ThresholdId,
+        judged: i64,
+        active: i64,
+        dismissed: i64,
+        silenced: i64,
+    }
 }
 
 /// Subtracts the counts of a report that is being deleted: its checked metrics, by model, and its alerts.
@@ -300,11 +297,11 @@ pub(crate) fn forget(tx: &mut Tx<'_>, report: ReportId, judged: &BTreeMap<i64, i
     }
     let models: Vec<i64> = judged.keys().copied().collect();
     let mut counts: BTreeMap<ThresholdId, i64> = BTreeMap::new();
-    tx.each("select threshold_id, id from model where id in {ints $1}", &[&models], |row| {
-        let count = judged.get(&row.get(1)?).copied().unwrap_or_default();
-        *counts.entry(row.get(0)?).or_default() -= count;
-        Ok(())
-    })?;
+    let rows: Vec<(ThresholdId, i64)> =
+        tx.fetch_all("select threshold_id, id from model where id in {ints $1}", &[&models])?;
+    for (threshold, model) in rows {
+        *counts.entry(threshold).or_default() -= judged.get(&model).copied().unwrap_or_default();
+    }
     let counts: Vec<_> = counts.into_iter().map(|(threshold, judged)| (threshold, judged, 0)).collect();
     count(tx, &counts)?;
     tx.execute("delete from alert where report_id = $1", &[&report])?;
@@ -334,42 +331,34 @@ pub fn by_models(tx: &mut Tx<'_>, models: &[i64]) -> Result<HashMap<ModelId, Sha
     if models.is_empty() {
         return Ok(HashMap::new());
     }
-    let rows = tx.all(
-        &format!(
-            "select model.id, threshold.uuid, project.uuid, threshold.created, {} from model
-             join threshold on threshold.id = model.threshold_id
-             join project on project.id = threshold.project_id where model.id in {{ints $1}}",
-            model::COLUMNS
-        ),
+    let rows: Vec<(ModelId, ThresholdModel)> = tx.fetch_all(
+        "select model.id, {columns} from model join threshold on threshold.id = model.threshold_id
+         join project on project.id = threshold.project_id where model.id in {ints $1}",
         &[&models],
-        |row| {
-            let cells = &mut row.cells();
-            let (id, uuid, project, created) = (cells.take()?, cells.take()?, cells.take()?, cells.take()?);
-            let model = model::read(cells)?.ok_or_else(|| Error::engine("a model without a UUID"))?;
-            Ok((id, Shared::new(ThresholdModel { uuid, project, model, created })))
-        },
     )?;
-    Ok(rows.into_iter().collect())
+    Ok(rows.into_iter().map(|(id, threshold)| (id, Shared::new(threshold))).collect())
 }
+
+columns!(ThresholdModel {
+    uuid: "threshold.uuid",
+    project: "project.uuid",
+    model: Model,
+    created: "threshold.created",
+});
 
 type ByDimensions = HashMap<(TestbedId, MeasureId), (ThresholdId, Option<stats::Model>)>;
 
 fn by_dimensions(tx: &mut Tx<'_>, branch: BranchId) -> Result<ByDimensions> {
-    let rows = tx.all(
-        &format!(
-            "select threshold.testbed_id, threshold.measure_id, threshold.id, {} from threshold
-             left join model on model.threshold_id = threshold.id and model.replaced is null
-             where threshold.branch_id = $1 order by threshold.id",
-            model::COLUMNS
-        ),
+    let rows: Vec<ThresholdSettings> = tx.fetch_all(
+        "select {columns} from threshold
+         left join model on model.threshold_id = threshold.id and model.replaced is null
+         where threshold.branch_id = $1 order by threshold.id",
         &[&branch],
-        |row| {
-            let cells = &mut row.cells();
-            let key = (cells.take()?, cells.take()?);
-            Ok((key, (cells.take()?, model::read(cells)?.map(|model| model.settings()))))
-        },
     )?;
-    Ok(rows.into_iter().collect())
+    let settings = |row: ThresholdSettings| {
+        ((row.testbed, row.measure), (row.id, row.model.map(|model| model.settings())))
+    };
+    Ok(rows.into_iter().map(settings).collect())
 }
 
 /// Inserts thresholds without models.
@@ -380,27 +369,31 @@ fn insert(
     branch: BranchId,
     dimensions: &[(TestbedId, MeasureId)],
 ) -> Result<()> {
-    let uuids: Vec<_> = dimensions.iter().map(|_| fresh.uuid()).collect();
-    let rows: Vec<Vec<Value<'_>>> = dimensions
+    let rows: Vec<NewThreshold> = dimensions
         .iter()
-        .zip(&uuids)
-        .map(|((testbed, measure), uuid)| {
-            let columns: [&dyn Param; 7] =
-                [uuid, &project, &branch, testbed, measure, &fresh.now, &fresh.now];
-            columns.into_iter().map(Param::value).collect()
+        .map(|(testbed, measure)| NewThreshold {
+            uuid: fresh.uuid(),
+            project_id: project,
+            branch_id: branch,
+            testbed_id: *testbed,
+            measure_id: *measure,
+            created: fresh.now,
+            modified: fresh.now,
         })
         .collect();
-    let columns = [
-        ("uuid", Kind::Uuid),
-        ("project_id", Kind::Int),
-        ("branch_id", Kind::Int),
-        ("testbed_id", Kind::Int),
-        ("measure_id", Kind::Int),
-        ("created", Kind::Int),
-        ("modified", Kind::Int),
-    ];
-    tx.insert_many("threshold", &columns, &rows, "")?;
-    Ok(())
+    tx.insert_many("threshold", &rows, "")
+}
+
+insert_columns! {
+    struct NewThreshold {
+        uuid: Uuid,
+        project_id: ProjectId,
+        branch_id: BranchId,
+        testbed_id: TestbedId,
+        measure_id: MeasureId,
+        created: Timestamp,
+        modified: Timestamp,
+    }
 }
 
 fn retire(tx: &mut Tx<'_>, thresholds: &[i64], now: Timestamp) -> Result<()> {

@@ -2,32 +2,39 @@
 //! are stored.
 
 use tidemark_api::{
-    id::TokenUuid,
+    id::{TokenUuid, UserUuid},
     name::ResourceName,
     page::{Direction, Page},
     time::Timestamp,
-    token::{Token, TokenFilter},
+    token::{Token, TokenFilter, masked},
 };
 
 use crate::{
-    Fresh, List, Result, Row, Tx, UserId,
+    Cells, Fresh, FromRow, List, Result, Tx, UserId,
+    columns::columns,
     sql::{contains, direction},
 };
 
-const COLUMNS: &str = "user_token.uuid, account.uuid, user_token.name, user_token.created, user_token.expires, \
-     user_token.revoked";
+columns!(
+    struct TokenRow {
+        uuid: TokenUuid = "user_token.uuid",
+        user: UserUuid = "account.uuid",
+        name: ResourceName = "user_token.name",
+        creation: Timestamp = "user_token.created",
+        expiration: Timestamp = "user_token.expires",
+        revoked: Option<Timestamp> = "user_token.revoked",
+    }
+);
 const TABLES: &str = "user_token join account on account.id = user_token.account_id";
 
-fn read(row: &Row<'_>) -> Result<Token> {
-    Ok(Token {
-        uuid: row.get(0)?,
-        user: row.get(1)?,
-        name: row.get(2)?,
-        token: tidemark_api::token::masked(),
-        creation: row.get(3)?,
-        expiration: row.get(4)?,
-        revoked: row.get(5)?,
-    })
+impl FromRow for Token {
+    const WIDTH: usize = TokenRow::WIDTH;
+    const COLUMNS: &'static str = TokenRow::COLUMNS;
+
+    fn from_row(cells: &mut Cells<'_>) -> Result<Self> {
+        let TokenRow { uuid, user, name, creation, expiration, revoked } = cells.read()?;
+        Ok(Self { uuid, user, name, token: masked(), creation, expiration, revoked })
+    }
 }
 
 /// Inserts a token that is used for the first time, so that its owner can view and revoke it.
@@ -50,18 +57,17 @@ pub fn record(
 
 /// Returns the owner of the token with this hash, and whether the token is revoked.
 pub fn by_hash(tx: &mut Tx<'_>, hash: &[u8]) -> Result<Option<(UserId, bool)>> {
-    tx.optional("select account_id, revoked is not null from user_token where hash = $1", &[&hash], |row| {
-        Ok((row.get(0)?, row.get(1)?))
-    })
+    tx.fetch_optional("select account_id, revoked is not null from user_token where hash = $1", &[&hash])
 }
 
 /// Returns a token of a user.
 pub fn find(tx: &mut Tx<'_>, user: UserId, token: TokenUuid) -> Result<Token> {
-    tx.one(
+    tx.fetch_one(
         "token",
-        &format!("select {COLUMNS} from {TABLES} where user_token.account_id = $1 and user_token.uuid = $2"),
+        &format!(
+            "select {{columns}} from {TABLES} where user_token.account_id = $1 and user_token.uuid = $2"
+        ),
         &[&user, &token],
-        read,
     )
 }
 
@@ -70,7 +76,6 @@ pub fn list(tx: &mut Tx<'_>, user: UserId, filter: &TokenFilter, page: &Page) ->
     let direction = direction(page.direction.unwrap_or(Direction::Asc));
     tx.page(
         &List {
-            columns: COLUMNS,
             from: &format!(
                 "{TABLES} where user_token.account_id = $1
                  and (cast($2 as text) is null or user_token.name = $2)
@@ -89,7 +94,6 @@ pub fn list(tx: &mut Tx<'_>, user: UserId, filter: &TokenFilter, page: &Page) ->
             &filter.revoked.unwrap_or(false),
         ],
         page,
-        read,
     )
 }
 

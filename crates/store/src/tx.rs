@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tidemark_api::page::Page;
 
 use crate::{
+    columns::{FromRow, Insert, expand},
     error::{Error, Result},
     postgres,
-    row::Row,
+    row::{Cells, Row},
     sqlite::statement,
-    value::{Column, Kind, Param, Value},
+    value::{Param, Value},
 };
 
 /// A transaction.
@@ -54,32 +55,35 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// Returns all rows, in the order of the statement.
-    pub fn all<T>(
+    /// Runs a statement and passes each row to `row`, with a reader of the columns after it.
+    pub fn fetch_each<T: FromRow>(
         &mut self,
         sql: &str,
         params: &[&dyn Param],
-        mut map: impl FnMut(&Row<'_>) -> Result<T>,
-    ) -> Result<Vec<T>> {
+        mut row: impl FnMut(T, &mut Cells<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.each(&expand::<T>(sql), params, |found| {
+            let mut cells = found.cells();
+            row(cells.read()?, &mut cells)
+        })
+    }
+
+    /// Returns all rows, in the order of the statement.
+    pub fn fetch_all<T: FromRow>(&mut self, sql: &str, params: &[&dyn Param]) -> Result<Vec<T>> {
         let mut rows = Vec::new();
-        self.each(sql, params, |row| {
-            rows.push(map(row)?);
+        self.fetch_each(sql, params, |row, _| {
+            rows.push(row);
             Ok(())
         })?;
         Ok(rows)
     }
 
     /// Returns the first row, if any.
-    pub fn optional<T>(
-        &mut self,
-        sql: &str,
-        params: &[&dyn Param],
-        mut map: impl FnMut(&Row<'_>) -> Result<T>,
-    ) -> Result<Option<T>> {
+    pub fn fetch_optional<T: FromRow>(&mut self, sql: &str, params: &[&dyn Param]) -> Result<Option<T>> {
         let mut first = None;
-        self.each(sql, params, |row| {
+        self.each(&expand::<T>(sql), params, |row| {
             if first.is_none() {
-                first = Some(map(row)?);
+                first = Some(row.cells().read()?);
             }
             Ok(())
         })?;
@@ -87,19 +91,18 @@ impl<'c> Tx<'c> {
     }
 
     /// Returns the first row, or `NotFound` with the kind of resource.
-    pub fn one<T>(
+    pub fn fetch_one<T: FromRow>(
         &mut self,
         noun: &'static str,
         sql: &str,
         params: &[&dyn Param],
-        map: impl FnMut(&Row<'_>) -> Result<T>,
     ) -> Result<T> {
-        self.optional(sql, params, map)?.ok_or(Error::NotFound(noun))
+        self.fetch_optional(sql, params)?.ok_or(Error::NotFound(noun))
     }
 
     /// Returns the single value of a statement that always returns one row, for example a count.
-    pub fn value<T: Column>(&mut self, sql: &str, params: &[&dyn Param]) -> Result<T> {
-        self.one("value", sql, params, |row| row.get(0))
+    pub fn value<T: FromRow>(&mut self, sql: &str, params: &[&dyn Param]) -> Result<T> {
+        self.fetch_one("value", sql, params)
     }
 
     /// Runs a statement that returns no rows. Returns the number of affected rows.
@@ -112,25 +115,25 @@ impl<'c> Tx<'c> {
     }
 
     /// Returns one page of a list, and the total number of rows.
-    pub fn page<T>(
+    pub fn page<T: FromRow>(
         &mut self,
         list: &List<'_>,
         params: &[&dyn Param],
         page: &Page,
-        map: impl FnMut(&Row<'_>) -> Result<T>,
     ) -> Result<(Vec<T>, i64)> {
-        let List { columns, from, order } = list;
+        let List { from, order } = list;
         let total = self.value(&format!("select count(*) from {from}"), params)?;
         let (limit, offset) = (page.limit(), page.offset());
         if limit == 0 || offset >= total {
             return Ok((Vec::new(), total));
         }
         let next = params.len() + 1;
-        let sql = format!("select {columns} from {from} order by {order} limit ${next} offset ${}", next + 1);
+        let sql =
+            format!("select {{columns}} from {from} order by {order} limit ${next} offset ${}", next + 1);
         let mut params = params.to_vec();
         params.push(&limit);
         params.push(&offset);
-        Ok((self.all(&sql, &params, map)?, total))
+        Ok((self.fetch_all(&sql, &params)?, total))
     }
 
     /// Takes an advisory lock until the transaction ends. On SQLite, which has only one writer, this does nothing.
@@ -174,16 +177,11 @@ impl<'c> Tx<'c> {
     }
 
     /// Inserts many rows; counts as one statement. `suffix` may contain an `on conflict` clause.
-    pub fn insert_many(
-        &mut self,
-        table: &str,
-        columns: &[(&str, Kind)],
-        rows: &[Vec<Value<'_>>],
-        suffix: &str,
-    ) -> Result<()> {
+    pub fn insert_many<T: Insert>(&mut self, table: &str, rows: &[T], suffix: &str) -> Result<()> {
         if rows.is_empty() {
             return Ok(());
         }
+        let (columns, rows) = (T::COLUMNS, &*values(rows));
         self.statements.fetch_add(1, Ordering::Relaxed);
         match &self.connection {
             Connection::Sqlite(connection) => {
@@ -195,16 +193,11 @@ impl<'c> Tx<'c> {
 
     /// Inserts many rows like [`Tx::insert_many`] and returns the primary keys of the inserted rows, in the order of
     /// the rows.
-    pub fn insert_keyed(
-        &mut self,
-        table: &str,
-        columns: &[(&str, Kind)],
-        rows: &[Vec<Value<'_>>],
-        suffix: &str,
-    ) -> Result<Vec<i64>> {
+    pub fn insert_keyed<T: Insert>(&mut self, table: &str, rows: &[T], suffix: &str) -> Result<Vec<i64>> {
         if rows.is_empty() {
             return Ok(Vec::new());
         }
+        let (columns, rows) = (T::COLUMNS, &*values(rows));
         self.statements.fetch_add(1, Ordering::Relaxed);
         match &self.connection {
             Connection::Sqlite(connection) => {
@@ -234,16 +227,19 @@ impl<'c> Tx<'c> {
         Ok(self.plans.take().unwrap_or_default())
     }
 
-    pub(crate) fn is_postgres(&self) -> bool {
+    /// Whether the engine is PostgreSQL.
+    pub fn is_postgres(&self) -> bool {
         matches!(self.connection, Connection::Postgres(_))
     }
+}
+
+fn values<T: Insert>(rows: &[T]) -> Vec<Vec<Value<'_>>> {
+    rows.iter().map(Insert::values).collect()
 }
 
 /// Parts of a list statement, separate so that the total can be counted without sorting.
 #[derive(Clone, Copy, Debug)]
 pub struct List<'a> {
-    /// Columns to select.
-    pub columns: &'a str,
     /// Tables, joins and the `where` clause.
     pub from: &'a str,
     /// A total order: the primary key breaks ties.

@@ -2,7 +2,7 @@
 
 use tidemark_api::time::Timestamp;
 
-use crate::{OrganizationId, Result, Row, Tx, repository::ROW_BYTES};
+use crate::{OrganizationId, Result, Tx, repository::ROW_BYTES};
 
 /// Stored data that counts towards a quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,10 +11,6 @@ pub struct Stored {
     pub metrics: u64,
     /// Size of the reports as received, in bytes.
     pub report_bytes: u64,
-}
-
-fn read(row: &Row<'_>) -> Result<Stored> {
-    Ok(Stored { metrics: row.get(0)?, report_bytes: row.get(1)? })
 }
 
 /// Records that an anonymous run or push created an organization, which expires when it is idle. `claim_hash` is the
@@ -44,25 +40,25 @@ pub fn touch(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) -> R
 /// Adds a report to the stored data of an organization. Returns the new totals.
 pub fn add(tx: &mut Tx<'_>, organization: OrganizationId, added: Stored, now: Timestamp) -> Result<Stored> {
     let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-    tx.one(
+    let (metrics, report_bytes) = tx.fetch_one(
         "organization",
         "update organization set metrics = metrics + $2, report_bytes = report_bytes + $3,
                 active = case when active is null then active else $4 end
          where id = $1 returning metrics, report_bytes",
         &[&organization, &number(added.metrics), &number(added.report_bytes), &now],
-        read,
-    )
+    )?;
+    Ok(Stored { metrics, report_bytes })
 }
 
 /// Returns the stored data of all unclaimed organizations together.
 pub fn total(tx: &mut Tx<'_>) -> Result<Stored> {
-    tx.one(
+    let (metrics, report_bytes) = tx.fetch_one(
         "organization",
         "select cast(coalesce(sum(metrics), 0) as bigint), cast(coalesce(sum(report_bytes), 0) as bigint)
          from organization where claimed is null and deleted is null",
         &[],
-        read,
-    )
+    )?;
+    Ok(Stored { metrics, report_bytes })
 }
 
 /// Returns the size in bytes of the images of all unclaimed organizations together, with [`ROW_BYTES`] for each row.
@@ -92,13 +88,12 @@ pub fn claim_hash(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<Optio
 /// Deletes at most `limit` organizations that have been idle since `before`, with all of their data. Returns their
 /// slugs.
 pub fn expire(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<Vec<String>> {
-    tx.all(
+    tx.fetch_all(
         "delete from organization where id in
              (select id from organization where claimed is null and deleted is null and active < $1
               order by active limit $2)
            and claimed is null and active < $1
          returning slug",
         &[&before, &i64::from(limit)],
-        |row| row.get(0),
     )
 }

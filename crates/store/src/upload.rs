@@ -3,28 +3,32 @@
 use tidemark_api::time::Timestamp;
 use uuid::Uuid;
 
-use crate::{Fresh, RepositoryId, Result, Tx, UploadId};
+use crate::{Fresh, RepositoryId, Result, Tx, UploadId, columns::columns};
 
-/// An upload and its progress.
-#[derive(Clone, Copy, Debug)]
-pub struct UploadRow {
-    /// Primary key.
-    pub id: UploadId,
-    /// Received bytes.
-    pub size: u64,
-    /// Number of received parts.
-    pub parts: u32,
+columns! {
+    /// An upload and its progress.
+    #[derive(Clone, Copy, Debug)]
+    pub struct UploadRow {
+        /// Primary key.
+        pub id: UploadId = "id",
+        /// Received bytes.
+        pub size: u64 = "size",
+        /// Number of received parts.
+        pub parts: u32 = "(select count(*) from upload_part where upload_id = upload.id)",
+    }
 }
 
-/// The part of one request.
-#[derive(Clone, Debug)]
-pub struct Part {
-    /// Name of the object.
-    pub object: Uuid,
-    /// Size in bytes.
-    pub size: u64,
-    /// SHA-256 digest of the part.
-    pub digest: String,
+columns! {
+    /// The part of one request.
+    #[derive(Clone, Debug)]
+    pub struct Part {
+        /// Name of the object.
+        pub object: Uuid = "object",
+        /// Size in bytes.
+        pub size: u64 = "size",
+        /// SHA-256 digest of the part.
+        pub digest: String = "digest",
+    }
 }
 
 /// Starts an upload and returns its UUID.
@@ -39,11 +43,9 @@ pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, repository: RepositoryId) -> Resul
 
 /// Returns an upload of a repository.
 pub fn find(tx: &mut Tx<'_>, repository: RepositoryId, upload: Uuid) -> Result<Option<UploadRow>> {
-    tx.optional(
-        "select id, size, (select count(*) from upload_part where upload_id = upload.id) from upload
-         where uuid = $2 and repository_id = $1",
+    tx.fetch_optional(
+        "select {columns} from upload where uuid = $2 and repository_id = $1",
         &[&repository, &upload],
-        |row| Ok(UploadRow { id: row.get(0)?, size: row.get(1)?, parts: row.get(2)? }),
     )
 }
 
@@ -72,11 +74,7 @@ pub fn append(tx: &mut Tx<'_>, from: &UploadRow, part: &Part, now: Timestamp) ->
 
 /// Returns the parts received so far, in order.
 pub fn parts(tx: &mut Tx<'_>, upload: UploadId) -> Result<Vec<Part>> {
-    tx.all(
-        "select object, size, digest from upload_part where upload_id = $1 order by place",
-        &[&upload],
-        |row| Ok(Part { object: row.get(0)?, size: row.get(1)?, digest: row.get(2)? }),
-    )
+    tx.fetch_all("select {columns} from upload_part where upload_id = $1 order by place", &[&upload])
 }
 
 /// Ends an upload that has not progressed since `from`; `false` if another request was faster.
@@ -88,13 +86,11 @@ pub fn end(tx: &mut Tx<'_>, from: &UploadRow) -> Result<bool> {
 /// Deletes at most `limit` uploads without activity since `before`. Returns their number and the names of their
 /// objects.
 pub fn purge(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<(usize, Vec<Uuid>)> {
-    let uploads: Vec<i64> = tx.all(
+    let uploads: Vec<i64> = tx.fetch_all(
         &format!("select id from upload where touched < $1 order by touched limit $2 {}", tx.skip_locked()),
         &[&before, &i64::from(limit)],
-        |row| row.get(0),
     )?;
-    let objects =
-        tx.all("select object from upload_part where upload_id in {ints $1}", &[&uploads], |row| row.get(0))?;
+    let objects = tx.fetch_all("select object from upload_part where upload_id in {ints $1}", &[&uploads])?;
     tx.execute("delete from upload where id in {ints $1}", &[&uploads])?;
     Ok((uploads.len(), objects))
 }

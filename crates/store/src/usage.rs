@@ -4,16 +4,18 @@ use std::collections::HashSet;
 
 use tidemark_api::Timestamp;
 
-use crate::{OrganizationId, Result, Tx, vector};
+use crate::{OrganizationId, Result, Tx, columns::columns, vector};
 
-/// Metrics received in a period.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Received {
-    /// Number of metrics.
-    pub metrics: u64,
-    /// Time when the first metrics were received.
-    pub first: Option<Timestamp>,
-}
+columns!(
+    /// Metrics received in a period.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct Received {
+        /// Number of metrics.
+        pub metrics: u64 = "cast(coalesce(sum(report.metrics), 0) as bigint)",
+        /// Time when the first metrics were received.
+        pub first: Option<Timestamp> = "min(report.created)",
+    }
+);
 
 /// Counts the metrics received after `from` and until `until`, independent of the time of their runs. Limits use this
 /// number.
@@ -23,13 +25,12 @@ pub fn received(
     from: Timestamp,
     until: Timestamp,
 ) -> Result<Received> {
-    tx.one(
+    tx.fetch_one(
         "value",
-        "select cast(coalesce(sum(report.metrics), 0) as bigint), min(report.created) from project
+        "select {columns} from project
          join report on report.project_id = project.id and report.created > $2 and report.created <= $3
          where project.organization_id = $1",
         &[&organization, &from, &until],
-        |row| Ok(Received { metrics: row.get(0)?, first: row.get(1)? }),
     )
 }
 
@@ -64,7 +65,7 @@ pub fn active_series(
          where project.organization_id = $1",
         &[&organization, &from, &until],
         |row| {
-            seen.extend(vector::series(&row.get::<Vec<u8>>(0)?));
+            seen.extend(vector::series(row.cells().bytes()?));
             Ok(())
         },
     )?;

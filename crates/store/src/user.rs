@@ -7,24 +7,38 @@ use tidemark_api::{
     server::Accounts,
     slug::Slug,
     time::Timestamp,
-    user::{User, UserFilter},
+    user::{PubUser, User, UserFilter},
 };
 
 use crate::{
-    Fresh, List, Lock, Result, Row, Tx, UserId, slug,
+    Fresh, List, Lock, Result, Tx, UserId,
+    columns::columns,
+    slug,
     sql::{contains, direction},
 };
 
-/// A user with its internal fields.
-#[derive(Clone, Debug)]
-pub struct UserRow {
-    /// Primary key.
-    pub id: UserId,
-    /// Time when the user confirmed the address.
-    pub confirmed: Option<Timestamp>,
-    /// Representation in the API.
-    pub user: User,
-}
+columns!(
+    /// A user with its internal fields.
+    #[derive(Clone, Debug)]
+    pub struct UserRow {
+        /// Primary key.
+        pub id: UserId = "account.id",
+        /// Time when the user confirmed the address.
+        pub confirmed: Option<Timestamp> = "account.confirmed",
+        /// Representation in the API.
+        pub user: User,
+    }
+);
+columns!(User {
+    uuid: "account.uuid",
+    name: "account.name",
+    slug: "account.slug",
+    email: "account.email",
+    admin: "account.admin",
+    locked: "account.locked",
+    created: "account.created",
+});
+columns!(PubUser { uuid: "account.uuid", name: "account.name", slug: "account.slug" });
 
 /// Fields to update immediately; a new address must be confirmed first.
 #[derive(Clone, Debug, Default)]
@@ -37,25 +51,6 @@ pub struct Change {
     pub admin: Option<bool>,
     /// Whether the user is locked.
     pub locked: Option<bool>,
-}
-
-pub(crate) const COLUMNS: &str = "account.id, account.confirmed, account.uuid, account.name, account.slug, \
-     account.email, account.admin, account.locked, account.created";
-
-pub(crate) fn read(row: &Row<'_>) -> Result<UserRow> {
-    Ok(UserRow { id: row.get(0)?, confirmed: row.get(1)?, user: read_user(row)? })
-}
-
-fn read_user(row: &Row<'_>) -> Result<User> {
-    Ok(User {
-        uuid: row.get(2)?,
-        name: row.get(3)?,
-        slug: row.get(4)?,
-        email: row.get(5)?,
-        admin: row.get(6)?,
-        locked: row.get(7)?,
-        created: Some(row.get(8)?),
-    })
 }
 
 /// Inserts an unconfirmed user; the first user of a server is an administrator.
@@ -72,14 +67,11 @@ pub fn create(
     let slug = slug::choose(fresh, uuid, slug, name.as_ref(), |slug| {
         tx.value("select exists (select 1 from account where slug = $1)", &[slug])
     })?;
-    tx.one(
+    tx.fetch_one(
         "user",
-        &format!(
-            "insert into account (uuid, name, slug, email, admin, locked, created, modified)
-             values ($1, $2, $3, $4, $5, false, $6, $6) returning {COLUMNS}"
-        ),
+        "insert into account (uuid, name, slug, email, admin, locked, created, modified)
+         values ($1, $2, $3, $4, $5, false, $6, $6) returning {columns}",
         &[&uuid, name, &slug, email, &admin, &fresh.now],
-        read,
     )
 }
 
@@ -89,17 +81,17 @@ pub fn find(tx: &mut Tx<'_>, user: &ResourceId) -> Result<UserRow> {
         ResourceId::Uuid(uuid) => ("uuid", uuid),
         ResourceId::Slug(slug) => ("slug", slug),
     };
-    tx.one("user", &format!("select {COLUMNS} from account where {column} = $1"), &[value], read)
+    tx.fetch_one("user", &format!("select {{columns}} from account where {column} = $1"), &[value])
 }
 
 /// Returns the user with this address.
 pub fn by_email(tx: &mut Tx<'_>, email: &Email) -> Result<Option<UserRow>> {
-    tx.optional(&format!("select {COLUMNS} from account where email = $1"), &[email], read)
+    tx.fetch_optional("select {columns} from account where email = $1", &[email])
 }
 
 /// Returns the user with this primary key.
 pub fn by_id(tx: &mut Tx<'_>, user: UserId) -> Result<UserRow> {
-    tx.one("user", &format!("select {COLUMNS} from account where id = $1"), &[&user], read)
+    tx.fetch_one("user", "select {columns} from account where id = $1", &[&user])
 }
 
 /// Returns whether any account exists.
@@ -116,7 +108,6 @@ pub fn list(tx: &mut Tx<'_>, filter: &UserFilter, page: &Page) -> Result<(Vec<Us
     let direction = direction(page.direction.unwrap_or(Direction::Asc));
     tx.page(
         &List {
-            columns: COLUMNS,
             from: "account where (cast($1 as text) is null or name = $1)
                    and (cast($2 as text) is null or lower(name) like $2 escape '\\' or slug like $2 escape '\\'
                         or cast(uuid as text) like $2 escape '\\')",
@@ -124,21 +115,17 @@ pub fn list(tx: &mut Tx<'_>, filter: &UserFilter, page: &Page) -> Result<(Vec<Us
         },
         &[&filter.name, &filter.search.as_ref().map(|search| contains(search.as_ref()))],
         page,
-        read_user,
     )
 }
 
 /// Updates the fields that do not need confirmation.
 pub fn update(tx: &mut Tx<'_>, user: UserId, change: &Change, now: Timestamp) -> Result<UserRow> {
-    tx.one(
+    tx.fetch_one(
         "user",
-        &format!(
-            "update account set name = coalesce($2, name), slug = coalesce($3, slug),
-                    admin = coalesce($4, admin), locked = coalesce($5, locked), modified = $6
-             where id = $1 returning {COLUMNS}"
-        ),
+        "update account set name = coalesce($2, name), slug = coalesce($3, slug),
+                admin = coalesce($4, admin), locked = coalesce($5, locked), modified = $6
+         where id = $1 returning {columns}",
         &[&user, &change.name, &change.slug, &change.admin, &change.locked, &now],
-        read,
     )
 }
 
@@ -169,20 +156,21 @@ pub fn confirm(tx: &mut Tx<'_>, user: UserId, now: Timestamp) -> Result<()> {
 
 /// Returns when a user last changed from this address to another one, if ever.
 pub fn email_given_up(tx: &mut Tx<'_>, email: &Email) -> Result<Option<Timestamp>> {
-    tx.optional("select changed from former_email where email = $1", &[email], |row| row.get(0))
+    tx.fetch_optional("select changed from former_email where email = $1", &[email])
 }
 
 /// Returns all administrators who are not locked.
 pub fn admins(tx: &mut Tx<'_>) -> Result<Vec<User>> {
-    tx.all(&format!("select {COLUMNS} from account where admin and not locked order by id"), &[], read_user)
+    tx.fetch_all("select {columns} from account where admin and not locked order by id", &[])
 }
 
 /// Returns the oldest administrator account with a confirmed address that is not locked.
 pub fn first_admin(tx: &mut Tx<'_>) -> Result<Option<UserRow>> {
-    let sql = format!(
-        "select {COLUMNS} from account where admin and not locked and confirmed is not null order by id limit 1"
-    );
-    tx.optional(&sql, &[], read)
+    tx.fetch_optional(
+        "select {columns} from account where admin and not locked and confirmed is not null
+         order by id limit 1",
+        &[],
+    )
 }
 
 /// Returns the number of unlocked administrators other than this user.

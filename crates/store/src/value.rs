@@ -1,4 +1,4 @@
-//! Conversion of values between Rust and SQL: parameters of statements (`Param`) and columns of rows (`Column`).
+//! Conversion of values between Rust and SQL: parameters of statements (`Param`) and columns of rows (`FromRow`).
 //! Independent of the engine, so that each type is described once.
 
 use std::borrow::Cow;
@@ -17,7 +17,11 @@ use tidemark_api::{
 use tidemark_stats::Test;
 use uuid::Uuid;
 
-use crate::error::{Error, Result};
+use crate::{
+    columns::{FromRow, SqlType},
+    error::{Error, Result},
+    row::Cells,
+};
 
 /// A value, borrowed from the caller for a parameter and from the row for a column.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,12 +71,6 @@ pub trait Param: Sync {
     fn value(&self) -> Value<'_>;
 }
 
-/// A type that can be read from a column.
-pub trait Column: Sized {
-    /// Reads the value; an error if the column has another type.
-    fn read(value: Value<'_>) -> Result<Self>;
-}
-
 fn mismatch<T>(wanted: &str, found: &Value<'_>) -> Result<T> {
     Err(Error::engine(format!("a column should hold {wanted} but holds {found:?}")))
 }
@@ -89,24 +87,19 @@ impl<T: Param> Param for Option<T> {
     }
 }
 
-impl<T: Column> Column for Option<T> {
-    fn read(value: Value<'_>) -> Result<Self> {
-        match value {
-            Value::Null => Ok(None),
-            value => T::read(value).map(Some),
-        }
-    }
-}
-
 impl Param for bool {
     fn value(&self) -> Value<'_> {
         Value::Bool(*self)
     }
 }
 
-impl Column for bool {
-    fn read(value: Value<'_>) -> Result<Self> {
-        match value {
+impl SqlType for bool {
+    const KIND: Kind = Kind::Bool;
+}
+
+impl FromRow for bool {
+    fn from_row(cells: &mut Cells<'_>) -> Result<Self> {
+        match cells.value()? {
             Value::Bool(flag) => Ok(flag),
             Value::Int(number) => Ok(number != 0),
             other => mismatch("a truth value", &other),
@@ -122,9 +115,13 @@ macro_rules! integers {
             }
         }
 
-        impl Column for $type {
-            fn read(value: Value<'_>) -> Result<Self> {
-                match value {
+        impl SqlType for $type {
+            const KIND: Kind = Kind::Int;
+        }
+
+        impl FromRow for $type {
+            fn from_row(cells: &mut Cells<'_>) -> Result<Self> {
+                match cells.value()? {
                     Value::Int(number) => <$type>::try_from(number)
                         .map_err(|_| Error::engine(format!("{number} is out of range"))),
                     other => mismatch("an integer", &other),
@@ -135,9 +132,9 @@ macro_rules! integers {
 }
 integers!(i64, i32, u32, u16, u8);
 
-impl Column for u64 {
-    fn read(value: Value<'_>) -> Result<Self> {
-        let number = i64::read(value)?;
+impl FromRow for u64 {
+    fn from_row(cells: &mut Cells<'_>) -> Result<Self> {
+        let number = i64::from_row(cells)?;
         Self::try_from(number).map_err(|_| Error::engine(format!("{number} is out of range")))
     }
 }
@@ -172,9 +169,13 @@ impl Param for f64 {
     }
 }
 
-impl Column for f64 {
-    fn read(value: Value<'_>) -> Result<Self> {
-        match value {
+impl SqlType for f64 {
+    const KIND: Kind = Kind::Real;
+}
+
+impl FromRow for f64 {
+    fn from_row(cells: &mut Cells<'_>) -> Result<Self> {
+        match cells.value()? {
             Value::Real(number) => Ok(number),
             other => mismatch("a number", &other),
         }
@@ -187,15 +188,23 @@ impl Param for str {
     }
 }
 
+impl SqlType for str {
+    const KIND: Kind = Kind::Text;
+}
+
+impl SqlType for String {
+    const KIND: Kind = Kind::Text;
+}
+
 impl Param for String {
     fn value(&self) -> Value<'_> {
         Value::Text(Cow::Borrowed(self))
     }
 }
 
-impl Column for String {
-    fn read(value: Value<'_>) -> Result<Self> {
-        match value {
+impl FromRow for String {
+    fn from_row(cells: &mut Cells<'_>) -> Result<Self> {
+        match cells.value()? {
             Value::Text(text) => Ok(text.into_owned()),
             other => mismatch("text", &other),
         }
@@ -208,15 +217,23 @@ impl Param for [u8] {
     }
 }
 
+impl SqlType for [u8] {
+    const KIND: Kind = Kind::Blob;
+}
+
+impl SqlType for Vec<u8> {
+    const KIND: Kind = Kind::Blob;
+}
+
 impl Param for Vec<u8> {
     fn value(&self) -> Value<'_> {
         Value::Blob(self)
     }
 }
 
-impl Column for Vec<u8> {
-    fn read(value: Value<'_>) -> Result<Self> {
-        match value {
+impl FromRow for Vec<u8> {
+    fn from_row(cells: &mut Cells<'_>) -> Result<Self> {
+        match cells.value()? {
             Value::Blob(bytes) => Ok(bytes.to_vec()),
             other => mismatch("bytes", &other),
         }
@@ -229,9 +246,13 @@ impl Param for Uuid {
     }
 }
 
-impl Column for Uuid {
-    fn read(value: Value<'_>) -> Result<Self> {
-        match value {
+impl SqlType for Uuid {
+    const KIND: Kind = Kind::Uuid;
+}
+
+impl FromRow for Uuid {
+    fn from_row(cells: &mut Cells<'_>) -> Result<Self> {
+        match cells.value()? {
             Value::Uuid(uuid) => Ok(uuid),
             Value::Text(text) => Uuid::parse_str(&text).map_err(|error| Error::Engine(error.into())),
             other => mismatch("a UUID", &other),
@@ -245,9 +266,13 @@ impl Param for Timestamp {
     }
 }
 
-impl Column for Timestamp {
-    fn read(value: Value<'_>) -> Result<Self> {
-        i64::read(value).map(Timestamp::from_micros)
+impl SqlType for Timestamp {
+    const KIND: Kind = Kind::Int;
+}
+
+impl FromRow for Timestamp {
+    fn from_row(cells: &mut Cells<'_>) -> Result<Self> {
+        i64::from_row(cells).map(Timestamp::from_micros)
     }
 }
 
@@ -260,9 +285,13 @@ macro_rules! texts {
             }
         }
 
-        impl Column for $type {
-            fn read(value: Value<'_>) -> Result<Self> {
-                match value {
+        impl SqlType for $type {
+            const KIND: Kind = Kind::Text;
+        }
+
+        impl FromRow for $type {
+            fn from_row(cells: &mut Cells<'_>) -> Result<Self> {
+                match cells.value()? {
                     Value::Text(text) => text.parse().map_err(|error| {
                         Error::engine(format!("a stored {} is not valid: {error}", stringify!($type)))
                     }),
@@ -282,9 +311,13 @@ macro_rules! uuids {
             }
         }
 
-        impl Column for $type {
-            fn read(value: Value<'_>) -> Result<Self> {
-                Uuid::read(value).map(Self::from)
+        impl SqlType for $type {
+            const KIND: Kind = Kind::Uuid;
+        }
+
+        impl FromRow for $type {
+            fn from_row(cells: &mut Cells<'_>) -> Result<Self> {
+                Uuid::from_row(cells).map(Self::from)
             }
         }
     )*};
@@ -296,9 +329,13 @@ impl Param for Test {
     }
 }
 
-impl Column for ModelTest {
-    fn read(value: Value<'_>) -> Result<Self> {
-        let text = String::read(value)?;
+impl SqlType for Test {
+    const KIND: Kind = Kind::Text;
+}
+
+impl FromRow for ModelTest {
+    fn from_row(cells: &mut Cells<'_>) -> Result<Self> {
+        let text = String::from_row(cells)?;
         text.parse().map(Self).map_err(|_| Error::engine(format!("{text} is no test")))
     }
 }
@@ -309,12 +346,16 @@ impl Param for Window {
     }
 }
 
+impl SqlType for Window {
+    const KIND: Kind = Kind::Int;
+}
+
 /// Numeric types of the API that are stored as numbers.
 macro_rules! numbers {
     ($($type:ty: $number:ty),* $(,)?) => {$(
-        impl Column for $type {
-            fn read(value: Value<'_>) -> Result<Self> {
-                <$type>::try_from(<$number>::read(value)?).map_err(|error| Error::Engine(error.into()))
+        impl FromRow for $type {
+            fn from_row(cells: &mut Cells<'_>) -> Result<Self> {
+                <$type>::try_from(<$number>::from_row(cells)?).map_err(|error| Error::Engine(error.into()))
             }
         }
     )*};
@@ -335,6 +376,12 @@ macro_rules! keys {
             }
         }
 
+        impl From<$name> for i64 {
+            fn from(key: $name) -> Self {
+                key.0
+            }
+        }
+
         impl From<i64> for $name {
             fn from(key: i64) -> Self {
                 Self(key)
@@ -347,9 +394,13 @@ macro_rules! keys {
             }
         }
 
-        impl Column for $name {
-            fn read(value: Value<'_>) -> Result<Self> {
-                i64::read(value).map(Self)
+        impl SqlType for $name {
+            const KIND: Kind = Kind::Int;
+        }
+
+        impl FromRow for $name {
+            fn from_row(cells: &mut Cells<'_>) -> Result<Self> {
+                i64::from_row(cells).map(Self)
             }
         }
     )*};
@@ -366,10 +417,14 @@ impl Param for Slug {
     }
 }
 
-impl Column for Slug {
-    fn read(value: Value<'_>) -> Result<Self> {
+impl SqlType for Slug {
+    const KIND: Kind = Kind::Text;
+}
+
+impl FromRow for Slug {
+    fn from_row(cells: &mut Cells<'_>) -> Result<Self> {
         // Slugs derived from a UUID are stored, too, although requests must not contain them.
-        Self::stored(String::read(value)?).map_err(|error| Error::Engine(error.into()))
+        Self::stored(String::from_row(cells)?).map_err(|error| Error::Engine(error.into()))
     }
 }
 

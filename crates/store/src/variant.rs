@@ -2,9 +2,32 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use tidemark_api::{Parameters, Variant};
+use tidemark_api::{Parameters, Timestamp, Variant};
+use uuid::Uuid;
 
-use crate::{BenchmarkId, Column, Error, Fresh, Kind, Param, Result, Tx, Value, VariantId};
+use crate::{
+    BenchmarkId, Cells, Error, Fresh, FromRow, Result, Tx, VariantId,
+    columns::{columns, insert_columns},
+};
+
+columns!(Variant { uuid: "variant.uuid", parameters: "variant.parameters" });
+
+columns! {
+    struct KnownVariant {
+        id: VariantId = "id",
+        benchmark: BenchmarkId = "benchmark_id",
+        parameters: String = "parameters",
+    }
+}
+
+insert_columns! {
+    struct NewVariant<'a> {
+        uuid: Uuid,
+        benchmark_id: BenchmarkId,
+        parameters: &'a str,
+        created: Timestamp,
+    }
+}
 
 /// Returns the primary keys of the variants, in the same order. Creates missing variants. Concurrent callers hold the
 /// lock of the project.
@@ -27,22 +50,16 @@ pub fn ensure(
     if !missing.is_empty() {
         missing.sort_unstable();
         missing.dedup();
-        let uuids: Vec<_> = missing.iter().map(|_| fresh.uuid()).collect();
-        let rows: Vec<Vec<Value<'_>>> = missing
+        let rows: Vec<NewVariant<'_>> = missing
             .iter()
-            .zip(&uuids)
-            .map(|((benchmark, text), uuid)| {
-                let columns: [&dyn Param; 4] = [uuid, benchmark, text, &fresh.now];
-                columns.into_iter().map(Param::value).collect()
+            .map(|(benchmark, text)| NewVariant {
+                uuid: fresh.uuid(),
+                benchmark_id: *benchmark,
+                parameters: text,
+                created: fresh.now,
             })
             .collect();
-        let columns = [
-            ("uuid", Kind::Uuid),
-            ("benchmark_id", Kind::Int),
-            ("parameters", Kind::Text),
-            ("created", Kind::Int),
-        ];
-        let keys = tx.insert_keyed("variant", &columns, &rows, "")?;
+        let keys = tx.insert_keyed("variant", &rows, "")?;
         let new = missing.into_iter().map(|(benchmark, text)| (benchmark, text.to_owned()));
         known.extend(new.zip(keys.into_iter().map(VariantId::from)));
     }
@@ -60,12 +77,9 @@ fn known(
     wanted: &[(BenchmarkId, &Parameters)],
 ) -> Result<HashMap<(BenchmarkId, String), VariantId>> {
     let benchmarks: Vec<i64> = wanted.iter().map(|(benchmark, _)| benchmark.get()).collect();
-    let rows = tx.all(
-        "select benchmark_id, parameters, id from variant where benchmark_id in {ints $1}",
-        &[&benchmarks],
-        |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)),
-    )?;
-    Ok(rows.into_iter().collect())
+    let rows: Vec<KnownVariant> =
+        tx.fetch_all("select {columns} from variant where benchmark_id in {ints $1}", &[&benchmarks])?;
+    Ok(rows.into_iter().map(|row| ((row.benchmark, row.parameters), row.id)).collect())
 }
 
 /// Returns the variants with these primary keys.
@@ -73,10 +87,8 @@ pub fn by_ids(tx: &mut Tx<'_>, ids: &[i64]) -> Result<HashMap<VariantId, Arc<Var
     if ids.is_empty() {
         return Ok(HashMap::new());
     }
-    let rows = tx.all("select id, uuid, parameters from variant where id in {ints $1}", &[&ids], |row| {
-        let variant = Variant { uuid: row.get(1)?, parameters: row.get(2)? };
-        Ok((row.get(0)?, Arc::new(variant)))
-    })?;
+    let rows: Vec<(VariantId, Arc<Variant>)> =
+        tx.fetch_all("select id, {columns} from variant where id in {ints $1}", &[&ids])?;
     Ok(rows.into_iter().collect())
 }
 
@@ -84,9 +96,9 @@ fn text(parameters: &Parameters) -> Result<String> {
     serde_json::to_string(parameters).map_err(|error| Error::Engine(error.into()))
 }
 
-impl Column for Parameters {
-    fn read(value: Value<'_>) -> Result<Self> {
-        let text = String::read(value)?;
+impl FromRow for Parameters {
+    fn from_row(cells: &mut Cells<'_>) -> Result<Self> {
+        let text = String::from_row(cells)?;
         serde_json::from_str(&text).map_err(|error| Error::Engine(error.into()))
     }
 }

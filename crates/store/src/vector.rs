@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use tidemark_api::{ReportUuid, Timestamp};
 
 use crate::{
-    HeadId, Kind, MeasureId, Param, ReportId, Result, SpecId, TestbedId, Tx, Value, VersionId, lane,
+    Cells, FromRow, HeadId, MeasureId, Param, ReportId, Result, SpecId, TestbedId, Tx, VersionId,
+    columns::{columns, insert_columns},
+    lane,
     version::VersionRange,
 };
 
@@ -49,9 +51,8 @@ pub fn earlier(
     let (mut count, mut mark) = (0, None);
     let newest = (stretch.last, Timestamp::MAX, ReportId::from(i64::MAX));
     let after = earlier.after.unwrap_or(newest);
-    tx.each(
-        "select report.start_time, report_vector.series, report_vector.vals, report.version_id, report.id
-         from report join report_vector on report_vector.report_id = report.id
+    tx.fetch_each(
+        "select {columns}, report_vector.series, report_vector.vals from report join report_vector on report_vector.report_id = report.id
          where report.head_id = $1 and report.testbed_id = $2 and report.version_id between $3 and $4
            and report.start_time between $5 and $6 and report.id >= $7 and report.id < $8
            and (cast($9 as bigint) is null or report.spec_id = $9)
@@ -71,38 +72,53 @@ pub fn earlier(
             &after.2,
             &earlier.limit,
         ],
-        |row| {
-            let start = row.get(0)?;
-            row.bytes(1, |series| row.bytes(2, |values| vector(start, series, values)))??;
+        |position: Position, rest| {
+            vector(position.start_time, rest.bytes()?, rest.bytes()?);
             count += 1;
-            mark = Some((row.get(3)?, start, row.get(4)?));
+            mark = Some(position.into());
             Ok(())
         },
     )?;
     Ok(mark.filter(|_| count == earlier.limit))
 }
 
+columns! {
+    struct Position {
+        version: VersionId = "report.version_id",
+        start_time: Timestamp = "report.start_time",
+        report: ReportId = "report.id",
+    }
+}
+
+impl From<Position> for ReportPosition {
+    fn from(Position { version, start_time, report }: Position) -> Self {
+        (version, start_time, report)
+    }
+}
+
 /// Common factors of a report: by measure, the logarithm of the factor that moved all benchmarks. Measures without a
 /// common factor are absent.
 pub type Factors = Vec<(MeasureId, f64)>;
 
-/// A report of a head and a testbed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MeasuredReport {
-    /// Report.
-    pub report: ReportId,
-    /// UUID.
-    pub uuid: ReportUuid,
-    /// Version.
-    pub version: VersionId,
-    /// Start time of the run.
-    pub start_time: Timestamp,
-    /// Hash of the measured binary.
-    pub binary_hash: Option<String>,
-    /// Host of the run.
-    pub host: Option<String>,
-    /// Common factors; `None` before the first analysis.
-    pub factors: Option<Factors>,
+columns! {
+    /// A report of a head and a testbed.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct MeasuredReport {
+        /// Report.
+        pub report: ReportId = "report.id",
+        /// UUID.
+        pub uuid: ReportUuid = "report.uuid",
+        /// Version.
+        pub version: VersionId = "report.version_id",
+        /// Start time of the run.
+        pub start_time: Timestamp = "report.start_time",
+        /// Hash of the measured binary.
+        pub binary_hash: Option<String> = "report.binary_hash",
+        /// Host of the run.
+        pub host: Option<String> = "report.host",
+        /// Common factors; `None` before the first analysis.
+        pub factors: Option<Factors> = "report_factor.factors",
+    }
 }
 
 impl MeasuredReport {
@@ -164,16 +180,14 @@ pub fn newest_from(
     testbed: TestbedId,
     most: i64,
 ) -> Result<(Option<ReportPosition>, i64)> {
-    let mark = tx.optional(
-        "select report.version_id, report.start_time, report.id
-         from report join report_vector on report_vector.report_id = report.id
+    let mark: Option<Position> = tx.fetch_optional(
+        "select {columns} from report join report_vector on report_vector.report_id = report.id
          where report.head_id = $1 and report.testbed_id = $2
          order by report.version_id desc, report.start_time desc, report.id desc limit 1 offset $3",
         &[&head, &testbed, &most],
-        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
     )?;
     if mark.is_some() {
-        return Ok((mark, most));
+        return Ok((mark.map(Into::into), most));
     }
     let count = tx.value(
         "select count(*) from report join report_vector on report_vector.report_id = report.id
@@ -183,9 +197,7 @@ pub fn newest_from(
     Ok((None, count))
 }
 
-const MEASURED: &str =
-    "select report.id, report.uuid, report.version_id, report.start_time, report.binary_hash, report.host,
-        report_vector.series, report_vector.vals, report_factor.factors
+const MEASURED: &str = "select {columns}, report_vector.series, report_vector.vals
      from report join report_vector on report_vector.report_id = report.id
      left join report_factor on report_factor.report_id = report.id
      where report.head_id = $1 and report.testbed_id = $2";
@@ -196,17 +208,9 @@ fn measured(
     params: &[&dyn Param],
     mut vector: impl FnMut(MeasuredReport, &[u8], &[u8]),
 ) -> Result<()> {
-    tx.each(sql, params, |row| {
-        let measured = MeasuredReport {
-            report: row.get(0)?,
-            uuid: row.get(1)?,
-            version: row.get(2)?,
-            start_time: row.get(3)?,
-            binary_hash: row.get(4)?,
-            host: row.get(5)?,
-            factors: row.get::<Option<Vec<u8>>>(8)?.map(|bytes| factors(&bytes)),
-        };
-        row.bytes(6, |series| row.bytes(7, |values| vector(measured, series, values)))?
+    tx.fetch_each(sql, params, |measured, rest| {
+        vector(measured, rest.bytes()?, rest.bytes()?);
+        Ok(())
     })
 }
 
@@ -220,11 +224,13 @@ pub fn values(bytes: &[u8]) -> &[[u8; size_of::<f64>()]] {
     bytes.as_chunks().0
 }
 
-fn factors(bytes: &[u8]) -> Factors {
-    let (numbers, _) = bytes.as_chunks::<{ size_of::<i64>() }>();
-    let pair =
-        |pair: &[[u8; 8]; 2]| (MeasureId::from(i64::from_le_bytes(pair[0])), f64::from_le_bytes(pair[1]));
-    numbers.as_chunks::<2>().0.iter().map(pair).collect()
+impl FromRow for Factors {
+    fn from_row(cells: &mut Cells<'_>) -> Result<Self> {
+        let (numbers, _) = cells.bytes()?.as_chunks::<{ size_of::<i64>() }>();
+        let pair =
+            |pair: &[[u8; 8]; 2]| (MeasureId::from(i64::from_le_bytes(pair[0])), f64::from_le_bytes(pair[1]));
+        Ok(numbers.as_chunks::<2>().0.iter().map(pair).collect())
+    }
 }
 
 /// Stores the common factors of reports that still exist.
@@ -237,13 +243,18 @@ pub fn insert_factors(tx: &mut Tx<'_>, reports: &[(ReportId, Factors)]) -> Resul
     };
     let ids: Vec<i64> = reports.iter().map(|(report, _)| report.get()).collect();
     let sql = format!("select id from report where id in {{ints $1}} {}", tx.share("report"));
-    let existing: HashSet<ReportId> = tx.all(&sql, &[&ids], |row| row.get(0))?.into_iter().collect();
+    let existing: HashSet<ReportId> = tx.fetch_all(&sql, &[&ids])?.into_iter().collect();
     let reports = reports.iter().filter(|(report, _)| existing.contains(report));
-    let bytes: Vec<(ReportId, Vec<u8>)> =
-        reports.map(|(report, factors)| (*report, bytes(factors))).collect();
-    let rows: Vec<_> = bytes.iter().map(|(report, bytes)| vec![report.value(), Value::Blob(bytes)]).collect();
-    let columns = [("report_id", Kind::Int), ("factors", Kind::Blob)];
-    tx.insert_many("report_factor", &columns, &rows, "on conflict do nothing")
+    let rows: Vec<NewFactors> =
+        reports.map(|(report, factors)| NewFactors { report_id: *report, factors: bytes(factors) }).collect();
+    tx.insert_many("report_factor", &rows, "on conflict do nothing")
+}
+
+insert_columns! {
+    struct NewFactors {
+        report_id: ReportId,
+        factors: Vec<u8>,
+    }
 }
 
 /// Inserts the vector of a new report.

@@ -7,7 +7,9 @@ use std::collections::HashMap;
 
 use tidemark_api::{GitHash, Version};
 
-use crate::{Fresh, HeadId, Result, Tx, VersionId, value::distinct};
+use crate::{Fresh, HeadId, Result, Tx, VersionId, columns::columns, value::distinct};
+
+columns!(Version { number: "version.number", hash: "version.hash" });
 
 /// A version range in the history of a head: its own versions, or inherited versions of another head.
 #[derive(Clone, Copy, Debug)]
@@ -36,27 +38,29 @@ pub fn history(tx: &mut Tx<'_>, head: HeadId) -> Result<Vec<VersionRange>> {
 pub fn histories(tx: &mut Tx<'_>, heads: &[i64]) -> Result<HashMap<HeadId, Vec<VersionRange>>> {
     let own = |head: &i64| (HeadId::from(*head), vec![VersionRange::whole(HeadId::from(*head))]);
     let mut histories: HashMap<_, _> = heads.iter().map(own).collect();
-    tx.each(
-        "select head_id, source_head_id,
-                (select id from version where version.head_id = segment.source_head_id
-                 and number >= segment.first_number order by number limit 1),
-                (select id from version where version.head_id = segment.source_head_id
-                 and number <= segment.last_number order by number desc limit 1)
-         from segment where head_id in {ints $1} order by head_id, last_number desc",
+    let ranges: Vec<Segment> = tx.fetch_all(
+        "select {columns} from segment where head_id in {ints $1} order by head_id, last_number desc",
         &[&heads],
-        |row| {
-            // A range whose reports were all deleted is empty.
-            if let (Some(first), Some(last)) = (row.get(2)?, row.get(3)?) {
-                histories.entry(row.get(0)?).or_default().push(VersionRange {
-                    head: row.get(1)?,
-                    first,
-                    last,
-                });
-            }
-            Ok(())
-        },
     )?;
+    for Segment { head, source, first, last } in ranges {
+        // A range whose reports were all deleted is empty.
+        if let (Some(first), Some(last)) = (first, last) {
+            histories.entry(head).or_default().push(VersionRange { head: source, first, last });
+        }
+    }
     Ok(histories)
+}
+
+columns! {
+    /// A version range that a head inherits.
+    struct Segment {
+        head: HeadId = "head_id",
+        source: HeadId = "source_head_id",
+        first: Option<VersionId> = "(select id from version where version.head_id = segment.source_head_id
+             and number >= segment.first_number order by number limit 1)",
+        last: Option<VersionId> = "(select id from version where version.head_id = segment.source_head_id
+             and number <= segment.last_number order by number desc limit 1)",
+    }
 }
 
 /// Returns the versions of each head from one number to another, at most `most` per range, oldest first.
@@ -65,36 +69,33 @@ pub fn between(tx: &mut Tx<'_>, spans: &[(HeadId, u32, u32)], most: usize) -> Re
     let heads = distinct(spans.iter().map(|span| span.0.get()));
     let first = spans.iter().map(|span| span.1).min().unwrap_or_default();
     let last = spans.iter().map(|span| span.2).max().unwrap_or_default();
-    tx.each(
-        "select head_id, number, hash from version where head_id in {ints $1} and number between $2 and $3
+    let versions: Vec<(HeadId, Version)> = tx.fetch_all(
+        "select head_id, {columns} from version where head_id in {ints $1} and number between $2 and $3
          order by head_id, number",
         &[&heads, &first, &last],
-        |row| {
-            let (head, number): (HeadId, u32) = (row.get(0)?, row.get(1)?);
-            for (span, versions) in spans.iter().zip(&mut found) {
-                if span.0 == head && (span.1..=span.2).contains(&number) && versions.len() < most {
-                    versions.push(Version { number, hash: row.get(2)? });
-                }
-            }
-            Ok(())
-        },
     )?;
+    for (head, version) in versions {
+        for (span, found) in spans.iter().zip(&mut found) {
+            if span.0 == head && (span.1..=span.2).contains(&version.number) && found.len() < most {
+                found.push(version.clone());
+            }
+        }
+    }
     Ok(found)
 }
 
 /// Returns the version for a report on a head: the version of the same commit, or a new one.
 pub fn ensure(tx: &mut Tx<'_>, fresh: &Fresh, head: HeadId, hash: Option<&GitHash>) -> Result<VersionId> {
     if let Some(hash) = hash {
-        let same = tx.optional(
+        let same = tx.fetch_optional(
             "select id from version where head_id = $1 and hash = $2 order by number desc limit 1",
             &[&head, hash],
-            |row| row.get(0),
         )?;
         if let Some(version) = same {
             return Ok(version);
         }
     }
-    tx.one(
+    tx.fetch_one(
         "version",
         "insert into version (head_id, number, hash, created)
          select $1, coalesce((select max(number) from version where head_id = $1),
@@ -102,31 +103,28 @@ pub fn ensure(tx: &mut Tx<'_>, fresh: &Fresh, head: HeadId, hash: Option<&GitHas
                 cast($2 as text), cast($3 as bigint)
          returning id",
         &[&head, &hash, &fresh.now],
-        |row| row.get(0),
     )
 }
 
 /// Deletes a version without reports, and renumbers the later versions in every history that contains them.
 pub fn remove_unused(tx: &mut Tx<'_>, version: VersionId) -> Result<()> {
-    let removed = tx.optional(
+    let removed: Option<(HeadId, i64)> = tx.fetch_optional(
         "delete from version where id = $1 and not exists (select 1 from report where version_id = $1)
          returning head_id, number",
         &[&version],
-        |row| Ok((row.get::<HeadId>(0)?, row.get::<i64>(1)?)),
     )?;
     let Some((head, number)) = removed else { return Ok(()) };
     // A head that started from the version keeps the branch of its start point.
     tx.execute("update head set start_version_id = null where start_version_id = $1", &[&version])?;
     // The heads whose own versions follow the deleted one: heads that inherit a range with it or beyond it, and heads
     // that inherit from these heads.
-    let shifted: Vec<i64> = tx.all(
+    let shifted: Vec<i64> = tx.fetch_all(
         "with recursive shifted (head_id) as (
              select head_id from segment where source_head_id = $1 and last_number >= $2
              union
              select segment.head_id from segment join shifted on segment.source_head_id = shifted.head_id
          ) select head_id from shifted",
         &[&head, &number],
-        |row| row.get(0),
     )?;
     // Uses negative numbers as an intermediate step, because the numbers of a head must be unique at all times.
     tx.execute(

@@ -12,13 +12,12 @@ use tidemark_api::{
 };
 use tidemark_stats::{Change, Monitor, Prepared, Scratch, Settings, Worse, is_exact};
 use tidemark_store::{
-    BenchmarkId, MeasureId, Tx, VariantId, benchmark, branch,
+    BenchmarkId, Dimension, MeasureId, Tx, VariantId,
     change::{self, StoredChange},
     lane::Lane,
-    measure,
     series::{self, SeriesKey},
     series_filter::SeriesFilter,
-    testbed, variant,
+    variant,
     version::VersionRange,
 };
 
@@ -71,12 +70,12 @@ impl Material {
             keys.into_iter().collect()
         };
         Ok(Self {
-            branch: branch::view(tx, lane.branch)?,
-            testbed: testbed::view(tx, lane.testbed)?,
+            branch: Branch::view(tx, lane.branch)?,
+            testbed: Testbed::view(tx, lane.testbed)?,
             stored: change::of_heads(tx, &[lane.head], lane.testbed)?,
-            benchmarks: benchmark::by_ids(tx, &keys(|series_key| series_key.benchmark.get()))?,
+            benchmarks: Benchmark::by_ids(tx, &keys(|series_key| series_key.benchmark.get()))?,
             variants: variant::by_ids(tx, &keys(|series_key| series_key.variant))?,
-            measures: measure::by_ids(tx, &keys(|series_key| series_key.measure.get()))?,
+            measures: Measure::by_ids(tx, &keys(|series_key| series_key.measure.get()))?,
             history,
             series_keys,
         })

@@ -16,12 +16,11 @@ use std::{
     time::Duration,
 };
 
-use tidemark_api::{ChangeCause, Notifies, Timestamp};
+use tidemark_api::{ChangeCause, Measure, Notifies, Timestamp};
 use tidemark_stats::{Budget, Scratch, Worse};
 use tidemark_store::{
-    BranchId, Lock, MeasureId, TestbedId, Tx, change, delivery, detection,
+    BranchId, Dimension, Lock, MeasureId, TestbedId, Tx, change, delivery, detection,
     lane::{self, Lane},
-    measure,
     series::series_keys,
     vector::{self, ReportPosition},
     version::VersionRange,
@@ -168,9 +167,8 @@ async fn analyze(app: &App, lane: Lane) -> Result<()> {
     let Some(mut monitors) = watched else { return Ok(()) };
     let fresh = app.fresh();
     let write = move |tx: &mut Tx<'_>| {
-        let measures = measure::by_ids(tx, &monitors.measures())?;
-        let worse =
-            |measure: MeasureId| measures.get(&measure).map_or(Worse::Unknown, |measure| measure.worse());
+        let measures = Measure::by_ids::<Measure>(tx, &monitors.measures())?;
+        let worse = |measure: MeasureId| measures.get(&measure).map_or(Worse::Unknown, Measure::worse);
         let changed_series = reconciliation::changed_series(&monitors, worse);
         let mut is_enqueued = false;
         if !changed_series.is_empty() {

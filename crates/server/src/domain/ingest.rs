@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 
 use tidemark_adapters::Results;
 use tidemark_api::{
-    Adapter, BranchName, DEFAULT_MAX_VERSIONS, Fold, GitHash, NameId, NewReport, ReportThresholds,
+    Adapter, BranchName, DEFAULT_MAX_VERSIONS, Fold, GitHash, Measure, NameId, NewReport, ReportThresholds,
     ResourceName, StartPointPatch, Timestamp, Visibility,
 };
 use tidemark_stats::Model;
 use tidemark_store::{
-    BranchId, Fresh, Lock, MeasureId, OrganizationId, ProjectId, ReportId, SpecId, TestbedId, Tx, UserId,
-    branch, head, measure, project, quota::Scope, report, testbed, threshold, unclaimed::Stored, version,
+    BranchId, Dimension, Fresh, Lock, MeasureId, OrganizationId, ProjectId, ReportId, SpecId, TestbedId, Tx,
+    UserId, branch, head, project, quota::Scope, report, testbed, threshold, unclaimed::Stored, version,
 };
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
@@ -352,11 +352,10 @@ fn set_thresholds(
     let wanted: Vec<_> = models.keys().zip(&names).map(|(key, name)| (key, name, None)).collect();
     let measures = ensure_measures(tx, fresh, project, &wanted)?;
     let ids: Vec<i64> = measures.iter().map(|measure| measure.get()).collect();
-    let known = measure::by_ids(tx, &ids)?;
+    let known = Measure::by_ids::<Measure>(tx, &ids)?;
     let mut complete: BTreeMap<MeasureId, (&NameId, Model)> = BTreeMap::new();
     for ((key, model), id) in models.iter().zip(measures) {
-        let worse =
-            known.get(&id).map(|measure| measure.worse()).ok_or_else(|| Error::not_found("measure"))?;
+        let worse = known.get(&id).map(Measure::worse).ok_or_else(|| Error::not_found("measure"))?;
         let model = model.complete(worse).map_err(|error| {
             Error::Invalid(format!("The model for `{key}` in `thresholds` is wrong: {error}"))
         })?;

@@ -10,15 +10,14 @@ use std::{
 };
 
 use tidemark_api::{
-    Branch, Iteration, MAX_PERMUTATIONS, MAX_SERIES, Metric, MetricAlert, PerfMetric, PerfMetrics, Shared,
-    Testbed, ThresholdModel,
+    Benchmark, Branch, Iteration, MAX_PERMUTATIONS, MAX_SERIES, Measure, Metric, MetricAlert, PerfMetric,
+    PerfMetrics, Shared, Testbed, ThresholdModel,
 };
 use tidemark_store::{
-    BranchId, HeadId, ModelId, ProjectId, ReportId, SpecId, TestbedId, Tx, alert, benchmark, branch, head,
-    measure,
+    BranchId, Dimension, HeadId, ModelId, ProjectId, ReportId, SpecId, TestbedId, Tx, alert, branch, head,
     metric::{self, Packed},
     perf::Placed,
-    series, spec, testbed, threshold, variant,
+    series, spec, threshold, variant,
 };
 use uuid::Uuid;
 
@@ -167,7 +166,7 @@ fn search(
 
 fn branches(tx: &mut Tx<'_>, project: ProjectId, query: &Query) -> Result<Vec<Option<Headed>>> {
     let uuids = distinct(query.branches.iter().map(|(branch, _)| *branch));
-    let known: HashMap<Uuid, (BranchId, HeadId, Branch)> = branch::by_uuids(tx, project, &uuids)?;
+    let known: HashMap<Uuid, (BranchId, HeadId, Branch)> = branch::with_heads(tx, project, &uuids)?;
     let heads = distinct(query.branches.iter().filter_map(|(_, head)| *head));
     let heads = head::by_uuids(tx, &heads)?;
     let resolve = |(branch, head): &(Uuid, Option<Uuid>)| {
@@ -183,7 +182,7 @@ fn branches(tx: &mut Tx<'_>, project: ProjectId, query: &Query) -> Result<Vec<Op
 
 fn testbeds(tx: &mut Tx<'_>, project: ProjectId, query: &Query) -> Result<Vec<Option<Specced>>> {
     let uuids = distinct(query.testbeds.iter().map(|(testbed, _)| *testbed));
-    let known = testbed::by_uuids(tx, project, &uuids)?;
+    let known = Testbed::by_uuids::<Testbed>(tx, project, &uuids)?;
     let specs = distinct(query.testbeds.iter().filter_map(|(_, spec)| *spec));
     let specs = spec::by_uuids(tx, &specs)?;
     let resolve = |(testbed, spec): &(Uuid, Option<Uuid>)| {
@@ -206,8 +205,8 @@ fn wanted(
     branches: &[Option<Headed>],
     testbeds: &[Option<Specced>],
 ) -> Result<(Vec<Wanted>, usize)> {
-    let benchmarks = benchmark::by_uuids(tx, project, &distinct(query.benchmarks.iter().copied()))?;
-    let measures = measure::by_uuids(tx, project, &distinct(query.measures.iter().copied()))?;
+    let benchmarks = Benchmark::by_uuids(tx, project, &distinct(query.benchmarks.iter().copied()))?;
+    let measures = Measure::by_uuids(tx, project, &distinct(query.measures.iter().copied()))?;
     let testbed_ids: Vec<i64> = testbeds.iter().flatten().map(|(id, ..)| id.get()).collect();
     let benchmark_ids: Vec<i64> = benchmarks.values().map(|(id, _)| id.get()).collect();
     let measure_ids: Vec<i64> = measures.values().map(|(id, _)| id.get()).collect();

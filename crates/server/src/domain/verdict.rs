@@ -12,8 +12,8 @@ use tidemark_stats::{
     Monitor, PeerNoise, Verdict as Outcome, Worse, is_exact, median, select_baseline, verdicts,
 };
 use tidemark_store::{
-    BenchmarkId, MeasureId, ProjectId, ReportId, Tx, VariantId, VersionId, benchmark, change, lane, measure,
-    metric, report,
+    BenchmarkId, Dimension, MeasureId, ProjectId, ReportId, Tx, VariantId, VersionId, change, lane, metric,
+    report,
     series::{self, SeriesKey},
     variant,
     vector::MeasuredReport,
@@ -99,9 +99,9 @@ impl Material {
         let which = change::ChangeFilter { report: Some(report), ..Default::default() };
         let page = Page::default();
         Ok(Self {
-            benchmarks: benchmark::by_ids(tx, &keys(|series_key| series_key.benchmark.get()))?,
+            benchmarks: Benchmark::by_ids(tx, &keys(|series_key| series_key.benchmark.get()))?,
             variants: variant::by_ids(tx, &keys(|series_key| series_key.variant))?,
-            measures: measure::by_ids(tx, &keys(|series_key| series_key.measure.get()))?,
+            measures: Measure::by_ids(tx, &keys(|series_key| series_key.measure.get()))?,
             settled: lane::is_settled(tx, place.branch, place.testbed)?,
             changes: change::list(tx, project, &which, ProjChangesSort::Size, &page)?.0,
             report: found,

@@ -556,10 +556,12 @@ shops! {
             .app
             .db
             .read::<_, tidemark_store::Error, _>(|tx| {
-                tx.all("select rank, config from job order by id", &[], |row| {
-                    let config: Value = serde_json::from_str(&row.get::<String>(1)?).unwrap();
-                    Ok((row.get::<i64>(0)?, config["timeout"].as_u64().unwrap()))
-                })
+                let jobs: Vec<(i64, String)> =
+                    tx.fetch_all("select rank, config from job order by id", &[])?;
+                let timeout = |config: &str| {
+                    serde_json::from_str::<Value>(config).unwrap()["timeout"].as_u64().unwrap()
+                };
+                Ok(jobs.into_iter().map(|(rank, config)| (rank, timeout(&config))).collect::<Vec<_>>())
             })
             .await
             .unwrap();

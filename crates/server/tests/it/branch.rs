@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use tidemark_store::{Kind, Param, Tx};
+use tidemark_store::Tx;
 use uuid::Uuid;
 
 use crate::{Lab, both};
@@ -22,18 +22,13 @@ impl Lab {
                  where branch.name = $1 and head.replaced is null",
                 &[&branch],
             )?;
-            let hashes: Vec<_> =
-                numbers.map(|number| (number, digit.map(|digit| hash(digit, number)))).collect();
-            let rows: Vec<_> = hashes
-                .iter()
-                .map(|(number, hash)| {
-                    let columns: [&dyn Param; 4] = [&head, number, hash, &0_i64];
-                    columns.into_iter().map(Param::value).collect()
-                })
-                .collect();
-            let columns =
-                [("head_id", Kind::Int), ("number", Kind::Int), ("hash", Kind::Text), ("created", Kind::Int)];
-            tx.insert_many("version", &columns, &rows, "")
+            for number in numbers {
+                tx.execute(
+                    "insert into version (head_id, number, hash, created) values ($1, $2, $3, 0)",
+                    &[&head, &number, &digit.map(|digit| hash(digit, number))],
+                )?;
+            }
+            Ok(())
         };
         self.server.app.db.write::<_, tidemark_store::Error, _>(grow).await.unwrap();
     }
@@ -42,7 +37,7 @@ impl Lab {
     async fn lineage(&self, branch: &str) -> Vec<(String, i64, i64)> {
         let branch = branch.to_owned();
         let read = move |tx: &mut Tx<'_>| {
-            tx.all(
+            let rows: Vec<((String, i64), i64)> = tx.fetch_all(
                 "select source.name, segment.first_number, segment.last_number from segment
                  join head on head.id = segment.head_id and head.replaced is null
                  join branch on branch.id = head.branch_id
@@ -50,8 +45,8 @@ impl Lab {
                  join branch as source on source.id = source_head.branch_id
                  where branch.name = $1 order by segment.first_number",
                 &[&branch],
-                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-            )
+            )?;
+            Ok(rows.into_iter().map(|((name, first), last)| (name, first, last)).collect())
         };
         self.server.app.db.read::<_, tidemark_store::Error, _>(read).await.unwrap()
     }

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use serde_json::json;
-use tidemark_api::{BUILT_IN, NameId};
-use tidemark_store::{BenchmarkId, Error, MeasureId, Tx, benchmark, branch, measure, testbed};
+use tidemark_api::{BUILT_IN, Benchmark, Branch, Measure, NameId, Testbed};
+use tidemark_store::{BenchmarkId, Dimension, Error, MeasureId, Tx, benchmark, branch, measure, testbed};
 
 use crate::{Lab, both};
 
@@ -33,7 +33,7 @@ impl Lab {
     /// Returns the names of these benchmarks, in their order.
     async fn benchmarks(&self, keys: Vec<BenchmarkId>) -> Vec<String> {
         let read = move |tx: &mut Tx<'_>| {
-            keys.into_iter().map(|key| Ok(benchmark::view(tx, key)?.name.to_string())).collect()
+            keys.into_iter().map(|key| Ok(Benchmark::view(tx, key)?.name.to_string())).collect()
         };
         self.server.app.db.read::<_, Error, _>(read).await.unwrap()
     }
@@ -97,7 +97,7 @@ both! {
             let made = branch::ensure(tx, &fresh, project, &reference, &name, None)?;
             let again = branch::ensure(tx, &fresh, project, &"feature-x".parse().unwrap(), &"feature-x".parse().unwrap(), None)?;
             let machine = testbed::ensure(tx, &fresh, project, &"My Box".parse().unwrap(), &"My Box".parse().unwrap())?;
-            Ok((made == again, branch::view(tx, made)?, testbed::view(tx, machine)?))
+            Ok((made == again, Branch::view(tx, made)?, Testbed::view(tx, machine)?))
         };
         let (same, made, machine) = lab.write(make).await.unwrap();
         assert!(same && made.head.replaced.is_none());
@@ -137,7 +137,7 @@ both! {
         let keys = lab.ensure_measures(&slugs).await.unwrap();
         assert_eq!(lab.ensure_measures(&names).await.unwrap(), keys);
         assert_eq!(keys.iter().map(|key| key.get()).collect::<HashSet<_>>().len(), BUILT_IN.len());
-        let read = move |tx: &mut Tx<'_>| keys.into_iter().map(|key| measure::view(tx, key)).collect::<Result<Vec<_>, _>>();
+        let read = move |tx: &mut Tx<'_>| keys.into_iter().map(|key| Measure::view(tx, key)).collect::<Result<Vec<_>, _>>();
         for (made, known) in lab.server.app.db.read(read).await.unwrap().iter().zip(BUILT_IN) {
             assert_eq!((made.slug.as_str(), made.name.as_str(), made.units.as_str()), (known.slug, known.name, known.units));
         }

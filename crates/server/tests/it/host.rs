@@ -77,7 +77,7 @@ both! {
         let results = json!([json!({ "bench": { "latency": { "value": 1.0 } } }).to_string()]);
         let body = report_body(results, json!({ "project": "lab", "context": context }));
         lab.server.post("/v0/run", &lab.token, body).await.expect(201);
-        let hosts = |tx: &mut tidemark_store::Tx<'_>| tx.all("select host from report where host is not null", &[], |row| row.get::<String>(0));
+        let hosts = |tx: &mut tidemark_store::Tx<'_>| tx.fetch_all::<String>("select host from report where host is not null", &[]);
         assert_eq!(lab.server.app.db.read(hosts).await.unwrap(), Vec::<String>::new());
     }
 }

@@ -109,7 +109,7 @@ both! {
         server.stop_workers().await;
         let now = server.app.clock.now();
         let enqueue = move |tx: &mut Tx<'_>| {
-            let owners = tx.all("select id from organization order by id", &[], |row| row.get::<OrganizationId>(0))?;
+            let owners = tx.fetch_all::<OrganizationId>("select id from organization order by id", &[])?;
             let [ann, ben] = owners[..] else { panic!("{owners:?}") };
             let work = [("ann 0", ann), ("ann 1", ann), ("ann 2", ann), ("ann 3", ann), ("ben", ben)];
             for (payload, owner) in work {

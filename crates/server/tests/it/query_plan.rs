@@ -1,7 +1,7 @@
 //! Query plans of the statements that must stay fast: which indexes they use and how many rows they read.
 
-use tidemark_api::{BenchmarkFilter, NameId, Page};
-use tidemark_store::{Error, Tx, benchmark};
+use tidemark_api::{Benchmark, BenchmarkFilter, NameId, Page};
+use tidemark_store::{Dimension, Error, Tx, benchmark};
 
 use crate::{Engine, Lab, both};
 
@@ -40,7 +40,7 @@ impl Lab {
         let list = move |tx: &mut Tx<'_>| {
             let search = (!search.is_empty()).then(|| search.parse().unwrap());
             let filter = BenchmarkFilter { search, ..BenchmarkFilter::default() };
-            let (rows, _) = benchmark::list(tx, project, &filter, &page)?;
+            let (rows, _) = Benchmark::list(tx, project, &filter, &page)?;
             assert!(!rows.is_empty());
             Ok(())
         };
@@ -115,7 +115,7 @@ async fn the_names_of_a_report(lab: &Lab) {
             .map(|text| (text.parse::<NameId>().unwrap(), text.parse().unwrap()))
             .collect();
         for (reference, _) in &wanted {
-            assert!(benchmark::resolve(tx, project, reference)?.is_some());
+            assert!(Benchmark::resolve(tx, project, reference)?.is_some());
         }
         let wanted: Vec<_> = wanted.iter().map(|(reference, name)| (Some(reference), name)).collect();
         assert_eq!(benchmark::ensure(tx, &fresh, project, &wanted)?.len(), 3);

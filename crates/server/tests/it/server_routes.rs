@@ -107,7 +107,7 @@ both! {
         let kept = server.app.db.read(|tx| tx.value::<i64>("select count(*) from server_report", &[]));
         assert_eq!(kept.await.unwrap(), 2, "the newest of each server is kept");
         let kept = server.app.db.read(|tx| {
-            tx.all("select document from server_report", &[], |row| row.get::<String>(0))
+            tx.fetch_all::<String>("select document from server_report", &[])
         });
         for document in kept.await.unwrap() {
             assert!(!document.contains("ada"), "neither people nor organizations are kept: {document}");
@@ -132,9 +132,7 @@ both! {
                 let uuid = Uuid::from_u128(number.unsigned_abs().into());
                 statistics::record_report(tx, uuid.into(), "{}", now.plus_seconds(number))?;
             }
-            tx.one("report", "select count(*), min(received) from server_report", &[], |row| {
-                Ok((row.get::<i64>(0)?, row.get::<Timestamp>(1)?))
-            })
+            tx.fetch_one::<(i64, Timestamp)>("report", "select count(*), min(received) from server_report", &[])
         };
         let (kept, oldest) = server.app.db.write::<_, Error, _>(write).await.unwrap();
         assert_eq!((kept, oldest), (statistics::REPORTS, now.plus_seconds(6)));
@@ -232,7 +230,7 @@ both! {
         let (restored, _database) = bring_back(&server, folder.path()).await;
         let made = acknowledged.lock().unwrap().clone();
         let read = restored.read(move |tx| {
-            let slugs = tx.all("select slug from organization", &[], |row| row.get::<String>(0))?;
+            let slugs = tx.fetch_all::<String>("select slug from organization", &[])?;
             let orphans = tx.value::<i64>(
                 "select count(*) from organization where id not in (select organization_id from member)",
                 &[],

@@ -8,11 +8,12 @@ use axum::{
 };
 use serde_json::{Map, Value, json};
 use tidemark_api::{
-    NewModel, OrganizationRole, ProjectRole, ResourceId, ThresholdUuid, Visibility, XAxis, YAxis,
+    Benchmark, Branch, Measure, NewModel, OrganizationRole, ProjectRole, ResourceId, Testbed, ThresholdUuid,
+    Visibility, XAxis, YAxis,
 };
 use tidemark_store::{
-    Tx, benchmark, branch, head, invitation, key, measure, member, organization, plot, project, project_key,
-    project_member, testbed, threshold, user,
+    Dimension, Tx, head, invitation, key, member, organization, plot, project, project_key, project_member,
+    threshold, user,
 };
 
 use crate::{
@@ -103,13 +104,13 @@ async fn add(server: &TestServer, ada: &Person, numbers: Range<usize>) -> Thresh
                  where organization_id = $2 limit 1",
                 &[&fresh.uuid(), &home],
             )?;
-            let branch = branch::create(tx, &fresh, project, &text.parse().unwrap(), None)?;
+            let branch = Branch::create(tx, &fresh, project, &text, None, ())?;
             head::create(tx, &fresh, branch, None, 0)?;
-            let testbed = testbed::create(tx, &fresh, project, &name, None, None)?;
-            let benchmark = benchmark::create(tx, &fresh, project, &text.parse().unwrap(), None)?;
-            let measure = measure::create(tx, &fresh, project, &name, None, &name)?;
+            let testbed = Testbed::create(tx, &fresh, project, &name, None, None)?;
+            let benchmark = Benchmark::create(tx, &fresh, project, &text, None, ())?;
+            let measure = Measure::create(tx, &fresh, project, &name, None, name.as_str())?;
             let model: NewModel = serde_json::from_value(json!({ "test": "t_test" })).unwrap();
-            let model = model.complete(measure::view(tx, measure)?.worse()).unwrap();
+            let model = model.complete(Measure::view(tx, measure)?.worse()).unwrap();
             let threshold = threshold::create(tx, &fresh, project, branch, testbed, measure, &model)?;
             let first = tx.value("select min(id) from threshold", &[])?;
             threshold::put(tx, &fresh, first, Some(&model))?;
@@ -121,7 +122,7 @@ async fn add(server: &TestServer, ada: &Person, numbers: Range<usize>) -> Thresh
                 let dimensions = plot::Dimensions {
                     branches: vec![threshold.threshold.branch.uuid],
                     testbeds: vec![threshold.threshold.testbed.uuid],
-                    benchmarks: vec![benchmark::view(tx, benchmark)?.uuid],
+                    benchmarks: vec![Benchmark::view(tx, benchmark)?.uuid],
                     measures: vec![threshold.threshold.measure.uuid],
                 };
                 let settings = plot::Settings {

@@ -55,7 +55,7 @@ both! {
             assert_eq!(anybody.status(&blob).await, 200);
         }
         let left = |tx: &mut tidemark_store::Tx<'_>| {
-            tx.all("select slug from organization where claimed is null", &[], |row| row.get::<String>(0))
+            tx.fetch_all::<String>("select slug from organization where claimed is null", &[])
         };
         let left: Vec<String> = server.app.db.read::<_, tidemark_store::Error, _>(left).await.unwrap();
         assert_eq!(left, ["busy"]);

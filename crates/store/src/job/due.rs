@@ -3,7 +3,7 @@
 
 use tidemark_api::{id::JobUuid, job::JobStatus, job_event::JobEvent, time::Timestamp};
 
-use crate::{JobId, Result, Tx};
+use crate::{JobId, Result, Tx, columns::columns};
 
 /// Why a job is overdue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,25 +41,34 @@ pub struct Due {
     pub overdue: Overdue,
 }
 
+columns! {
+    struct DueColumns {
+        id: JobId = "id",
+        status: JobStatus = "status",
+        deadline: Option<Timestamp> = "deadline",
+        heartbeat: Option<Timestamp> = "heartbeat",
+    }
+}
+
 /// Returns the jobs that are past their deadline or whose runner sent no heartbeat since `alive`.
 pub fn due(tx: &mut Tx<'_>, now: Timestamp, alive: Timestamp) -> Result<Vec<Due>> {
-    tx.all(
-        "select id, status, deadline, heartbeat from job
+    let found: Vec<DueColumns> = tx.fetch_all(
+        "select {columns} from job
          where status in ('pending', 'claimed', 'running')
            and (deadline <= $1 or (status <> 'pending' and coalesce(heartbeat, claimed) < $2))
          order by id limit 256",
         &[&now, &alive],
-        |row| {
-            let (deadline, heartbeat): (Option<Timestamp>, Option<Timestamp>) = (row.get(2)?, row.get(3)?);
-            let overdue = match row.get(1)? {
-                JobStatus::Pending => Overdue::Unclaimed,
-                _ if deadline.is_some_and(|deadline| deadline <= now) => Overdue::TimedOut,
-                _ if heartbeat.is_none() => Overdue::NeverStarted,
-                _ => Overdue::HeartbeatLost,
-            };
-            Ok(Due { id: row.get(0)?, overdue })
-        },
-    )
+    )?;
+    let due = found.into_iter().map(|DueColumns { id, status, deadline, heartbeat }| {
+        let overdue = match status {
+            JobStatus::Pending => Overdue::Unclaimed,
+            _ if deadline.is_some_and(|deadline| deadline <= now) => Overdue::TimedOut,
+            _ if heartbeat.is_none() => Overdue::NeverStarted,
+            _ => Overdue::HeartbeatLost,
+        };
+        Due { id, overdue }
+    });
+    Ok(due.collect())
 }
 
 /// Whether any job has not ended.
@@ -72,20 +81,17 @@ pub fn is_any_open(tx: &mut Tx<'_>) -> Result<bool> {
 
 /// Returns the completed jobs whose results are to be processed, oldest first.
 pub fn completed(tx: &mut Tx<'_>, now: Timestamp) -> Result<Vec<JobUuid>> {
-    tx.all(
+    tx.fetch_all(
         "select uuid from job where status = 'completed' and (retry is null or retry <= $1)
          order by completed, id limit 64",
         &[&now],
-        |row| row.get(0),
     )
 }
 
 /// Returns a completed job and its number of failed processing attempts; `None` if the job no longer waits for
 /// processing.
 pub fn attempts(tx: &mut Tx<'_>, job: JobUuid) -> Result<Option<(JobId, u32)>> {
-    tx.optional("select id, attempts from job where uuid = $1 and status = 'completed'", &[&job], |row| {
-        Ok((row.get(0)?, row.get(1)?))
-    })
+    tx.fetch_optional("select id, attempts from job where uuid = $1 and status = 'completed'", &[&job])
 }
 
 /// Postpones the processing of a job until `retry`, after its `attempts`th failed attempt.

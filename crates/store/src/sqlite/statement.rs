@@ -36,7 +36,9 @@ pub(crate) fn each(
 pub(crate) fn explain(connection: &Connection, sql: &str, params: &[&dyn Param]) -> Result<String> {
     let mut plan = String::new();
     each(connection, &format!("explain query plan {sql}"), params, |row| {
-        plan.push_str(&row.get::<String>(3)?);
+        let cells = &mut row.cells();
+        cells.skip(3);
+        plan.push_str(&cells.read::<String>()?);
         plan.push('\n');
         Ok(())
     })?;

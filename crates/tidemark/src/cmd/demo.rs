@@ -9,7 +9,8 @@ use std::{path::PathBuf, sync::Arc, time::Instant};
 
 use serde_json::json;
 use tidemark_api::{
-    AlertStatus, NameId, NewReport, Project, ResourceId, ResourceName, Slug, Timestamp, Visibility,
+    AlertStatus, Benchmark, Branch, Measure, NameId, NewReport, Project, ResourceId, ResourceName, Slug,
+    Testbed, Timestamp, Visibility,
 };
 use tidemark_server::{
     domain::{
@@ -22,9 +23,7 @@ use tidemark_server::{
         config::Flags,
     },
 };
-use tidemark_store::{
-    Db, Fresh, ProjectId, Tx, alert, benchmark, branch, measure, organization, plot, project, testbed,
-};
+use tidemark_store::{Db, Dimension, Fresh, ProjectId, Tx, alert, organization, plot, project};
 use tokio::runtime;
 
 use self::history::{History, PLOTS, Pinned};
@@ -200,19 +199,19 @@ fn pin(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, pinned: &Pinned) -> D
         measures: Vec::new(),
     };
     for name in pinned.branches {
-        let found = branch::resolve(tx, project, &id(name)?)?.ok_or_else(missing)?;
-        dimensions.branches.push(branch::view(tx, found)?.uuid);
+        let found = Branch::resolve(tx, project, &id(name)?)?.ok_or_else(missing)?;
+        dimensions.branches.push(Branch::view(tx, found)?.uuid);
     }
     for name in pinned.testbeds {
-        let found = testbed::resolve(tx, project, &id(name)?)?.ok_or_else(missing)?;
-        dimensions.testbeds.push(testbed::view(tx, found)?.uuid);
+        let found = Testbed::resolve(tx, project, &id(name)?)?.ok_or_else(missing)?;
+        dimensions.testbeds.push(Testbed::view(tx, found)?.uuid);
     }
     for name in pinned.benchmarks {
-        let found = benchmark::resolve(tx, project, &id(name)?)?.ok_or_else(missing)?;
-        dimensions.benchmarks.push(benchmark::view(tx, found)?.uuid);
+        let found = Benchmark::resolve(tx, project, &id(name)?)?.ok_or_else(missing)?;
+        dimensions.benchmarks.push(Benchmark::view(tx, found)?.uuid);
     }
-    let found = measure::resolve(tx, project, &id(&pinned.measure)?)?.ok_or_else(missing)?;
-    dimensions.measures.push(measure::view(tx, found)?.uuid);
+    let found = Measure::resolve(tx, project, &id(&pinned.measure)?)?.ok_or_else(missing)?;
+    dimensions.measures.push(Measure::view(tx, found)?.uuid);
     let settings = plot::Settings {
         title: Some(pinned.title.parse().map_err(internal)?),
         lower_value: false,

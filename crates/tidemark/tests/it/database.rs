@@ -63,7 +63,7 @@ pub(crate) fn check(data: &Path, postgres: Option<&str>) {
     let embedded = postgres.is_none();
     let read = move |tx: &mut Tx<'_>| {
         if embedded {
-            let dangling = tx.all("pragma foreign_key_check", &[], |row| row.get::<String>(0))?;
+            let dangling = tx.fetch_all::<String>("pragma foreign_key_check", &[])?;
             assert!(dangling.is_empty(), "rows of {dangling:?} refer to what is not there");
         }
         for (what, sql) in HALVES {

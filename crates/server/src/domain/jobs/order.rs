@@ -3,10 +3,10 @@
 use std::{collections::BTreeMap, net::IpAddr};
 
 use tidemark_api::{
-    JobCallback, JobConfig, NameId, NewJob, ReportSettings, ResourceId, Timestamp, Url,
+    JobCallback, JobConfig, NameId, NewJob, ReportSettings, ResourceId, Testbed, Timestamp, Url,
     job::{JOB_ENTRIES_MAX, JOB_ITERATIONS_MAX, JOB_WORDS_MAX},
 };
-use tidemark_store::{Fresh, Lock, ReportId, SpecId, Tx, job, project, report, spec, testbed};
+use tidemark_store::{Dimension, Fresh, Lock, ReportId, SpecId, Tx, job, project, report, spec};
 
 use super::{callback, image::Image};
 use crate::{
@@ -202,8 +202,8 @@ impl Order {
             return Ok(spec::by_id(tx, id)?);
         }
         if let Some(named) = &self.testbed
-            && let Some(testbed) = testbed::resolve(tx, found.id, named)?
-            && let Some(spec) = testbed::view(tx, testbed)?.spec
+            && let Some(testbed) = Testbed::resolve(tx, found.id, named)?
+            && let Some(spec) = Testbed::view(tx, testbed)?.spec
         {
             return Ok(spec::get(tx, &ResourceId::Uuid(spec.uuid.uuid()))?);
         }

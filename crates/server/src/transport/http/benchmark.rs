@@ -3,7 +3,7 @@
 use axum::{Json, extract::State};
 use serde::Deserialize;
 use tidemark_api::{Benchmark, BenchmarkFilter, BenchmarkPatch, NewBenchmark, Page, ResourceId};
-use tidemark_store::{Tx, benchmark, quota::Scope};
+use tidemark_store::{Dimension, Tx, quota::Scope};
 use utoipa::IntoParams;
 
 use super::{
@@ -37,7 +37,7 @@ pub(super) async fn list(
     Query(filter): Query<BenchmarkFilter>,
     Query(page): Query<Page>,
 ) -> Result<Paged<Benchmark>> {
-    Ok(Paged(app.db.read(move |tx| benchmark::list(tx, project.id, &filter, &page)).await?))
+    Ok(Paged(app.db.read(move |tx| Benchmark::list(tx, project.id, &filter, &page)).await?))
 }
 
 /// Create a benchmark.
@@ -52,8 +52,8 @@ pub(super) async fn create(
     let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
     let write = move |tx: &mut Tx<'_>| {
         quota.check(tx, Scope::Benchmarks(project.id), project.project.claimed.is_some(), fresh.now)?;
-        let id = benchmark::create(tx, &fresh, project.id, &new.name, new.slug.as_ref())?;
-        Ok::<_, Error>(benchmark::view(tx, id)?)
+        let id = Benchmark::create(tx, &fresh, project.id, &new.name, new.slug.as_ref(), ())?;
+        Ok::<_, Error>(Benchmark::view(tx, id)?)
     };
     Ok(Created(app.db.write(write).await?))
 }
@@ -68,8 +68,8 @@ pub(super) async fn view(
     Path(path): Path<BenchmarkPath>,
 ) -> Result<Json<Benchmark>> {
     let read = move |tx: &mut Tx<'_>| {
-        let id = benchmark::find(tx, project.id, &path.benchmark)?;
-        benchmark::view(tx, id)
+        let id = Benchmark::find(tx, project.id, &path.benchmark)?;
+        Benchmark::view(tx, id)
     };
     Ok(Json(app.db.read(read).await?))
 }
@@ -87,9 +87,9 @@ pub(super) async fn update(
     project.may_rename(patch.name.is_some() || patch.slug.is_some())?;
     let now = app.clock.now();
     let write = move |tx: &mut Tx<'_>| {
-        let id = benchmark::find(tx, project.id, &path.benchmark)?;
-        benchmark::update(tx, project.id, id, &patch, now)?;
-        Ok::<_, Error>(benchmark::view(tx, id)?)
+        let id = Benchmark::find(tx, project.id, &path.benchmark)?;
+        Benchmark::update(tx, project.id, id, &patch, now)?;
+        Ok::<_, Error>(Benchmark::view(tx, id)?)
     };
     Ok(Json(app.db.write(write).await?))
 }
@@ -104,8 +104,8 @@ pub(super) async fn delete(
     Path(path): Path<BenchmarkPath>,
 ) -> Result<Deleted> {
     let write = move |tx: &mut Tx<'_>| {
-        let id = benchmark::find(tx, project.id, &path.benchmark)?;
-        benchmark::delete(tx, project.id, id)?;
+        let id = Benchmark::find(tx, project.id, &path.benchmark)?;
+        Benchmark::delete(tx, project.id, id)?;
         Ok::<_, Error>(Deleted)
     };
     app.db.write(write).await

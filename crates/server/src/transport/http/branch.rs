@@ -5,7 +5,7 @@ use serde::Deserialize;
 use tidemark_api::{
     Branch, BranchFilter, BranchPatch, DEFAULT_MAX_VERSIONS, HeadQuery, NewBranch, Page, ResourceId,
 };
-use tidemark_store::{Tx, branch, head, quota::Scope, threshold};
+use tidemark_store::{Dimension, Tx, head, quota::Scope, threshold};
 use utoipa::IntoParams;
 
 use super::{
@@ -39,7 +39,7 @@ pub(super) async fn list(
     Query(filter): Query<BranchFilter>,
     Query(page): Query<Page>,
 ) -> Result<Paged<Branch>> {
-    Ok(Paged(app.db.read(move |tx| branch::list(tx, project.id, &filter, &page)).await?))
+    Ok(Paged(app.db.read(move |tx| Branch::list(tx, project.id, &filter, &page)).await?))
 }
 
 /// Create a branch, empty or with a start point.
@@ -59,13 +59,13 @@ pub(super) async fn create(
             Some(wanted) => head::resolve(tx, project.id, &wanted.branch, wanted.hash.as_ref())?,
             None => None,
         };
-        let id = branch::create(tx, &fresh, project.id, &new.name, new.slug.as_ref())?;
+        let id = Branch::create(tx, &fresh, project.id, &new.name, new.slug.as_ref(), ())?;
         let max_versions = start_point.and_then(|wanted| wanted.max_versions).unwrap_or(DEFAULT_MAX_VERSIONS);
         head::create(tx, &fresh, id, start.as_ref(), max_versions)?;
         if let (Some(start), Some(true)) = (&start, start_point.and_then(|wanted| wanted.clone_thresholds)) {
             threshold::mirror(tx, &fresh, project.id, start.branch, id)?;
         }
-        Ok::<_, Error>(branch::view(tx, id)?)
+        Ok::<_, Error>(Branch::view(tx, id)?)
     };
     Ok(Created(app.db.write(write).await?))
 }
@@ -81,8 +81,8 @@ pub(super) async fn view(
     Query(query): Query<HeadQuery>,
 ) -> Result<Json<Branch>> {
     let read = move |tx: &mut Tx<'_>| {
-        let id = branch::find(tx, project.id, &path.branch)?;
-        let mut found = branch::view(tx, id)?;
+        let id = Branch::find(tx, project.id, &path.branch)?;
+        let mut found = Branch::view(tx, id)?;
         if let Some(wanted) = query.head {
             found.head = head::find(tx, id, wanted)?;
         }
@@ -106,15 +106,14 @@ pub(super) async fn update(
     project.may_rename(patch.name.is_some() || patch.slug.is_some())?;
     let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
     let write = move |tx: &mut Tx<'_>| {
-        let id = branch::find(tx, project.id, &path.branch)?;
+        let id = Branch::find(tx, project.id, &path.branch)?;
         if let Some(wanted) = &patch.start_point {
             let claimed = project.project.claimed.is_some();
             quota.check(tx, Scope::Heads(id), claimed, fresh.now)?;
             head::start_from(tx, &fresh, project.id, id, wanted)?;
         }
-        let (name, slug) = (patch.name.as_ref(), patch.slug.as_ref());
-        branch::update(tx, project.id, id, name, slug, patch.archived, fresh.now)?;
-        Ok::<_, Error>(branch::view(tx, id)?)
+        Branch::update(tx, project.id, id, &patch, fresh.now)?;
+        Ok::<_, Error>(Branch::view(tx, id)?)
     };
     Ok(Json(app.db.write(write).await?))
 }
@@ -129,8 +128,8 @@ pub(super) async fn delete(
     Path(path): Path<BranchPath>,
 ) -> Result<Deleted> {
     let write = move |tx: &mut Tx<'_>| {
-        let id = branch::find(tx, project.id, &path.branch)?;
-        branch::delete(tx, project.id, id)?;
+        let id = Branch::find(tx, project.id, &path.branch)?;
+        Branch::delete(tx, project.id, id)?;
         Ok::<_, Error>(Deleted)
     };
     app.db.write(write).await

@@ -3,7 +3,7 @@
 use axum::{Json, extract::State};
 use serde::Deserialize;
 use tidemark_api::{Measure, MeasureFilter, MeasurePatch, NewMeasure, Page, ResourceId};
-use tidemark_store::{Tx, measure, quota::Scope};
+use tidemark_store::{Dimension, Tx, measure, quota::Scope};
 use utoipa::IntoParams;
 
 use super::{
@@ -37,7 +37,7 @@ pub(super) async fn list(
     Query(filter): Query<MeasureFilter>,
     Query(page): Query<Page>,
 ) -> Result<Paged<Measure>> {
-    Ok(Paged(app.db.read(move |tx| measure::list(tx, project.id, &filter, &page)).await?))
+    Ok(Paged(app.db.read(move |tx| Measure::list(tx, project.id, &filter, &page)).await?))
 }
 
 /// Create a measure.
@@ -52,8 +52,8 @@ pub(super) async fn create(
     let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
     let write = move |tx: &mut Tx<'_>| {
         quota.check(tx, Scope::Measures(project.id), project.project.claimed.is_some(), fresh.now)?;
-        let id = measure::create(tx, &fresh, project.id, &new.name, new.slug.as_ref(), &new.units)?;
-        Ok::<_, Error>(measure::view(tx, id)?)
+        let id = Measure::create(tx, &fresh, project.id, &new.name, new.slug.as_ref(), new.units.as_str())?;
+        Ok::<_, Error>(Measure::view(tx, id)?)
     };
     Ok(Created(app.db.write(write).await?))
 }
@@ -68,8 +68,8 @@ pub(super) async fn view(
     Path(path): Path<MeasurePath>,
 ) -> Result<Json<Measure>> {
     let read = move |tx: &mut Tx<'_>| {
-        let id = measure::find(tx, project.id, &path.measure)?;
-        measure::view(tx, id)
+        let id = Measure::find(tx, project.id, &path.measure)?;
+        Measure::view(tx, id)
     };
     Ok(Json(app.db.read(read).await?))
 }
@@ -87,9 +87,12 @@ pub(super) async fn update(
     project.may_rename(patch.name.is_some() || patch.slug.is_some())?;
     let now = app.clock.now();
     let write = move |tx: &mut Tx<'_>| {
-        let id = measure::find(tx, project.id, &path.measure)?;
-        measure::update(tx, project.id, id, &patch, now)?;
-        Ok::<_, Error>(measure::view(tx, id)?)
+        let id = Measure::find(tx, project.id, &path.measure)?;
+        if let Some(units) = &patch.units {
+            measure::set_units(tx, id, units)?;
+        }
+        Measure::update(tx, project.id, id, &patch, now)?;
+        Ok::<_, Error>(Measure::view(tx, id)?)
     };
     Ok(Json(app.db.write(write).await?))
 }
@@ -104,8 +107,8 @@ pub(super) async fn delete(
     Path(path): Path<MeasurePath>,
 ) -> Result<Deleted> {
     let write = move |tx: &mut Tx<'_>| {
-        let id = measure::find(tx, project.id, &path.measure)?;
-        measure::delete(tx, project.id, id)?;
+        let id = Measure::find(tx, project.id, &path.measure)?;
+        Measure::delete(tx, project.id, id)?;
         Ok::<_, Error>(Deleted)
     };
     app.db.write(write).await

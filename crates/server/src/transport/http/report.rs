@@ -9,11 +9,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use serde::Deserialize;
-use tidemark_api::{NewReport, Page, Report, ReportFilter, ReportUuid, ResourceId};
+use tidemark_api::{Branch, NewReport, Page, Report, ReportFilter, ReportUuid, ResourceId, Testbed};
 use tidemark_store::{
-    Lock, Tx, branch,
+    Dimension, Lock, Tx,
     report::{self, ReportRow},
-    testbed,
 };
 use tokio::time::timeout;
 use utoipa::IntoParams;
@@ -70,10 +69,10 @@ pub(super) async fn list(
         };
         // A branch or testbed that does not exist has no reports.
         if let Some(branch) = &filter.branch {
-            wanted.branch = branch::resolve(tx, project.id, branch)?;
+            wanted.branch = Branch::resolve(tx, project.id, branch)?;
         }
         if let Some(testbed) = &filter.testbed {
-            wanted.testbed = testbed::resolve(tx, project.id, testbed)?;
+            wanted.testbed = Testbed::resolve(tx, project.id, testbed)?;
         }
         if filter.branch.is_some() != wanted.branch.is_some()
             || filter.testbed.is_some() != wanted.testbed.is_some()

@@ -1,7 +1,7 @@
 //! Filter for the series of a project that a request names.
 
-use tidemark_api::NameId;
-use tidemark_store::{ProjectId, Tx, benchmark, branch, measure, series_filter::SeriesFilter, testbed};
+use tidemark_api::{Benchmark, Branch, Measure, NameId, Testbed};
+use tidemark_store::{Dimension, ProjectId, Tx, series_filter::SeriesFilter};
 
 use super::error::{Error, Result};
 
@@ -18,22 +18,20 @@ impl SeriesNames<'_> {
     /// Looks the names up and returns the filter.
     pub(super) fn find(self, tx: &mut Tx<'_>, project: ProjectId) -> Result<SeriesFilter> {
         Ok(SeriesFilter {
-            branch: resolve_optional("branch", self.branch, |name| branch::resolve(tx, project, name))?,
-            testbed: resolve_optional("testbed", self.testbed, |name| testbed::resolve(tx, project, name))?,
-            benchmark: resolve_optional("benchmark", self.benchmark, |name| {
-                benchmark::resolve(tx, project, name)
-            })?,
-            measure: resolve_optional("measure", self.measure, |name| measure::resolve(tx, project, name))?,
+            branch: resolve_optional::<Branch>(tx, project, self.branch)?,
+            testbed: resolve_optional::<Testbed>(tx, project, self.testbed)?,
+            benchmark: resolve_optional::<Benchmark>(tx, project, self.benchmark)?,
+            measure: resolve_optional::<Measure>(tx, project, self.measure)?,
         })
     }
 }
 
-fn resolve_optional<T>(
-    noun: &str,
+fn resolve_optional<D: Dimension>(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
     reference: Option<&NameId>,
-    resolve: impl FnOnce(&NameId) -> tidemark_store::Result<Option<T>>,
-) -> Result<Option<T>> {
+) -> Result<Option<D::Id>> {
     let Some(reference) = reference else { return Ok(None) };
-    let missing = || Error::NotFound(format!("The project has no {noun} `{reference}`."));
-    resolve(reference)?.ok_or_else(missing).map(Some)
+    let missing = || Error::NotFound(format!("The project has no {} `{reference}`.", D::TABLE));
+    D::resolve(tx, project, reference)?.ok_or_else(missing).map(Some)
 }

@@ -3,7 +3,7 @@
 use axum::{Json, extract::State};
 use serde::Deserialize;
 use tidemark_api::{NewTestbed, Page, ResourceId, SpecQuery, Testbed, TestbedFilter, TestbedPatch};
-use tidemark_store::{Tx, quota::Scope, spec, testbed};
+use tidemark_store::{Dimension, Tx, quota::Scope, spec, testbed};
 use utoipa::IntoParams;
 
 use super::{
@@ -37,7 +37,7 @@ pub(super) async fn list(
     Query(filter): Query<TestbedFilter>,
     Query(page): Query<Page>,
 ) -> Result<Paged<Testbed>> {
-    Ok(Paged(app.db.read(move |tx| testbed::list(tx, project.id, &filter, &page)).await?))
+    Ok(Paged(app.db.read(move |tx| Testbed::list(tx, project.id, &filter, &page)).await?))
 }
 
 /// Create a testbed.
@@ -53,8 +53,8 @@ pub(super) async fn create(
     let write = move |tx: &mut Tx<'_>| {
         quota.check(tx, Scope::Testbeds(project.id), project.project.claimed.is_some(), fresh.now)?;
         let spec = new.spec.as_ref().map(|wanted| spec::find(tx, wanted)).transpose()?;
-        let id = testbed::create(tx, &fresh, project.id, &new.name, new.slug.as_ref(), spec)?;
-        Ok::<_, Error>(testbed::view(tx, id)?)
+        let id = Testbed::create(tx, &fresh, project.id, &new.name, new.slug.as_ref(), spec)?;
+        Ok::<_, Error>(Testbed::view(tx, id)?)
     };
     Ok(Created(app.db.write(write).await?))
 }
@@ -70,8 +70,8 @@ pub(super) async fn view(
     Query(query): Query<SpecQuery>,
 ) -> Result<Json<Testbed>> {
     let read = move |tx: &mut Tx<'_>| {
-        let id = testbed::find(tx, project.id, &path.testbed)?;
-        let mut found = testbed::view(tx, id)?;
+        let id = Testbed::find(tx, project.id, &path.testbed)?;
+        let mut found = Testbed::view(tx, id)?;
         if let Some(wanted) = query.spec {
             found.spec = spec::view(tx, wanted)?;
         }
@@ -93,13 +93,13 @@ pub(super) async fn update(
     project.may_rename(patch.name.is_some() || patch.slug.is_some())?;
     let now = app.clock.now();
     let write = move |tx: &mut Tx<'_>| {
-        let id = testbed::find(tx, project.id, &path.testbed)?;
+        let id = Testbed::find(tx, project.id, &path.testbed)?;
         if let Some(wanted) = &patch.spec {
             let spec = wanted.as_ref().map(|wanted| spec::find(tx, wanted)).transpose()?;
             testbed::set_spec(tx, id, spec, now)?;
         }
-        testbed::update(tx, project.id, id, &patch, now)?;
-        Ok::<_, Error>(testbed::view(tx, id)?)
+        Testbed::update(tx, project.id, id, &patch, now)?;
+        Ok::<_, Error>(Testbed::view(tx, id)?)
     };
     Ok(Json(app.db.write(write).await?))
 }
@@ -114,8 +114,8 @@ pub(super) async fn delete(
     Path(path): Path<TestbedPath>,
 ) -> Result<Deleted> {
     let write = move |tx: &mut Tx<'_>| {
-        let id = testbed::find(tx, project.id, &path.testbed)?;
-        testbed::delete(tx, project.id, id)?;
+        let id = Testbed::find(tx, project.id, &path.testbed)?;
+        Testbed::delete(tx, project.id, id)?;
         Ok::<_, Error>(Deleted)
     };
     app.db.write(write).await

@@ -3,15 +3,12 @@
 use axum::{Json, extract::State};
 use serde::Deserialize;
 use tidemark_api::{
-    Model, ModelQuery, NameId, NewThreshold, Page, ResourceId, Threshold, ThresholdFilter, ThresholdPut,
-    ThresholdUuid,
+    Branch, Measure, Model, ModelQuery, NameId, NewThreshold, Page, ResourceId, Testbed, Threshold,
+    ThresholdFilter, ThresholdPut, ThresholdUuid,
 };
 use tidemark_store::{
-    Lock, ProjectId, Tx, branch,
-    dimension::{self, Dimension},
-    measure, model,
+    Dimension, Lock, ProjectId, Tx, model,
     quota::Scope,
-    testbed,
     threshold::{self, Filter},
 };
 use utoipa::IntoParams;
@@ -52,15 +49,15 @@ pub(super) async fn list(
         let mut filter = Filter { archived: wanted.archived.unwrap_or(false), ..Filter::default() };
         // A branch, testbed or measure that does not exist has no thresholds.
         if let Some(wanted) = &wanted.branch {
-            let Some(id) = branch::resolve(tx, project.id, wanted)? else { return Ok((Vec::new(), 0)) };
+            let Some(id) = Branch::resolve(tx, project.id, wanted)? else { return Ok((Vec::new(), 0)) };
             filter.branch = Some(id);
         }
         if let Some(wanted) = &wanted.testbed {
-            let Some(id) = testbed::resolve(tx, project.id, wanted)? else { return Ok((Vec::new(), 0)) };
+            let Some(id) = Testbed::resolve(tx, project.id, wanted)? else { return Ok((Vec::new(), 0)) };
             filter.testbed = Some(id);
         }
         if let Some(wanted) = &wanted.measure {
-            let Some(id) = measure::resolve(tx, project.id, wanted)? else { return Ok((Vec::new(), 0)) };
+            let Some(id) = Measure::resolve(tx, project.id, wanted)? else { return Ok((Vec::new(), 0)) };
             filter.measure = Some(id);
         }
         threshold::list(tx, project.id, &filter, wanted.sort.unwrap_or_default(), &page)
@@ -81,13 +78,13 @@ pub(super) async fn create(
     let write = move |tx: &mut Tx<'_>| {
         tx.lock(Lock::Project(project.id.get()))?;
         quota.check(tx, Scope::Thresholds(project.id), project.project.claimed.is_some(), fresh.now)?;
-        let branch = branch::resolve(tx, project.id, &new.branch)?
-            .ok_or_else(|| unknown(tx, dimension::BRANCH, project.id, &new.branch))?;
-        let testbed = testbed::resolve(tx, project.id, &new.testbed)?
-            .ok_or_else(|| unknown(tx, dimension::TESTBED, project.id, &new.testbed))?;
-        let measure = measure::resolve(tx, project.id, &new.measure)?
-            .ok_or_else(|| unknown(tx, dimension::MEASURE, project.id, &new.measure))?;
-        let worse = measure::view(tx, measure)?.worse();
+        let branch = Branch::resolve(tx, project.id, &new.branch)?
+            .ok_or_else(|| unknown::<Branch>(tx, project.id, &new.branch))?;
+        let testbed = Testbed::resolve(tx, project.id, &new.testbed)?
+            .ok_or_else(|| unknown::<Testbed>(tx, project.id, &new.testbed))?;
+        let measure = Measure::resolve(tx, project.id, &new.measure)?
+            .ok_or_else(|| unknown::<Measure>(tx, project.id, &new.measure))?;
+        let worse = Measure::view(tx, measure)?.worse();
         let model = new.model().complete(worse).map_err(|error| Error::Invalid(error.to_string()))?;
         let found = threshold::create(tx, &fresh, project.id, branch, testbed, measure, &model)?;
         Ok::<_, Error>(found.threshold)
@@ -96,10 +93,10 @@ pub(super) async fn create(
 }
 
 /// Returns the error for an unknown name, with the existing names.
-fn unknown(tx: &mut Tx<'_>, dimension: Dimension, project: ProjectId, wanted: &NameId) -> Error {
+fn unknown<D: Dimension>(tx: &mut Tx<'_>, project: ProjectId, wanted: &NameId) -> Error {
     const SHOWN: usize = 8;
-    let noun = dimension.noun();
-    let names = match dimension.names(tx, project, SHOWN + 1) {
+    let noun = D::TABLE;
+    let names = match D::names(tx, project, SHOWN + 1) {
         Ok(names) => names,
         Err(error) => return error.into(),
     };
@@ -124,7 +121,7 @@ pub(super) async fn view(
     let read = move |tx: &mut Tx<'_>| {
         let mut found = threshold::find(tx, project.id, path.threshold)?;
         if let Some(wanted) = query.model {
-            found.threshold.model = model::find(tx, found.id, wanted)?;
+            found.threshold.model = Some(model::find(tx, found.id, wanted)?);
         }
         Ok::<_, Error>(found.threshold)
     };

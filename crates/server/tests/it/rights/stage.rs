@@ -2,19 +2,20 @@
 
 use serde_json::{Value, json};
 use tidemark_api::{
-    DEFAULT_MAX_VERSIONS, Email, NewModel, OrganizationRole, ProjectRole, ResourceId, Visibility,
+    Benchmark, Branch, DEFAULT_MAX_VERSIONS, Email, Measure, NewModel, OrganizationRole, ProjectRole,
+    ResourceId, ResourceName, Testbed, Visibility,
 };
 use tidemark_server::domain::auth::{
     jwt::Audience,
     key::{Kind, generate, hash},
 };
 use tidemark_store::{
-    Fresh, ProjectId, ReportId, Tx, UserId, benchmark, branch,
+    Dimension, Fresh, ProjectId, ReportId, Tx, UserId,
     change::{ChangeWrite, DetectedChange},
     head, invitation, job, key,
     lane::Lane,
-    measure, member, notice, organization, plot, project, project_key, project_member, report, runner,
-    series, session, sign_in, spec, sso, testbed, threshold, token, user,
+    member, notice, organization, plot, project, project_key, project_member, report, runner, series,
+    session, sign_in, spec, sso, threshold, token, user,
 };
 use uuid::Uuid;
 
@@ -383,14 +384,14 @@ impl Project {
         Dimensions::set(tx, fresh, found.id, "free");
         let used = Dimensions::set(tx, fresh, found.id, "used");
         let model: NewModel = serde_json::from_value(json!({ "test": "t_test" })).unwrap();
-        let model = model.complete(measure::view(tx, used.measure).unwrap().worse()).unwrap();
+        let model = model.complete(Measure::view(tx, used.measure).unwrap().worse()).unwrap();
         let threshold =
             threshold::create(tx, fresh, found.id, used.branch, used.testbed, used.measure, &model).unwrap();
         let dimensions = plot::Dimensions {
-            branches: vec![branch::view(tx, used.branch).unwrap().uuid],
-            testbeds: vec![testbed::view(tx, used.testbed).unwrap().uuid],
-            benchmarks: vec![benchmark::view(tx, used.benchmark).unwrap().uuid],
-            measures: vec![measure::view(tx, used.measure).unwrap().uuid],
+            branches: vec![Branch::view(tx, used.branch).unwrap().uuid],
+            testbeds: vec![Testbed::view(tx, used.testbed).unwrap().uuid],
+            benchmarks: vec![Benchmark::view(tx, used.benchmark).unwrap().uuid],
+            measures: vec![Measure::view(tx, used.measure).unwrap().uuid],
         };
         let settings = plot::Settings {
             title: None,
@@ -441,9 +442,7 @@ fn change(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: ReportId) 
     let report::Empty { branch, head, testbed, .. } = place;
     let lane = Lane { project, branch, head, testbed, reports: 1, deleted: 0, analyzed: 0 };
     let series_key = tx
-        .one("series", "select id from series where testbed_id = $1", &[&place.testbed], |row| {
-            row.get::<i64>(0)
-        })
+        .fetch_one("series", "select id from series where testbed_id = $1", &[&place.testbed])
         .and_then(|id| series::series_keys(tx, &[id]))
         .unwrap();
     let series_key = *series_key.values().next().unwrap();
@@ -520,12 +519,12 @@ struct Dimensions {
 
 impl Dimensions {
     fn set(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, name: &str) -> Self {
-        let resource = name.parse().unwrap();
+        let resource: ResourceName = name.parse().unwrap();
         let set = Self {
-            branch: branch::create(tx, fresh, project, &name.parse().unwrap(), None).unwrap(),
-            testbed: testbed::create(tx, fresh, project, &resource, None, None).unwrap(),
-            benchmark: benchmark::create(tx, fresh, project, &name.parse().unwrap(), None).unwrap(),
-            measure: measure::create(tx, fresh, project, &resource, None, &resource).unwrap(),
+            branch: Branch::create(tx, fresh, project, &name, None, ()).unwrap(),
+            testbed: Testbed::create(tx, fresh, project, &resource, None, None).unwrap(),
+            benchmark: Benchmark::create(tx, fresh, project, &name, None, ()).unwrap(),
+            measure: Measure::create(tx, fresh, project, &resource, None, resource.as_str()).unwrap(),
         };
         head::create(tx, fresh, set.branch, None, DEFAULT_MAX_VERSIONS).unwrap();
         set
