@@ -361,7 +361,9 @@ pub(crate) fn value(row: &tokio_postgres::Row, index: usize) -> Result<Value<'_>
     ) -> Result<Value<'r>> {
         Ok(row.try_get::<_, Option<T>>(index)?.map_or(Value::Null, wrap))
     }
-    match *row.columns()[index].type_() {
+    let column =
+        row.columns().get(index).ok_or_else(|| Error::engine("the statement has too few columns"))?;
+    match *column.type_() {
         Type::BOOL => cell(row, index, Value::Bool),
         Type::INT8 => cell(row, index, Value::Int),
         Type::INT4 => cell(row, index, |number: i32| Value::Int(i64::from(number))),
