@@ -1,4 +1,5 @@
-//! Services that the domain uses: configuration, clock, mail, object storage, limits, metrics, outgoing requests.
+//! Services that the domain uses: configuration, clock, mail, object storage, limits, metrics, outgoing requests,
+//! parallel computation.
 
 pub(crate) mod blobs;
 pub mod clock;
@@ -8,3 +9,4 @@ pub mod limits;
 pub mod mail;
 pub(crate) mod metrics;
 pub(crate) mod outgoing;
+pub(crate) mod parallel;

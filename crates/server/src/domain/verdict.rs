@@ -20,9 +20,12 @@ use tidemark_store::{
     version::{self, VersionRange},
 };
 
-use crate::domain::{
-    changes::{History, Spread, Values, hosts},
-    error::{Error, Result},
+use crate::{
+    domain::{
+        changes::{History, Spread, Values, hosts},
+        error::{Error, Result},
+    },
+    infra::parallel,
 };
 
 /// Confidence level of the intervals.
@@ -117,8 +120,9 @@ impl Material {
     /// Computes the verdict. The time depends on the number of series.
     pub(crate) fn judge(self) -> Result<Verdict> {
         let hosts = Hosts::of(&self.base, &self.head);
-        let pairs = self.head.series.keys().filter_map(|series| self.pair(*series, &hosts));
-        let mut pairs: Vec<Pair> = pairs.collect();
+        let series: Vec<u32> = self.head.series.keys().copied().collect();
+        let mut pairs: Vec<Pair> =
+            parallel::map(&series, |series| self.pair(*series, &hosts)).into_iter().flatten().collect();
         pairs.sort_by_key(|pair| pair.series_key);
         let (factors, shifts) = self.factors(&pairs);
         let shift = |pair: &Pair| match shifts.get(&pair.series_key.measure) {
@@ -126,13 +130,11 @@ impl Material {
             _ => 0.0,
         };
         let peers = peers(&pairs);
-        let compared: Vec<_> = pairs
-            .iter()
-            .filter_map(|pair| {
-                let (baseline, peers) = (pair.baseline.as_ref()?, peers.get(&pair.series_key.measure)?);
-                Some((baseline.compare(CONFIDENCE, shift(pair), peers), self.worse(pair.series_key.measure)))
-            })
-            .collect();
+        let compare = |pair: &Pair| {
+            let (baseline, peers) = (pair.baseline.as_ref()?, peers.get(&pair.series_key.measure)?);
+            Some((baseline.compare(CONFIDENCE, shift(pair), peers), self.worse(pair.series_key.measure)))
+        };
+        let compared: Vec<_> = parallel::map(&pairs, compare).into_iter().flatten().collect();
         let mut judged = compared
             .iter()
             .zip(verdicts(&compared, &CRITERIA))
