@@ -26,6 +26,7 @@ pub enum Place {
     Path(String),
 }
 
+// Written by hand: most parts of the sentence are optional, which a format string of `thiserror` cannot express.
 impl fmt::Display for ParseError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { adapter, place, expected, found } = self;

@@ -5,7 +5,8 @@ use std::fmt;
 use serde::de::{self, Unexpected, Visitor};
 
 /// Validation error: one sentence that states the rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct Invalid(&'static str);
 
 impl Invalid {
@@ -14,14 +15,6 @@ impl Invalid {
         Self(rule)
     }
 }
-
-impl fmt::Display for Invalid {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.0)
-    }
-}
-
-impl std::error::Error for Invalid {}
 
 /// Joins the doc lines of a type to its description in the OpenAPI document.
 pub(crate) fn description(doc: &str) -> String {

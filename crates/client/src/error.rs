@@ -1,15 +1,16 @@
 //! Errors of requests: the server refused, or did not respond. Callers choose the message and the exit code.
 
-use std::{fmt, io, time::Duration};
+use std::{io, time::Duration};
 
 use ureq::Timeout;
 
 use crate::Failed;
 
 /// Why a request failed. The message reads as a clause: `the server refused …`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The server rejected the request.
+    #[error("the server refused ({status}): {message}{}", request_suffix(request.as_deref()))]
     Refused {
         /// HTTP status.
         status: u16,
@@ -19,6 +20,7 @@ pub enum Error {
         request: Option<String>,
     },
     /// The server did not respond, or responded that it is unavailable.
+    #[error("the server {host} cannot be reached{}: {reason}", attempts_suffix(*attempts))]
     Unreachable {
         /// Host of the server.
         host: String,
@@ -28,36 +30,20 @@ pub enum Error {
         attempts: u32,
     },
     /// The response is not one of this API.
+    #[error("the server does not provide this API: {reason}")]
     InvalidResponse {
         /// What is wrong with the response.
         reason: String,
     },
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refused { status, message, request } => {
-                write!(formatter, "the server refused ({status}): {message}")?;
-                match request {
-                    Some(request) => write!(formatter, " (request {request})"),
-                    None => Ok(()),
-                }
-            }
-            Self::Unreachable { host, reason, attempts: 1 } => {
-                write!(formatter, "the server {host} cannot be reached: {reason}")
-            }
-            Self::Unreachable { host, reason, attempts } => {
-                write!(formatter, "the server {host} cannot be reached, tried {attempts} times: {reason}")
-            }
-            Self::InvalidResponse { reason } => {
-                write!(formatter, "the server does not provide this API: {reason}")
-            }
-        }
-    }
+fn request_suffix(request: Option<&str>) -> String {
+    request.map_or_else(String::new, |request| format!(" (request {request})"))
 }
 
-impl std::error::Error for Error {}
+fn attempts_suffix(attempts: u32) -> String {
+    if attempts == 1 { String::new() } else { format!(", tried {attempts} times") }
+}
 
 /// A failed attempt and its known cause.
 pub(crate) struct Attempt {

@@ -1,12 +1,13 @@
 //! Errors: one sentence for the operator of the runner or the user who created the job.
 
-use std::{fmt, io};
+use std::io;
 
 /// Result with the error of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// One sentence: what is wrong and what to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct Error(String);
 
 impl Error {
@@ -15,14 +16,6 @@ impl Error {
         Self(sentence.into())
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// Adds to an error of the system which operation failed.
 pub(crate) trait Explain<T> {

@@ -45,6 +45,7 @@ impl Invalid {
     }
 }
 
+// Written by hand, because this crate has no dependencies.
 impl fmt::Display for Invalid {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)

@@ -1,6 +1,6 @@
 //! Errors of database operations: five cases, independent of the engine and without HTTP status codes.
 
-use std::{error, fmt};
+use std::error;
 
 /// Result of the functions of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -9,45 +9,29 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub const IN_USE: &str = "in_use";
 
 /// Why a database operation failed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The row does not exist; contains the kind of resource.
+    #[error("no such {0}")]
     NotFound(&'static str),
     /// A unique constraint was violated; contains the name of the index, `<table>_<column>_<column>` on both engines.
+    #[error("a row with the same {0} exists already")]
     Conflict(String),
     /// The database is overloaded, locked or unreachable; the caller may retry.
-    Busy(Box<dyn error::Error + Send + Sync>),
+    #[error("the database is busy")]
+    Busy(#[source] Box<dyn error::Error + Send + Sync>),
     /// The disk is full. Reads still work, and writes work again when there is free space.
-    Full(Box<dyn error::Error + Send + Sync>),
+    #[error("the disk of the database is full")]
+    Full(#[source] Box<dyn error::Error + Send + Sync>),
     /// Any other error: a bug, a disk error or invalid data.
-    Engine(Box<dyn error::Error + Send + Sync>),
+    #[error("the database failed")]
+    Engine(#[source] Box<dyn error::Error + Send + Sync>),
 }
 
 impl Error {
     /// Creates an engine error with a message.
     pub fn engine(message: impl Into<String>) -> Self {
         Self::Engine(message.into().into())
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotFound(noun) => write!(f, "no such {noun}"),
-            Self::Conflict(index) => write!(f, "a row with the same {index} exists already"),
-            Self::Busy(_) => f.write_str("the database is busy"),
-            Self::Full(_) => f.write_str("the disk of the database is full"),
-            Self::Engine(_) => f.write_str("the database failed"),
-        }
-    }
-}
-
-impl error::Error for Error {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        match self {
-            Self::NotFound(_) | Self::Conflict(_) => None,
-            Self::Busy(source) | Self::Full(source) | Self::Engine(source) => Some(source.as_ref()),
-        }
     }
 }
 

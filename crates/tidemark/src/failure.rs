@@ -1,7 +1,7 @@
 //! Failure of a command: a sentence for the user, and an exit code for scripts.
 
 use std::{
-    error, fmt,
+    error,
     io::{self, Write},
     process::ExitCode,
 };
@@ -35,7 +35,8 @@ pub(crate) enum Exit {
 }
 
 /// A failure: one sentence about the problem and what to do.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{sentence}")]
 pub(crate) struct Failure {
     sentence: String,
     exit: Exit,
@@ -70,12 +71,6 @@ impl Failure {
     /// Returns the exit code of the program.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.exit as u8)
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.sentence)
     }
 }
 

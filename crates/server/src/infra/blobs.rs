@@ -7,7 +7,7 @@
 mod writer;
 
 use std::{
-    error, fmt,
+    error,
     fs::{self, File},
     io::{self, Read, Seek, SeekFrom},
     ops::Range,
@@ -48,22 +48,11 @@ const UNFINISHED: char = '#';
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
 /// Error of the object storage.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("the store of the registry failed")]
 pub(crate) struct Failure {
     source: object_store::Error,
     remote: bool,
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("the store of the registry failed")
-    }
-}
-
-impl error::Error for Failure {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        Some(&self.source)
-    }
 }
 
 impl Failure {

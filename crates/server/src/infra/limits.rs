@@ -8,7 +8,7 @@ mod window;
 
 use std::{
     collections::HashMap,
-    error, fmt,
+    fmt,
     net::IpAddr,
     sync::{Mutex, PoisonError},
 };
@@ -92,12 +92,14 @@ fn rate(limits: &RateLimiting, rule: Rule) -> Rate {
 }
 
 /// Why a request is rejected.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The rate limit is exceeded.
+    #[error("{0}")]
     Limited(Limited),
     /// The shared counters are unavailable.
-    Store(store::Error),
+    #[error(transparent)]
+    Store(#[from] store::Error),
 }
 
 /// A request above a rate limit.
@@ -116,30 +118,6 @@ impl fmt::Display for Limited {
         let Self { window, retry_after_seconds, .. } = self;
         let unit = if *retry_after_seconds == 1 { "second" } else { "seconds" };
         write!(f, "too many requests within a {window}; try again in {retry_after_seconds} {unit}")
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Limited(limited) => limited.fmt(f),
-            Self::Store(error) => error.fmt(f),
-        }
-    }
-}
-
-impl error::Error for Error {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        match self {
-            Self::Limited(_) => None,
-            Self::Store(error) => error.source(),
-        }
-    }
-}
-
-impl From<store::Error> for Error {
-    fn from(error: store::Error) -> Self {
-        Self::Store(error)
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::{
     error::Error,
-    fmt,
     sync::{Arc, LazyLock},
 };
 
@@ -21,20 +20,9 @@ const JPEG_QUALITY: u8 = 92;
 const SIDES: (u16, u16) = (WIDTH as u16, HEIGHT as u16);
 
 /// A drawing could not be converted to pixels.
-#[derive(Debug)]
-pub struct RasterError(Box<dyn Error + Send + Sync>);
-
-impl fmt::Display for RasterError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("the drawing could not be turned into pixels")
-    }
-}
-
-impl Error for RasterError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(self.0.as_ref())
-    }
-}
+#[derive(Debug, thiserror::Error)]
+#[error("the drawing could not be turned into pixels")]
+pub struct RasterError(#[source] Box<dyn Error + Send + Sync>);
 
 /// Converts a drawing of [`svg`](super::svg) to a PNG image.
 pub fn png(svg: &str) -> Result<Vec<u8>, RasterError> {

@@ -4,7 +4,7 @@
 //! gives every known name, the type of its value and an example value for error messages.
 
 use std::{
-    error, fmt, fs, io,
+    fs, io,
     net::SocketAddr,
     num::NonZeroU32,
     path::{Path, PathBuf},
@@ -36,7 +36,8 @@ pub struct Flags {
 }
 
 /// Error of the configuration: one sentence with the setting, its value and the remedy.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub struct ConfigError(String);
 
 impl ConfigError {
@@ -44,14 +45,6 @@ impl ConfigError {
         Self(message)
     }
 }
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl error::Error for ConfigError {}
 
 /// Returns the standard folders of the platform, or `None` if the home folder is unknown.
 pub(super) fn folders() -> Option<ProjectDirs> {

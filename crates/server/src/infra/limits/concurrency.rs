@@ -2,7 +2,6 @@
 
 use std::{
     collections::HashMap,
-    error, fmt,
     net::IpAddr,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -28,16 +27,9 @@ const QUEUE_TIME: Duration = Duration::from_secs(20);
 const STREAM_QUEUE_TIME: Duration = Duration::from_secs(2);
 
 /// Error: no permit was available in time. Contains the reason for the log.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub struct Busy(&'static str);
-
-impl fmt::Display for Busy {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.0)
-    }
-}
-
-impl error::Error for Busy {}
 
 /// Limits the number of concurrent operations of one kind.
 pub struct ConcurrencyLimit {
