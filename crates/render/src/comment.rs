@@ -8,7 +8,12 @@ use crate::{
     metric::{MetricRow, ThresholdStatus},
     verdict::{self, VerdictRow},
 };
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use tidemark_api::{Report, Slug, VerdictAnswer};
+
+/// Characters to encode in a URL path or a marker.
+const RESERVED: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 /// A report to comment on.
 pub struct Comment<'a> {
@@ -200,15 +205,7 @@ pub fn marker(project: &Slug, id: &str) -> String {
 
 /// Encodes a text for a URL or a marker.
 pub fn encode(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    encoded
+    utf8_percent_encode(text, RESERVED).to_string()
 }
 
 #[cfg(test)]

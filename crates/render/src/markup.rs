@@ -260,6 +260,7 @@ fn code(text: &str, in_table: bool) -> String {
 
 /// Returns a URL that cannot end its Markdown link.
 fn address(link: &str) -> String {
+    // Written by hand: a set of `percent_encoding` is longer, and it also encodes every non-ASCII character.
     let mut safe = String::with_capacity(link.len());
     for character in link.chars() {
         match character {
