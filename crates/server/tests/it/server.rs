@@ -412,7 +412,7 @@ impl TestServer {
         self.redact(&text)
     }
 
-    /// Replaces every UUID in a text by its number in order of appearance, and masks tokens.
+    /// Replaces every UUID in a text by its number in order of appearance, and masks tokens. Filters of `insta` cannot count.
     pub(crate) fn redact(&self, text: &str) -> String {
         let mut seen = self.seen.lock().unwrap();
         let mut out = String::new();

@@ -7,14 +7,16 @@ use std::{
     thread,
 };
 
+use insta::{Settings, internals::SettingsBindDropGuard};
 use serde_json::{Value, json};
 
 use crate::process::wait_until;
 
-/// A code host.
+/// A code host. While it is open, snapshots contain no UUIDs and times.
 pub(crate) struct CodeHost {
     pub(crate) address: String,
     state: Arc<Mutex<State>>,
+    _filters: SettingsBindDropGuard,
 }
 
 /// State of the host.
@@ -42,7 +44,10 @@ impl CodeHost {
                 thread::spawn(move || serve(&known, stream));
             }
         });
-        Self { address, state }
+        let mut settings = Settings::clone_current();
+        settings.add_filter("[[:xdigit:]]{8}(-[[:xdigit:]]{4}){3}-[[:xdigit:]]{12}", "[uuid]");
+        settings.add_filter("(start|end)_time=[0-9]*", "${1}_time=[time]");
+        Self { address, state, _filters: settings.bind_to_scope() }
     }
 
     /// Reads or changes the state.
@@ -58,51 +63,24 @@ impl CodeHost {
         requests
     }
 
-    /// Returns the requests since the last call, without values that differ in each run.
+    /// Returns the requests since the last call, with texts split into lines.
     pub(crate) fn requests(&self) -> Vec<(String, Value)> {
         let requests = self.with(|state| std::mem::take(&mut state.requests));
-        requests.into_iter().map(|(line, body)| (line, redacted(body))).collect()
+        requests.into_iter().map(|(line, body)| (line, lines(body))).collect()
     }
 }
 
-/// Replaces UUIDs and times in texts, and splits texts into lines.
-fn redacted(value: Value) -> Value {
+/// Splits the texts in a value into lines.
+fn lines(value: Value) -> Value {
     match value {
-        Value::String(text) => {
-            let text = redact(&text);
-            if text.contains('\n') { text.lines().collect() } else { Value::String(text) }
-        }
+        Value::String(text) if text.contains('\n') => text.lines().collect(),
         Value::Object(fields) => fields
             .into_iter()
-            .map(|(name, value)| (name, redacted(value)))
+            .map(|(name, value)| (name, lines(value)))
             .collect::<serde_json::Map<_, _>>()
             .into(),
         other => other,
     }
-}
-
-pub(crate) fn redact(text: &str) -> String {
-    let mut redacted = String::new();
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let is_hex = |part: &str| part.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let uuid = rest.get(..36).is_some_and(|part| {
-            let lengths: Vec<usize> = part.split('-').map(str::len).collect();
-            lengths == [8, 4, 4, 4, 12] && part.split('-').all(is_hex)
-        });
-        let time = ["start_time=", "end_time="].iter().find(|name| rest.starts_with(**name));
-        if uuid {
-            redacted.push_str("[uuid]");
-            rest = &rest[36..];
-        } else if let Some(name) = time {
-            redacted.push_str(&format!("{name}[time]"));
-            rest = rest[name.len()..].trim_start_matches(|digit: char| digit.is_ascii_digit());
-        } else {
-            redacted.push(first);
-            rest = &rest[first.len_utf8()..];
-        }
-    }
-    redacted
 }
 
 fn serve(state: &Mutex<State>, stream: TcpStream) {

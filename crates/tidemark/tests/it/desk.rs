@@ -85,7 +85,8 @@ impl Desk {
         answer.pointer(pointer).unwrap_or_else(|| panic!("{answer}")).as_str().unwrap().to_owned()
     }
 
-    /// Returns the transcript, with values that vary replaced by fixed values of the same length.
+    /// Returns the transcript, with values that vary replaced by fixed values of the same length. Filters of `insta` cannot count
+    /// UUIDs.
     pub(crate) fn conversation(&self) -> String {
         let mut seen = HashMap::new();
         let text =
