@@ -4,66 +4,33 @@
 
 use std::{
     cell::RefCell,
-    io::{BufRead, BufReader, Read, Write},
-    net::{TcpListener, TcpStream},
+    io::{Read, Write},
+    net::TcpListener,
     rc::Rc,
-    thread::{self, JoinHandle},
+    thread,
     time::{Duration, Instant},
 };
 
 use tidemark_api::{Direction, NewRun, Timestamp};
 use tidemark_client::{Client, Credential, Error, RetryPolicy, Settings, run, server};
+use tidemark_test_support::Stub;
+use ureq::http::Response;
 
 /// Time limit of requests that get a response. It ends a test that hangs; the result of a test must not depend on the
 /// speed of the machine.
 const PATIENCE: Duration = Duration::from_secs(600);
 const VERSION: &str = r#"{"version": "0.6.13"}"#;
 
-/// A server that sends the given responses, one per connection, and records the requests.
-struct Stub {
-    host: String,
-    thread: JoinHandle<Vec<String>>,
+/// Starts a server that sends these responses, one per request.
+fn serve(answers: Vec<Response<String>>) -> Stub {
+    let mut answers = answers.into_iter();
+    Stub::start(move |_| answers.next().expect("there is no request after the last response"))
 }
 
-impl Stub {
-    fn start(answers: Vec<String>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let host = format!("http://{}", listener.local_addr().unwrap());
-        let thread = thread::spawn(move || {
-            answers.iter().map(|answer| converse(listener.accept().unwrap().0, answer)).collect()
-        });
-        Self { host, thread }
-    }
-
-    fn requests(self) -> Vec<String> {
-        self.thread.join().unwrap()
-    }
-}
-
-/// Reads a request and sends the response.
-fn converse(stream: TcpStream, answer: &str) -> String {
-    let mut reader = BufReader::new(stream);
-    let (mut request, mut length) = (String::new(), 0);
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).unwrap();
-        if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
-            length = value.trim().parse().unwrap();
-        }
-        request.push_str(&line);
-        if line == "\r\n" {
-            break;
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).unwrap();
-    request.push_str(str::from_utf8(&body).unwrap());
-    reader.get_mut().write_all(answer.as_bytes()).unwrap();
-    request
-}
-
-fn answer(status: &str, headers: &str, body: &str) -> String {
-    format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n{headers}\r\n{body}", body.len())
+fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Response<String> {
+    let builder = Response::builder().status(status);
+    let builder = headers.iter().fold(builder, |builder, (name, value)| builder.header(*name, *value));
+    builder.body(body.to_owned()).unwrap()
 }
 
 fn refusal(message: &str) -> String {
@@ -126,12 +93,12 @@ fn new_run(result: &str) -> NewRun {
 
 #[test]
 fn a_busy_server_is_asked_again_with_the_same_run() {
-    let stub = Stub::start(vec![
-        answer("503 Service Unavailable", "retry-after: 0\r\n", &refusal("Busy.")),
-        answer("429 Too Many Requests", "retry-after: 1\r\n", &refusal("Slowly.")),
-        answer("400 Bad Request", "", &refusal("No such branch.")),
+    let stub = serve(vec![
+        answer(503, &[("retry-after", "0")], &refusal("Busy.")),
+        answer(429, &[("retry-after", "1")], &refusal("Slowly.")),
+        answer(400, &[], &refusal("No such branch.")),
     ]);
-    let (client, retries) = client(settings(&stub.host));
+    let (client, retries) = client(settings(&stub.address));
     let started = Instant::now();
     let error = run::create(&client, new_run("{}")).unwrap_err();
     assert!(started.elapsed() >= Duration::from_secs(1), "it did not wait as long as it was asked to");
@@ -143,30 +110,27 @@ fn a_busy_server_is_asked_again_with_the_same_run() {
         *retries.borrow(),
         [(2, "it answers 503: Busy.".to_owned()), (3, "it answers 429: Slowly.".to_owned())]
     );
-    let requests = stub.requests();
-    let key = |request: &str| {
-        let (_, rest) = request.split_once(r#""idempotency_key":""#).unwrap();
-        rest[..36].to_owned()
-    };
-    assert_eq!(key(&requests[0]), key(&requests[2]));
-    assert!(requests[0].starts_with("POST /v0/run HTTP/1.1\r\n"), "{}", requests[0]);
-    assert!(requests[0].to_lowercase().contains("authorization: bearer svc_user_secret\r\n"));
+    let requests = stub.take_requests();
+    let key = |index: usize| requests[index].json()["idempotency_key"].as_str().unwrap().to_owned();
+    assert_eq!(key(0), key(2));
+    assert_eq!(requests[0].line(), "POST /v0/run");
+    assert_eq!(requests[0].headers["authorization"], "Bearer svc_user_secret");
 }
 
 #[test]
 fn an_answer_is_read_also_below_a_path() {
-    let stub = Stub::start(vec![answer("200 OK", "", VERSION)]);
-    let (client, retries) = client(settings(&format!("{}/bench/", stub.host)));
+    let stub = serve(vec![answer(200, &[], VERSION)]);
+    let (client, retries) = client(settings(&format!("{}/bench/", stub.address)));
     assert_eq!(server::version(&client).unwrap().version, "0.6.13");
     assert!(retries.borrow().is_empty());
-    assert!(stub.requests()[0].starts_with("GET /bench/v0/server/version "));
+    assert_eq!(stub.take_requests()[0].line(), "GET /bench/v0/server/version");
 }
 
 #[test]
 fn who_asks_for_a_long_wait_is_left_alone() {
-    for (status, reachable) in [("429 Too Many Requests", true), ("503 Service Unavailable", false)] {
-        let stub = Stub::start(vec![answer(status, "retry-after: 3600\r\n", &refusal("Later."))]);
-        let (client, retries) = client(settings(&stub.host));
+    for (status, reachable) in [(429, true), (503, false)] {
+        let stub = serve(vec![answer(status, &[("retry-after", "3600")], &refusal("Later."))]);
+        let (client, retries) = client(settings(&stub.address));
         let error = server::version(&client).unwrap_err();
         assert_eq!(matches!(error, Error::Refused { status: 429, .. }), reachable, "{error}");
         assert_eq!(matches!(error, Error::Unreachable { attempts: 1, .. }), !reachable, "{error}");
@@ -176,6 +140,7 @@ fn who_asks_for_a_long_wait_is_left_alone() {
 
 #[test]
 fn the_time_limit_is_for_the_whole_request() {
+    // A socket, because a `Stub` sends its response at once.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = format!("http://{}", listener.local_addr().unwrap());
     // Each read is short because a byte arrives every 100 ms; the whole body would take more than a day.
@@ -207,6 +172,7 @@ fn nobody_there_is_tried_and_said() {
 
 #[test]
 fn who_hangs_up_may_have_had_too_much() {
+    // A socket, because a `Stub` reads the whole request.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = format!("http://{}", listener.local_addr().unwrap());
     let server = thread::spawn(move || {
@@ -221,19 +187,19 @@ fn who_hangs_up_may_have_had_too_much() {
 
 #[test]
 fn a_credential_does_not_follow_to_another_host() {
-    let stub = Stub::start(vec![answer("308 Permanent Redirect", "location: http://127.0.0.2:1/\r\n", "")]);
-    let (client, _) = client(settings(&stub.host));
+    let stub = serve(vec![answer(308, &[("location", "http://127.0.0.2:1/")], "")]);
+    let (client, _) = client(settings(&stub.address));
     let error = server::version(&client).unwrap_err();
     assert!(error.to_string().contains("redirects to http://127.0.0.2:1/"), "{error}");
 }
 
 #[test]
 fn another_kind_of_server_is_told_from_ours() {
-    let stub = Stub::start(vec![answer("200 OK", "", "<html>")]);
-    let (client, _) = client(settings(&stub.host));
+    let stub = serve(vec![answer(200, &[], "<html>")]);
+    let (client, _) = client(settings(&stub.address));
     assert!(matches!(server::version(&client), Err(Error::InvalidResponse { .. })));
-    let stub = Stub::start(vec![answer("404 Not Found", "", "<html>")]);
-    let (client, _) = self::client(settings(&stub.host));
+    let stub = serve(vec![answer(404, &[], "<html>")]);
+    let (client, _) = self::client(settings(&stub.address));
     assert!(matches!(server::version(&client), Err(Error::Refused { status: 404, .. })));
 }
 
@@ -248,16 +214,16 @@ fn a_credential_does_not_show_itself() {
 #[test]
 fn a_wait_can_be_a_date() {
     let busy = |date: &str| {
-        let headers = format!("date: Sat, 31 Jan 2026 12:00:00 GMT\r\nretry-after: {date}\r\n");
-        answer("503 Service Unavailable", &headers, &refusal("Busy."))
+        let headers = [("date", "Sat, 31 Jan 2026 12:00:00 GMT"), ("retry-after", date)];
+        answer(503, &headers, &refusal("Busy."))
     };
-    let stub = Stub::start(vec![
+    let stub = serve(vec![
         busy("Sat, 31 Jan 2026 12:00:01 GMT"),
         // A time in the past means no delay.
         busy("Sat, 31 Jan 2026 11:00:00 GMT"),
         busy("Sat, 31 Jan 2026 13:00:00 GMT"),
     ]);
-    let (client, retries) = client(with(&stub.host, |patience| patience.attempts = 9));
+    let (client, retries) = client(with(&stub.address, |patience| patience.attempts = 9));
     let started = Instant::now();
     let error = server::version(&client).unwrap_err();
     assert!(started.elapsed() >= Duration::from_secs(1), "it did not wait as long as it was asked to");
@@ -269,16 +235,14 @@ fn a_wait_can_be_a_date() {
 fn what_must_not_happen_twice_is_sent_again_only_if_it_did_not_arrive() {
     let new = tidemark_api::NewOrganization { name: "Acme".parse().unwrap(), slug: None };
     let request = tidemark_client::organizations().create(&new);
-    let stub = Stub::start(vec![
-        answer("503 Service Unavailable", "retry-after: 0\r\n", &refusal("Busy.")),
-        answer("502 Bad Gateway", "", "<html>"),
-    ]);
-    let (client, retries) = client(settings(&stub.host));
+    let stub =
+        serve(vec![answer(503, &[("retry-after", "0")], &refusal("Busy.")), answer(502, &[], "<html>")]);
+    let (client, retries) = client(settings(&stub.address));
     assert!(matches!(client.send(&request), Err(Error::Unreachable { attempts: 2, .. })));
     assert_eq!(retries.borrow().len(), 1);
-    let requests = stub.requests();
-    assert!(requests[1].starts_with("POST /v0/organizations HTTP/1.1\r\n"), "{}", requests[1]);
-    assert!(requests[1].ends_with(r#"{"name":"Acme"}"#), "{}", requests[1]);
+    let requests = stub.take_requests();
+    assert_eq!(requests[1].line(), "POST /v0/organizations");
+    assert_eq!(requests[1].text, r#"{"name":"Acme"}"#);
 }
 
 #[test]
@@ -286,10 +250,10 @@ fn a_list_is_read_to_its_end() {
     let page = |count: usize| {
         let item = r#"{"uuid": "00000000-0000-4000-8000-000000000001", "name": "Acme", "slug": "acme", "license": null,
             "created": "2026-01-31T12:00:00Z", "modified": "2026-01-31T12:00:00Z", "claimed": null}"#;
-        answer("200 OK", "", &format!("[{}]", vec![item; count].join(",")))
+        answer(200, &[], &format!("[{}]", vec![item; count].join(",")))
     };
-    let stub = Stub::start(vec![page(255), page(3)]);
-    let (client, _) = client(settings(&stub.host));
+    let stub = serve(vec![page(255), page(3)]);
+    let (client, _) = client(settings(&stub.address));
     let list = tidemark_client::organizations().list(&tidemark_api::OrganizationFilter::default());
     let mut counts = Vec::new();
     let read = client.pages(&list, Some(Direction::Asc), |_, items| {
@@ -297,7 +261,6 @@ fn a_list_is_read_to_its_end() {
         Ok(())
     });
     assert_eq!((read, counts), (Ok(()), vec![255, 3]));
-    let requests = stub.requests();
-    let line = "GET /v0/organizations?page=2&per_page=255&direction=asc HTTP/1.1\r\n";
-    assert!(requests[1].starts_with(line), "{}", requests[1]);
+    let line = "GET /v0/organizations?page=2&per_page=255&direction=asc";
+    assert_eq!(stub.take_requests()[1].line(), line);
 }

@@ -178,7 +178,8 @@ mod tests {
         journal
     }
 
-    /// Returns settings for a test server that calls `handle` for each connection after the head of the request.
+    /// Returns settings for a test server that calls `handle` for each connection after the head of the request. It is a
+    /// socket, because these tests respond before the body and break connections.
     fn settings(handle: impl Fn(&str, &mut BufReader<TcpStream>) + Send + 'static) -> Settings {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let host = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();

@@ -153,6 +153,8 @@ fn tls() -> TlsConfig {
 
 #[cfg(test)]
 mod tests {
+    use tidemark_test_support::Stub;
+
     use super::*;
 
     /// 64 KiB of zeros, compressed with gzip.
@@ -161,33 +163,15 @@ mod tests {
 
     #[test]
     fn the_limit_of_an_answer_counts_decompressed_bytes() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let digits: Vec<char> = BOMB.chars().filter(char::is_ascii_hexdigit).collect();
-        let bytes: Vec<u8> = digits
-            .chunks(2)
-            .map(|pair| u8::from_str_radix(&pair.iter().collect::<String>(), 16).unwrap())
-            .collect();
-        let serve = move || {
-            for stream in listener.incoming().take(2) {
-                let mut stream = stream.unwrap();
-                let mut head = [0; 4096];
-                let _ = stream.read(&mut head).unwrap();
-                let head = format!(
-                    "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
-                    bytes.len()
-                );
-                io::Write::write_all(&mut stream, &[head.as_bytes(), &bytes].concat()).unwrap();
-            }
-        };
-        let server = std::thread::spawn(serve);
+        let bytes = hex::decode(BOMB).unwrap();
+        let stub = Stub::start(move |_| ([("content-encoding", "gzip")], bytes.clone()));
+        let url = &stub.address;
         let read = |limit: u64| {
-            let mut answer = agent(&url, true).get(&url).call().unwrap();
+            let mut answer = agent(url, true).get(url).call().unwrap();
             read_body(answer.body_mut(), limit).map(|bytes| bytes.len())
         };
         assert_eq!(read(64 << 10).unwrap(), 64 << 10);
         assert!(matches!(read(1 << 10), Err(Error::BodyExceedsLimit(1024))));
-        server.join().unwrap();
     }
 
     #[test]

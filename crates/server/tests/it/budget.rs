@@ -59,7 +59,7 @@ impl Project {
     async fn notified(&self, receiver: &Receiver) -> Vec<String> {
         let mut names = Vec::new();
         for notice in receiver.all(&self.lab).await {
-            let changes = notice.body()["reports"][0]["changes"].as_array().unwrap().clone();
+            let changes = notice.json()["reports"][0]["changes"].as_array().unwrap().clone();
             names.extend(
                 changes.iter().map(|change| change["benchmark"]["name"].as_str().unwrap().to_owned()),
             );
@@ -87,7 +87,7 @@ both! {
         for number in 0..COMMIT {
             project.run(number).await;
         }
-        let (receiver, address) = Receiver::open().await;
+        let (receiver, address) = Receiver::open();
         project.lab.webhook(&address, json!({})).await;
         for number in COMMIT..COMMIT + 5 {
             project.run(number).await;

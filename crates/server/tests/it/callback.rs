@@ -2,16 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use axum::{
-    Json, Router,
-    body::Bytes,
-    extract::{Request, State},
-    http::StatusCode,
-};
-use http_body_util::BodyExt;
+use axum::{Json, http::StatusCode};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use tidemark_store::{Error, Tx};
+use tidemark_test_support::{Request, Stub};
 
 use crate::{
     Person, TestServer, both,
@@ -24,15 +19,14 @@ use crate::{
 const PRIVATE: &str = "[plus.runners]\nprivate_callbacks = true";
 const TOKEN: &str = "s3cret";
 
-/// A mock code host that records its requests.
-#[derive(Clone, Default)]
+/// A mock code host.
 struct Host {
-    state: Arc<Mutex<Asked>>,
+    stub: Stub,
+    state: Arc<Mutex<HostState>>,
 }
 
 #[derive(Default)]
-struct Asked {
-    requests: Vec<(String, Value)>,
+struct HostState {
     comments: Vec<Value>,
     /// Statuses of the next responses.
     trouble: Vec<u16>,
@@ -40,19 +34,18 @@ struct Asked {
 
 impl Host {
     /// Starts the host and returns it with its address.
-    async fn open() -> (Self, String) {
-        let host = Self::default();
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = format!("http://{}", listener.local_addr().unwrap());
-        let router = Router::new().fallback(answer).with_state(host.clone());
-        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        (host, address)
+    fn open() -> (Self, String) {
+        let state = Arc::<Mutex<HostState>>::default();
+        let known = Arc::clone(&state);
+        let stub = Stub::start(move |request| known.lock().unwrap().answer(request));
+        let address = stub.address.clone();
+        (Self { stub, state }, address)
     }
 
     /// Waits until the host has received this number of requests, and returns them.
     async fn asked(&self, server: &TestServer, count: usize) -> Vec<(String, Value)> {
         until(&format!("it is not asked {count} things"), async || {
-            let is_asked = self.state.lock().unwrap().requests.len() >= count;
+            let is_asked = self.stub.request_count() >= count;
             if !is_asked {
                 // The second attempt waits for the clock.
                 server.pass_to_work().await;
@@ -61,37 +54,39 @@ impl Host {
         })
         .await;
         server.wait_for_due_work().await;
-        let requests = std::mem::take(&mut self.state.lock().unwrap().requests);
+        let requests = self.stub.take_requests();
         assert_eq!(requests.len(), count, "{requests:#?}");
-        requests
+        requests.iter().map(|request| (line(request), request.json())).collect()
     }
 }
 
-async fn answer(State(host): State<Host>, request: Request) -> (StatusCode, Json<Value>) {
-    let (head, body) = request.into_parts();
-    let body: Bytes = body.collect().await.unwrap().to_bytes();
-    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let credential = ["authorization", "private-token"].iter().find_map(|name| head.headers.get(*name));
-    let credential = credential.map_or("nobody", |value| value.to_str().unwrap());
-    let mut asked = host.state.lock().unwrap();
-    asked.requests.push((format!("{} {} as {credential}", head.method, head.uri), body.clone()));
-    if !asked.trouble.is_empty() {
-        let status = StatusCode::from_u16(asked.trouble.remove(0)).unwrap();
-        return (status, Json(json!({ "message": "Not now." })));
-    }
-    let path = head.uri.path();
-    let answer = match head.method.as_str() {
-        "GET" if path == "/user" => json!({ "id": 5 }),
-        "GET" => Value::Array(asked.comments.clone()),
-        "POST" if path.ends_with("comments") || path.ends_with("notes") => {
-            let comment =
-                json!({ "id": 7, "body": body["body"], "author": { "id": 5 }, "user": { "type": "Bot" } });
-            asked.comments.push(comment.clone());
-            comment
+impl HostState {
+    fn answer(&mut self, request: &Request) -> (StatusCode, Json<Value>) {
+        if !self.trouble.is_empty() {
+            let status = StatusCode::from_u16(self.trouble.remove(0)).unwrap();
+            return (status, Json(json!({ "message": "Not now." })));
         }
-        _ => json!({ "id": 1001 }),
-    };
-    (StatusCode::OK, Json(answer))
+        let path = request.uri.path();
+        let answer = match request.method.as_str() {
+            "GET" if path == "/user" => json!({ "id": 5 }),
+            "GET" => Value::Array(self.comments.clone()),
+            "POST" if path.ends_with("comments") || path.ends_with("notes") => {
+                let body = &request.json()["body"];
+                let comment =
+                    json!({ "id": 7, "body": body, "author": { "id": 5 }, "user": { "type": "Bot" } });
+                self.comments.push(comment.clone());
+                comment
+            }
+            _ => json!({ "id": 1001 }),
+        };
+        (StatusCode::OK, Json(answer))
+    }
+}
+
+/// Returns a request in one line, with its credential.
+fn line(request: &Request) -> String {
+    let credential = ["authorization", "private-token"].iter().find_map(|name| request.headers.get(*name));
+    format!("{} as {}", request.line(), credential.map_or("nobody", |value| value.to_str().unwrap()))
 }
 
 fn github(address: &str) -> Value {
@@ -126,7 +121,7 @@ fn show(server: &TestServer, requests: &[(String, Value)]) -> String {
 both! {
     async fn github_gets_a_check_and_a_comment(server: TestServer = PRIVATE) {
         let ada = set_up(&server).await;
-        let (host, address) = Host::open().await;
+        let (host, address) = Host::open();
         let (mut runner, uuid) = begin(&server, &ada, github(&address)).await;
         runner.say(completed(&uuid, json!([{ "exit_code": 0, "stdout": bench(1.0) }]))).await;
         let job = server.until(&format!("/v0/projects/lab/jobs/{uuid}"), &ada.token, "processed").await;
@@ -139,7 +134,7 @@ both! {
 
     async fn an_endless_list_of_comments_is_read_to_a_limit(server: TestServer = PRIVATE) {
         let ada = set_up(&server).await;
-        let (host, address) = Host::open().await;
+        let (host, address) = Host::open();
         host.state.lock().unwrap().comments = vec![json!({ "id": 1, "body": "", "user": { "type": "Bot" } }); 100];
         let (mut runner, uuid) = begin(&server, &ada, github(&address)).await;
         runner.say(completed(&uuid, json!([{ "exit_code": 0, "stdout": bench(1.0) }]))).await;
@@ -156,7 +151,7 @@ both! {
 
     async fn an_end_without_results_is_told(server: TestServer = PRIVATE) {
         let ada = set_up(&server).await;
-        let (host, address) = Host::open().await;
+        let (host, address) = Host::open();
         let gitlab = json!({ "kind": "gitlab", "url": address, "repository": "42", "number": 3, "token": TOKEN });
         let (mut runner, uuid) = begin(&server, &ada, gitlab).await;
         runner.say(json!({ "event": "failed", "job": uuid, "error": "It <b>exploded</b>." })).await;
@@ -176,7 +171,7 @@ both! {
 
     async fn a_host_in_trouble_is_asked_again_until_it_is_given_up(server: TestServer = PRIVATE) {
         let ada = set_up(&server).await;
-        let (host, address) = Host::open().await;
+        let (host, address) = Host::open();
         let webhook = json!({ "kind": "webhook", "url": address, "token": TOKEN });
         host.state.lock().unwrap().trouble = vec![503, 429];
         let uuid = ask(&server, &ada, json!({ "callback": webhook })).await;
@@ -193,7 +188,7 @@ both! {
 
     async fn a_lost_runner_is_told_of_and_so_is_its_return(server: TestServer = PRIVATE) {
         let ada = set_up(&server).await;
-        let (host, address) = Host::open().await;
+        let (host, address) = Host::open();
         let check = json!({ "kind": "github", "url": address, "repository": "acme/app", "hash": "0123abcd",
             "check": 1001, "token": TOKEN });
         let (mut runner, uuid) = begin(&server, &ada, check).await;
@@ -210,7 +205,7 @@ both! {
 
     async fn private_addresses_are_not_called(server: TestServer) {
         let ada = set_up(&server).await;
-        let (host, address) = Host::open().await;
+        let (host, address) = Host::open();
         let webhook = |url: String| json!({ "kind": "webhook", "url": url, "token": TOKEN });
         let body = crate::job::run_body(json!({ "callback": webhook(address.clone()) }), json!({}));
         server.post("/v0/run", "", body.clone()).await.expect(401);
@@ -226,6 +221,6 @@ both! {
             (kept(&server).await == 0).then_some(())
         })
         .await;
-        assert!(host.state.lock().unwrap().requests.is_empty());
+        assert_eq!(host.stub.request_count(), 0);
     }
 }

@@ -16,6 +16,7 @@ async fn verify(body: String) -> Json<Value> {
 }
 
 async fn walk(engine: Engine) {
+    // Not a `Stub`, because the test stops it.
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let service = tokio::spawn(async move {

@@ -191,7 +191,7 @@ both! {
 
     async fn a_project_is_told_once_of_an_event(server: TestServer = PRIVATE) {
         let lab = Lab::open(server).await;
-        let (receiver, address) = Receiver::open().await;
+        let (receiver, address) = Receiver::open();
         lab.webhook(&address, json!({})).await;
         lab.stay(0..40, 100.0).await;
         lab.settled().await;
@@ -200,7 +200,7 @@ both! {
         lab.stay(40..50, 120.0).await;
         let change = lab.changes("", 1).await.remove(0);
         assert!(change["raised"].is_string(), "{change:#}");
-        let received = receiver.wait_for(&lab, 1).await.remove(0).body();
+        let received = receiver.wait_for(&lab, 1).await.remove(0).json();
         assert_eq!((&received["type"], &received["reports"][0]["regressions"]), (&json!("changes"), &json!(1)));
         assert_eq!(received["reports"][0]["changes"][0]["uuid"], change["uuid"]);
         assert_eq!(received["title"], json!("Lab: 1 regression on main at localhost"));

@@ -2,102 +2,83 @@
 
 use std::sync::{Arc, Mutex};
 
-use axum::{
-    Router,
-    body::Bytes,
-    extract::{Request, State},
-    http::{HeaderMap, StatusCode},
-};
+use axum::http::StatusCode;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit, Mac};
-use http_body_util::BodyExt;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use sha2::Sha256;
+use tidemark_test_support::{Request, Stub};
 
 use crate::{Answer, Lab, both, report::with, until};
 
 pub(crate) const PRIVATE: &str = "[plus.notices]\nprivate_addresses = true";
 
-/// A mock receiver of notifications that records its requests.
-#[derive(Clone, Default)]
+/// A mock receiver of notifications.
 pub(crate) struct Receiver {
-    pub(crate) state: Arc<Mutex<Got>>,
-}
-
-#[derive(Default)]
-pub(crate) struct Got {
-    pub(crate) requests: Vec<ReceivedRequest>,
+    stub: Stub,
     /// Statuses of the next responses.
-    pub(crate) trouble: Vec<u16>,
+    pub(crate) trouble: Arc<Mutex<Vec<u16>>>,
 }
 
-/// A request to the receiver.
-#[derive(Clone, Debug)]
-pub(crate) struct ReceivedRequest {
-    pub(crate) path: String,
-    headers: HeaderMap,
-    text: String,
+fn event(request: &Request) -> &str {
+    request.headers["webhook-id"].to_str().unwrap()
 }
 
-impl ReceivedRequest {
-    pub(crate) fn body(&self) -> Value {
-        serde_json::from_str(&self.text).unwrap()
-    }
-
-    fn event(&self) -> String {
-        self.headers["webhook-id"].to_str().unwrap().to_owned()
-    }
-
-    /// Returns the reports in the notification.
-    pub(crate) fn reports(&self) -> Vec<String> {
-        let body = self.body();
-        let reports = body["reports"].as_array().unwrap().iter();
-        reports.map(|report| report["uuid"].as_str().unwrap().to_owned()).collect()
-    }
+/// Returns the reports in a notification.
+pub(crate) fn reports(request: &Request) -> Vec<String> {
+    let body = request.json();
+    let reports = body["reports"].as_array().unwrap().iter();
+    reports.map(|report| report["uuid"].as_str().unwrap().to_owned()).collect()
 }
 
 impl Receiver {
     /// Starts the receiver and returns it with its address.
-    pub(crate) async fn open() -> (Self, String) {
-        let receiver = Self::default();
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = format!("http://{}", listener.local_addr().unwrap());
-        let router = Router::new().fallback(take).with_state(receiver.clone());
-        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        (receiver, address)
+    pub(crate) fn open() -> (Self, String) {
+        let trouble = Arc::<Mutex<Vec<u16>>>::default();
+        let next = Arc::clone(&trouble);
+        let stub = Stub::start(move |_| {
+            let mut next = next.lock().unwrap();
+            if next.is_empty() {
+                StatusCode::NO_CONTENT
+            } else {
+                StatusCode::from_u16(next.remove(0)).unwrap()
+            }
+        });
+        let address = stub.address.clone();
+        (Self { stub, trouble }, address)
     }
 
     /// Waits until the receiver has this number of requests, with a frozen clock, and returns them.
-    pub(crate) async fn wait_for(&self, lab: &Lab, count: usize) -> Vec<ReceivedRequest> {
+    pub(crate) async fn wait_for(&self, lab: &Lab, count: usize) -> Vec<Request> {
         let received = self.wait(count, async || lab.server.app.background.poke()).await;
         lab.server.wait_for_due_work().await;
         received
     }
 
     /// Waits like `wait_for`, and advances the clock from one attempt to the next.
-    pub(crate) async fn wait_for_with_retries(&self, lab: &Lab, count: usize) -> Vec<ReceivedRequest> {
+    pub(crate) async fn wait_for_with_retries(&self, lab: &Lab, count: usize) -> Vec<Request> {
         let received = self.wait(count, async || lab.server.pass_to_work().await).await;
         lab.server.wait_for_due_work().await;
         received
     }
 
     /// Returns all requests since the last call.
-    pub(crate) async fn all(&self, lab: &Lab) -> Vec<ReceivedRequest> {
+    pub(crate) async fn all(&self, lab: &Lab) -> Vec<Request> {
         lab.server.wait_for_due_work().await;
-        std::mem::take(&mut self.state.lock().unwrap().requests)
+        self.stub.take_requests()
     }
 
-    async fn wait(&self, count: usize, mut meanwhile: impl AsyncFnMut()) -> Vec<ReceivedRequest> {
+    async fn wait(&self, count: usize, mut meanwhile: impl AsyncFnMut()) -> Vec<Request> {
         until(&format!("it is not received {count} things"), async || {
-            let is_told = self.state.lock().unwrap().requests.len() >= count;
+            let is_told = self.stub.request_count() >= count;
             if !is_told {
                 meanwhile().await;
             }
             is_told.then_some(())
         })
         .await;
-        let requests = std::mem::take(&mut self.state.lock().unwrap().requests);
+        let requests = self.stub.take_requests();
         assert_eq!(requests.len(), count, "{requests:#?}");
         requests
     }
@@ -105,19 +86,7 @@ impl Receiver {
     /// Asserts that nothing is sent, with a frozen clock.
     pub(crate) async fn is_left_alone(&self, lab: &Lab) {
         lab.server.wait_for_due_work().await;
-        assert!(self.state.lock().unwrap().requests.is_empty());
-    }
-}
-
-async fn take(State(receiver): State<Receiver>, request: Request) -> StatusCode {
-    let (head, body) = request.into_parts();
-    let body: Bytes = body.collect().await.unwrap().to_bytes();
-    let mut got = receiver.state.lock().unwrap();
-    let text = String::from_utf8(body.to_vec()).unwrap();
-    got.requests.push(ReceivedRequest { path: head.uri.path().to_owned(), headers: head.headers, text });
-    match got.trouble.is_empty() {
-        true => StatusCode::NO_CONTENT,
-        false => StatusCode::from_u16(got.trouble.remove(0)).unwrap(),
+        assert_eq!(self.stub.request_count(), 0);
     }
 }
 
@@ -167,7 +136,7 @@ impl Lab {
 }
 
 /// Returns the signature that the specification requires.
-fn signature(secret: &str, received: &ReceivedRequest) -> String {
+fn signature(secret: &str, received: &Request) -> String {
     let header = |name: &str| received.headers[name].to_str().unwrap();
     let key = STANDARD.decode(secret.strip_prefix("whsec_").unwrap()).unwrap();
     let mut mac = Hmac::<Sha256>::new_from_slice(&key).unwrap();
@@ -180,15 +149,15 @@ fn signature(secret: &str, received: &ReceivedRequest) -> String {
 both! {
     async fn each_kind_has_its_shape_and_each_report_one_notice(server: TestServer = PRIVATE) {
         let lab = Lab::with_alerts(server).await;
-        let (receiver, address) = Receiver::open().await;
+        let (receiver, address) = Receiver::open();
         lab.calm().await;
         for kind in ["discord", "mattermost", "slack", "webhook"] {
             lab.notice(kind, &format!("{address}/{kind}"), json!({})).await.expect(201);
         }
         lab.alarmed().await;
         let mut received = receiver.wait_for_with_retries(&lab, 4).await;
-        received.sort_by(|left, right| left.path.cmp(&right.path));
-        let lines = received.iter().map(|received| format!("{}\n{:#}\n", received.path, received.body()));
+        received.sort_by(|left, right| left.uri.path().cmp(right.uri.path()));
+        let lines = received.iter().map(|received| format!("{}\n{:#}\n", received.uri.path(), received.json()));
         assert_snapshot!("notice_shapes", lab.server.redact(&lines.collect::<String>()));
         // A report without alerts sends no notification.
         lab.measured([100, 100, 100], json!({ "branch": "other" })).await;
@@ -197,7 +166,7 @@ both! {
 
     async fn a_webhook_is_signed_by_a_secret_that_is_shown_once(server: TestServer = PRIVATE) {
         let lab = Lab::with_alerts(server).await;
-        let (receiver, address) = Receiver::open().await;
+        let (receiver, address) = Receiver::open();
         lab.calm().await;
         let created = lab.notice("webhook", &address, json!({})).await.expect(201);
         let secret = created.text("/secret");
@@ -208,22 +177,22 @@ both! {
         lab.alarmed().await;
         let received = &receiver.wait_for_with_retries(&lab, 1).await[0];
         assert_eq!(received.headers["webhook-signature"], signature(&secret, received));
-        assert_eq!(received.body()["event"], received.event());
+        assert_eq!(received.json()["event"], event(received));
         assert!(lab.notice("slack", &address, json!({})).await.expect(201).body.get("secret").is_none());
     }
 
     async fn events_arrive_in_order_although_the_first_fails(server: TestServer = PRIVATE) {
         let lab = Lab::with_alerts(server).await;
-        let (receiver, address) = Receiver::open().await;
+        let (receiver, address) = Receiver::open();
         lab.calm().await;
         let notice = lab.webhook(&address, json!({})).await;
-        receiver.state.lock().unwrap().trouble = vec![503, 302];
+        *receiver.trouble.lock().unwrap() = vec![503, 302];
         let sent = [lab.alarmed().await, lab.alarmed().await, lab.alarmed().await];
         let received = receiver.wait_for_with_retries(&lab, 5).await;
-        let order: Vec<String> = received.iter().flat_map(ReceivedRequest::reports).collect();
+        let order: Vec<String> = received.iter().flat_map(reports).collect();
         let [first, second, third] = &sent;
         assert_eq!(order.iter().collect::<Vec<_>>(), [first, first, first, second, third]);
-        assert_eq!((received[0].event(), received[0].event()), (received[1].event(), received[2].event()));
+        assert_eq!((event(&received[0]), event(&received[0])), (event(&received[1]), event(&received[2])));
         assert_eq!(received[0].text, received[2].text);
         let log = lab.log(&notice).await;
         let shown: Vec<_> = log.iter().map(|one| (&one["report"], &one["status"], &one["attempts"])).collect();
@@ -235,10 +204,10 @@ both! {
 
     async fn a_receiver_that_is_gone_is_given_up_and_told_again_by_hand(server: TestServer = PRIVATE) {
         let lab = Lab::with_alerts(server).await;
-        let (receiver, address) = Receiver::open().await;
+        let (receiver, address) = Receiver::open();
         lab.calm().await;
         let notice = lab.webhook(&address, json!({})).await;
-        receiver.state.lock().unwrap().trouble = vec![500; 16 + 3];
+        *receiver.trouble.lock().unwrap() = vec![500; 16 + 3];
         lab.alarmed().await;
         lab.alarmed().await;
         lab.alarmed().await;
@@ -250,24 +219,24 @@ both! {
         assert_eq!(log[0]["attempts"], 16);
 
         let path = format!("{notice}/deliveries/{}", log[0]["uuid"].as_str().unwrap());
-        receiver.state.lock().unwrap().trouble = vec![500];
+        *receiver.trouble.lock().unwrap() = vec![500];
         let again = lab.post(&path, json!(null)).await.expect(201);
         assert_ne!(again.body["uuid"], log[0]["uuid"]);
         assert_eq!(again.body["event"], log[0]["event"]);
         lab.post(&path, json!(null)).await.expect(409);
         let repeated = receiver.wait_for_with_retries(&lab, 2).await;
         // A receiver can compare the texts: days later, the text is identical.
-        assert_eq!((repeated[1].event(), &repeated[1].text), (received[0].event(), &received[0].text));
+        assert_eq!((event(&repeated[1]), &repeated[1].text), (event(&received[0]), &received[0].text));
         assert_eq!(lab.log(&notice).await[3]["status"], "delivered");
         lab.get(&path).await.expect(200);
     }
 
     async fn what_is_out_of_use_tells_nothing(server: TestServer = PRIVATE) {
         let lab = Lab::with_alerts(server).await;
-        let (receiver, address) = Receiver::open().await;
+        let (receiver, address) = Receiver::open();
         lab.calm().await;
         let notice = lab.webhook(&address, json!({})).await;
-        receiver.state.lock().unwrap().trouble = vec![500];
+        *receiver.trouble.lock().unwrap() = vec![500];
         lab.alarmed().await;
         receiver.wait_for(&lab, 1).await;
         lab.alarmed().await;
@@ -279,7 +248,7 @@ both! {
         lab.post(&format!("{notice}/deliveries/{}", log[0]["uuid"].as_str().unwrap()), json!(null)).await.expect(409);
         lab.patch(&notice, json!({ "archived": false })).await.expect(200);
         let report = lab.alarmed().await;
-        assert_eq!(receiver.wait_for_with_retries(&lab, 1).await[0].reports(), [report]);
+        assert_eq!(reports(&receiver.wait_for_with_retries(&lab, 1).await[0]), [report]);
         lab.delete(&notice).await.expect(204);
         lab.get(&notice).await.expect(404);
         lab.alarmed().await;
@@ -288,7 +257,7 @@ both! {
 
     async fn quiet_hours_are_kept(server: TestServer = PRIVATE) {
         let lab = Lab::with_alerts(server).await;
-        let (receiver, address) = Receiver::open().await;
+        let (receiver, address) = Receiver::open();
         lab.calm().await;
         let minute = lab.server.app.fresh().now.seconds().div_euclid(60);
         let time = |offset: i64| {
@@ -302,7 +271,7 @@ both! {
         receiver.is_left_alone(&lab).await;
         lab.server.pass(4 * 60);
         let received = receiver.wait_for_with_retries(&lab, 2).await;
-        assert_eq!(received.iter().flat_map(ReceivedRequest::reports).collect::<Vec<_>>(), sent);
+        assert_eq!(received.iter().flat_map(reports).collect::<Vec<_>>(), sent);
         assert_eq!(lab.log(&notice).await[0]["attempts"], 1);
         lab.patch(&notice, json!({ "quiet": { "from": "24:00", "to": "06:00" } })).await.expect(400);
         lab.patch(&notice, json!({ "quiet": null })).await.expect(200);
@@ -310,7 +279,7 @@ both! {
 
     async fn a_digest_gathers_a_day(server: TestServer = PRIVATE) {
         let lab = Lab::with_alerts(server).await;
-        let (receiver, address) = Receiver::open().await;
+        let (receiver, address) = Receiver::open();
         lab.calm().await;
         let notice = lab.webhook(&address, json!({ "digest": "daily" })).await;
         let sent = [lab.alarmed().await, lab.alarmed().await];
@@ -318,28 +287,28 @@ both! {
         lab.server.pass(24 * 3_600);
         let next = lab.alarmed().await;
         let received = receiver.wait_for(&lab, 1).await;
-        assert_eq!(received[0].reports(), sent);
+        assert_eq!(reports(&received[0]), sent);
         lab.server.pass(24 * 3_600);
-        assert_eq!(receiver.wait_for(&lab, 1).await[0].reports(), [next]);
+        assert_eq!(reports(&receiver.wait_for(&lab, 1).await[0]), [next]);
         let log = lab.log(&notice).await;
         assert_eq!(log[0]["event"], log[1]["event"]);
         assert_ne!(log[1]["event"], log[2]["event"]);
         // A repeated delivery sends the reports of all deliveries of the event.
         lab.post(&format!("{notice}/deliveries/{}", log[1]["uuid"].as_str().unwrap()), json!(null)).await.expect(201);
         let again = receiver.wait_for(&lab, 1).await;
-        assert_eq!((again[0].event(), &again[0].text), (received[0].event(), &received[0].text));
+        assert_eq!((event(&again[0]), &again[0].text), (event(&received[0]), &received[0].text));
     }
 
     async fn only_regressions_can_be_asked_for(server: TestServer = PRIVATE) {
         let lab = Lab::with_alerts(server).await;
-        let (receiver, address) = Receiver::open().await;
+        let (receiver, address) = Receiver::open();
         lab.calm().await;
         let notice = lab.webhook(&address, json!({ "event": "regressions" })).await;
         lab.measured([100, 100, 50], json!({})).await;
         let bad = lab.alarmed().await;
         let received = receiver.wait_for_with_retries(&lab, 1).await;
-        assert_eq!(received[0].reports(), [bad]);
-        assert_eq!(received[0].body()["reports"][0]["improvements"], 0);
+        assert_eq!(reports(&received[0]), [bad]);
+        assert_eq!(received[0].json()["reports"][0]["improvements"], 0);
         assert_eq!(lab.log(&notice).await[0]["status"], "dropped");
     }
 
@@ -361,7 +330,7 @@ both! {
 
     async fn private_addresses_are_not_told(server: TestServer) {
         let lab = Lab::with_alerts(server).await;
-        let (receiver, address) = Receiver::open().await;
+        let (receiver, address) = Receiver::open();
         lab.calm().await;
         let refused = lab.notice("webhook", &address, json!({})).await.expect(400);
         assert!(refused.text("/message").contains("not a public one"), "{}", refused.body);

@@ -34,7 +34,7 @@ async fn open_silent_receiver() -> (String, Arc<AtomicUsize>) {
     open_receiver(b"").await
 }
 
-/// Starts a receiver that sends this response. Returns its address and its number of requests so far.
+/// Starts a receiver that sends this response, on a socket because a `Stub` always responds. Returns its address and its number of requests so far.
 async fn open_receiver(answer: &'static [u8]) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());

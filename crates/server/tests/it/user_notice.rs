@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Answer, Lab, Person, both,
-    notice::{PRIVATE, Receiver},
+    notice::{PRIVATE, Receiver, reports},
     report::with,
     until,
 };
@@ -57,7 +57,7 @@ fn at(path: &str, created: &Answer) -> String {
 both! {
     async fn a_user_is_told_of_a_project_or_of_all(server: TestServer = PRIVATE) {
         let lab = Lab::with_alerts(server).await;
-        let (receiver, address) = Receiver::open().await;
+        let (receiver, address) = Receiver::open();
         lab.calm().await;
         lab.server.post("/v0/organizations/ada/projects", &lab.token, json!({ "name": "Other" })).await.expect(201);
         let alerts = json!({ "notifies": "alerts" });
@@ -75,7 +75,7 @@ both! {
 
         let [here, there] = [lab.alarmed().await, lab.alarm_elsewhere().await];
         let received = receiver.wait_for_with_retries(&lab, 3).await;
-        let mut received: Vec<_> = received.iter().map(|received| (received.path.clone(), received.reports().remove(0))).collect();
+        let mut received: Vec<_> = received.iter().map(|received| (received.uri.path().to_owned(), reports(received).remove(0))).collect();
         received.sort();
         let mut wanted = [("/all".into(), here.clone()), ("/all".into(), there), ("/one".into(), here)];
         wanted.sort();
@@ -83,20 +83,20 @@ both! {
 
         // A failure in one project does not delay other projects.
         lab.server.patch(&at(&path, &one), &bob.token, json!({ "archived": true })).await.expect(200);
-        receiver.state.lock().unwrap().trouble = vec![500];
+        *receiver.trouble.lock().unwrap() = vec![500];
         let first = lab.alarmed().await;
         receiver.wait_for(&lab, 1).await;
         let second = lab.alarmed().await;
         let third = lab.alarm_elsewhere().await;
         let received = receiver.wait_for_with_retries(&lab, 3).await;
-        let mut order: Vec<_> = received.iter().map(|received| received.reports().remove(0)).collect();
+        let mut order: Vec<_> = received.iter().map(|received| reports(received).remove(0)).collect();
         order.retain(|report| *report != third);
         assert_eq!(order, [first, second]);
     }
 
     async fn a_user_who_may_not_view_a_project_is_not_told(server: TestServer = PRIVATE) {
         let lab = Lab::with_alerts(server).await;
-        let (receiver, address) = Receiver::open().await;
+        let (receiver, address) = Receiver::open();
         lab.calm().await;
         let eve = lab.server.person("Eve").await;
         let (bob, path) = bob(&lab).await;
@@ -110,7 +110,7 @@ both! {
         let mine = lab.server.post(&path, &bob.token, wanted).await.expect(201);
 
         let report = lab.alarmed().await;
-        assert_eq!(receiver.wait_for_with_retries(&lab, 1).await[0].reports(), [report]);
+        assert_eq!(reports(&receiver.wait_for_with_retries(&lab, 1).await[0]), [report]);
         lab.server.delete(&format!("/v0/organizations/ada/members/{}", bob.slug), &lab.token).await.expect(204);
         lab.alarmed().await;
         let log = lab.until_settled(&at(&path, &mine), &bob).await;

@@ -387,9 +387,9 @@ fn the_verdict_does_not_wait_for_the_code_host() {
     actions.host.with(|state| {
         let busy = json!({ "message": "You have exceeded a secondary rate limit." });
         state.trouble = vec![
-            ("POST /repos/acme/widget/check-runs", 403, "retry-after: 1\r\n", busy),
-            ("GET /repos/acme/widget/issues", 502, "", json!(null)),
-            ("POST /repos/acme/widget/issues", 502, "", json!(null)),
+            ("POST /repos/acme/widget/check-runs", 403, Some("1"), busy),
+            ("GET /repos/acme/widget/issues", 502, None, json!(null)),
+            ("POST /repos/acme/widget/issues", 502, None, json!(null)),
         ];
     });
     let output = actions.pull_request(&[&results(2_000.0, 1_000.0)]);
@@ -400,7 +400,7 @@ fn the_verdict_does_not_wait_for_the_code_host() {
     // If the token lacks a permission, the error names it.
     actions.host.with(|state| {
         let forbidden = json!({ "message": "Resource not accessible by integration" });
-        state.trouble = vec![("GET /repos/acme/widget/issues", 403, "", forbidden)];
+        state.trouble = vec![("GET /repos/acme/widget/issues", 403, None, forbidden)];
     });
     let output = actions.pull_request(&[&results(2_000.0, 1_000.0)]);
     assert_eq!(output.status.code(), Some(9), "{output:?}");
@@ -455,7 +455,9 @@ fn a_merge_request_has_one_note_and_files() {
     let file = |name: &str| fs::read_to_string(lab.work().join(name)).unwrap();
     insta::assert_snapshot!("code_quality", file("quality.json"));
     insta::assert_snapshot!("metrics", file("metrics.txt"));
-    host.with(|state| state.trouble = vec![("GET /user", 401, "", json!({ "message": "401 Unauthorized" }))]);
+    host.with(|state| {
+        state.trouble = vec![("GET /user", 401, None, json!({ "message": "401 Unauthorized" }))];
+    });
     let output = merge_request(&results(2_000.0, 1_000.0));
     assert_eq!(output.status.code(), Some(9), "{output:?}");
     assert!(text(&output.stderr).contains("scope `api`"), "{output:?}");

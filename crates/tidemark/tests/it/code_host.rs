@@ -1,14 +1,11 @@
 //! A mock code host: it responds like GitHub and GitLab, and records its requests.
 
-use std::{
-    io::{BufRead, BufReader, Read, Write},
-    net::{TcpListener, TcpStream},
-    sync::{Arc, Mutex},
-    thread,
-};
+use std::sync::{Arc, Mutex};
 
+use axum::{Json, http::StatusCode};
 use insta::{Settings, internals::SettingsBindDropGuard};
 use serde_json::{Value, json};
+use tidemark_test_support::{Request, Stub};
 
 use crate::process::wait_until;
 
@@ -28,26 +25,23 @@ pub(crate) struct State {
     pub(crate) comments: Vec<Value>,
     /// Open pull requests.
     pub(crate) pulls: Value,
-    /// Responses with priority: prefix of the request, status, a header and the body.
-    pub(crate) trouble: Vec<(&'static str, u16, &'static str, Value)>,
+    /// Responses with priority: prefix of the request, status, `retry-after` and the body.
+    pub(crate) trouble: Vec<(&'static str, u16, Option<&'static str>, Value)>,
 }
 
 impl CodeHost {
     pub(crate) fn open() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = format!("http://{}", listener.local_addr().unwrap());
-        let state = Arc::new(Mutex::new(State::default()));
+        let state = Arc::<Mutex<State>>::default();
         let known = Arc::clone(&state);
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let (known, stream) = (Arc::clone(&known), stream.unwrap());
-                thread::spawn(move || serve(&known, stream));
-            }
+        let stub = Stub::start(move |request| {
+            let (status, retry_after, answer) = known.lock().unwrap().answer(request);
+            let status = StatusCode::from_u16(status).unwrap();
+            (status, retry_after.map(|seconds| [("retry-after", seconds)]), Json(answer))
         });
         let mut settings = Settings::clone_current();
         settings.add_filter("[[:xdigit:]]{8}(-[[:xdigit:]]{4}){3}-[[:xdigit:]]{12}", "[uuid]");
         settings.add_filter("(start|end)_time=[0-9]*", "${1}_time=[time]");
-        Self { address, state, _filters: settings.bind_to_scope() }
+        Self { address: stub.address, state, _filters: settings.bind_to_scope() }
     }
 
     /// Reads or changes the state.
@@ -83,58 +77,28 @@ fn lines(value: Value) -> Value {
     }
 }
 
-fn serve(state: &Mutex<State>, stream: TcpStream) {
-    let mut stream = BufReader::new(stream);
-    loop {
-        let mut first = String::new();
-        if stream.read_line(&mut first).unwrap_or(0) == 0 {
-            return;
-        }
-        let (mut length, mut credential) = (0, String::new());
-        loop {
-            let mut line = String::new();
-            stream.read_line(&mut line).unwrap();
-            let Some((name, value)) = line.trim_end().split_once(": ") else { break };
-            match name.to_ascii_lowercase().as_str() {
-                "content-length" => length = value.parse().unwrap(),
-                "authorization" | "private-token" => credential = value.to_owned(),
-                _ => {}
-            }
-        }
-        let mut body = vec![0; length];
-        stream.read_exact(&mut body).unwrap();
-        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-        let request = first.rsplit_once(' ').unwrap().0.to_owned();
-        let mut state = state.lock().unwrap();
-        state.requests.push((format!("{request} as {credential}"), body.clone()));
-        let (status, header, answer) = state.answer(&request, &body);
-        drop(state);
-        let answer = answer.to_string();
-        let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n{header}\r\n", answer.len());
-        if stream.get_mut().write_all((head + &answer).as_bytes()).is_err() {
-            return;
-        }
-    }
-}
-
 impl State {
-    fn answer(&mut self, request: &str, body: &Value) -> (u16, String, Value) {
-        if let Some(index) = self.trouble.iter().position(|(start, ..)| request.starts_with(start)) {
-            let (_, status, header, answer) = self.trouble.remove(index);
-            return (status, header.to_owned(), answer);
+    fn answer(&mut self, request: &Request) -> (u16, Option<&'static str>, Value) {
+        let (line, body) = (request.line(), request.json());
+        let credential =
+            ["authorization", "private-token"].iter().find_map(|name| request.headers.get(*name));
+        let credential = credential.map_or("", |value| value.to_str().unwrap());
+        self.requests.push((format!("{line} as {credential}"), body.clone()));
+        if let Some(index) = self.trouble.iter().position(|(start, ..)| line.starts_with(start)) {
+            let (_, status, retry_after, answer) = self.trouble.remove(index);
+            return (status, retry_after, answer);
         }
-        let (method, target) = request.split_once(' ').unwrap();
-        let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let parts: Vec<&str> = path.split('/').skip(1).collect();
+        let parts: Vec<&str> = request.uri.path().split('/').skip(1).collect();
         let number = |text: &str| text.parse::<u64>().unwrap();
-        let (status, answer) = match (method, parts.as_slice()) {
+        let (status, answer) = match (request.method.as_str(), parts.as_slice()) {
             ("POST", ["hook"]) => (204, Value::Null),
             ("GET", ["user"]) => (200, json!({ "id": 5 })),
             ("POST", [.., "check-runs"]) => (201, json!({ "id": 1001 })),
             ("PATCH", [.., "check-runs", _]) => (200, json!({ "id": 1001 })),
             ("GET", [.., "pulls"]) => (200, self.pulls.clone()),
             ("GET", [.., "comments" | "notes"]) => {
-                let page: usize = query.rsplit_once("page=").unwrap().1.parse().unwrap();
+                let page: usize =
+                    request.uri.query().unwrap().rsplit_once("page=").unwrap().1.parse().unwrap();
                 let page = self.comments.iter().skip((page - 1) * 100).take(100);
                 (200, page.cloned().collect())
             }
@@ -153,6 +117,6 @@ impl State {
             }
             _ => (404, json!({ "message": "Not Found" })),
         };
-        (status, String::new(), answer)
+        (status, None, answer)
     }
 }

@@ -1,80 +1,36 @@
 //! Jobs that `tidemark run` creates, with a mock server that reports any sequence of states. `runner.rs` tests jobs
 //! on a real server.
 
-use std::{
-    io::{BufRead, BufReader, Read, Write},
-    net::{TcpListener, TcpStream},
-    process::Command,
-    sync::{Arc, Mutex},
-    thread,
-};
+use std::process::Command;
 
+use axum::{Json, http::StatusCode};
 use serde_json::{Value, json};
+use tidemark_test_support::Stub;
 
 use crate::run::{Lab, latency, text};
 
 const JOB: &str = "0197a5b2-0000-7000-8000-000000000001";
 
-/// A server that accepts a job and reports these states.
-struct Runs {
-    address: String,
-    sent: Arc<Mutex<Value>>,
-}
-
-impl Runs {
-    fn open(report: &Value, states: &[Value]) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = format!("http://{}", listener.local_addr().unwrap());
-        let sent = Arc::new(Mutex::new(Value::Null));
-        let (known, report, mut states) = (Arc::clone(&sent), report.clone(), states.to_vec());
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                serve(stream.unwrap(), &report, &mut states, &known);
-            }
-        });
-        Self { address, sent }
-    }
-}
-
-fn serve(stream: TcpStream, report: &Value, states: &mut Vec<Value>, sent: &Mutex<Value>) {
-    let mut stream = BufReader::new(stream);
-    loop {
-        let mut first = String::new();
-        if stream.read_line(&mut first).unwrap_or(0) == 0 {
-            return;
-        }
-        let mut length = 0;
-        loop {
-            let mut line = String::new();
-            stream.read_line(&mut line).unwrap();
-            match line.trim_end().to_ascii_lowercase().split_once(": ") {
-                Some(("content-length", value)) => length = value.parse().unwrap(),
-                Some(_) => {}
-                None => break,
-            }
-        }
-        let mut body = vec![0; length];
-        stream.read_exact(&mut body).unwrap();
-        let path = first.split(' ').nth(1).unwrap().split('?').next().unwrap();
-        let (status, answer) = match path {
-            "/v0/server/version" => (200, json!({ "version": "0.6.13" })),
+/// Starts a server that accepts a job and reports these states.
+fn serve(report: &Value, states: &[Value]) -> Stub {
+    let (report, mut states) = (report.clone(), states.to_vec());
+    Stub::start(move |request| {
+        let (status, answer) = match request.uri.path() {
+            "/v0/server/version" => (StatusCode::OK, json!({ "version": "0.6.13" })),
             "/v0/run" => {
-                *sent.lock().unwrap() = serde_json::from_slice(&body).unwrap();
                 let mut pending = report.clone();
                 pending["job"] = json!(JOB);
                 pending["results"] = json!([]);
-                (201, pending)
+                (StatusCode::CREATED, pending)
             }
             path if path.ends_with(JOB) => {
-                (200, if states.len() > 1 { states.remove(0) } else { states[0].clone() })
+                (StatusCode::OK, if states.len() > 1 { states.remove(0) } else { states[0].clone() })
             }
-            path if path.contains("/reports/") => (200, report.clone()),
-            _ => (404, json!(null)),
+            path if path.contains("/reports/") => (StatusCode::OK, report.clone()),
+            _ => (StatusCode::NOT_FOUND, json!(null)),
         };
-        let answer = answer.to_string();
-        let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n\r\n", answer.len());
-        stream.get_mut().write_all((head + &answer).as_bytes()).unwrap();
-    }
+        (status, Json(answer))
+    })
 }
 
 fn state(status: &str) -> Value {
@@ -88,7 +44,7 @@ fn state(status: &str) -> Value {
     })
 }
 
-fn ask(lab: &Lab, runs: &Runs, arguments: &[&str]) -> Command {
+fn ask(lab: &Lab, runs: &Stub, arguments: &[&str]) -> Command {
     let mut command = lab.command(&["--image", "acme/bench:v1", "--env", "KEY=s3cret"]);
     command.args(arguments).env("TIDEMARK_HOST", &runs.address);
     command
@@ -99,7 +55,7 @@ fn a_job_is_sent_and_waited_for() {
     let lab = Lab::open();
     let report = lab.report(&mut lab.command(&["--json", &latency(1_000.0)]));
     let states = [state("pending"), state("running"), state("completed"), state("processed")];
-    let runs = Runs::open(&report, &states);
+    let runs = serve(&report, &states);
     let all = [
         "--spec",
         "large",
@@ -127,7 +83,8 @@ fn a_job_is_sent_and_waited_for() {
         "The job is waiting for a runner.\nThe job is running.\nThe job is done, its results are being read.\n\
          The job is processed.\n"
     );
-    let sent = runs.sent.lock().unwrap().clone();
+    let requests = runs.take_requests();
+    let sent = requests.iter().find(|request| request.uri.path() == "/v0/run").unwrap().json();
     assert_eq!(
         sent["job"],
         json!({
@@ -157,12 +114,12 @@ fn a_failed_job_is_reported_with_its_output() {
         (state("canceled"), 1, format!("error: The job {JOB} was canceled; nothing was measured.\n")),
         (state("unknown"), 1, format!("error: The runner of the job {JOB} was lost; run it again.\n")),
     ] {
-        let runs = Runs::open(&report, &[state]);
+        let runs = serve(&report, &[state]);
         let output = ask(&lab, &runs, &["--quiet"]).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{output:?}");
         assert_eq!(text(&output.stderr), sentence);
     }
-    let runs = Runs::open(&report, &[state("running")]);
+    let runs = serve(&report, &[state("running")]);
     let output =
         ask(&lab, &runs, &["--quiet", "--job-timeout", "1", "--poll-interval", "1"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");

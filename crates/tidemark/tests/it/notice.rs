@@ -1,15 +1,11 @@
 //! A server that is killed while it receives reports with alerts: the receiver gets a notification for every report,
 //! in order.
 
-use std::{
-    io::{BufRead, BufReader, Read, Write},
-    net::{TcpListener, TcpStream},
-    sync::{Arc, Mutex},
-    thread,
-    time::Duration,
-};
+use std::{thread, time::Duration};
 
+use axum::http::StatusCode;
 use serde_json::{Value, json};
+use tidemark_test_support::Stub;
 
 use crate::{
     client::Client,
@@ -19,42 +15,6 @@ use crate::{
 const REPORTS: u32 = 60;
 /// Numbers of reports after which the server is killed.
 const KILLS: [u32; 2] = [20, 45];
-
-/// An event and its report.
-type Delivery = (String, String);
-
-/// Accepts requests one after the other, slightly slower than reports arrive.
-fn receive(listener: &TcpListener, deliveries: &Mutex<Vec<Delivery>>) {
-    for stream in listener.incoming() {
-        // A killed server leaves a partial request.
-        let Some(one) = stream.ok().and_then(|stream| read(&stream)) else { continue };
-        deliveries.lock().unwrap().push(one);
-        thread::sleep(Duration::from_millis(20));
-    }
-}
-
-fn read(mut stream: &TcpStream) -> Option<Delivery> {
-    let mut reader = BufReader::new(stream);
-    let (mut event, mut length) = (None, 0);
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).ok()?;
-        match line.trim_end().split_once(": ") {
-            Some((name, value)) if name.eq_ignore_ascii_case("webhook-id") => event = Some(value.to_owned()),
-            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
-                length = value.parse().ok()?;
-            }
-            None if line.trim_end().is_empty() => break,
-            _ => {}
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
-    let body: Value = serde_json::from_slice(&body).ok()?;
-    // If the response cannot be sent, the request still counts, and the server sends it again.
-    let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n");
-    Some((event?, body["reports"][0]["uuid"].as_str()?.to_owned()))
-}
 
 #[test]
 fn no_event_is_lost_or_overtaken_when_the_server_is_killed() {
@@ -66,11 +26,11 @@ fn no_event_is_lost_or_overtaken_when_the_server_is_killed() {
         server.drain();
         server
     };
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = format!("http://{}", listener.local_addr().unwrap());
-    let deliveries: Arc<Mutex<Vec<Delivery>>> = Arc::default();
-    let heard = Arc::clone(&deliveries);
-    thread::spawn(move || receive(&listener, &heard));
+    // Slightly slower than reports arrive.
+    let receiver = Stub::start(|_| {
+        thread::sleep(Duration::from_millis(20));
+        StatusCode::NO_CONTENT
+    });
 
     let mut server = start();
     let mut ada = Client::connect(&server);
@@ -79,7 +39,7 @@ fn no_event_is_lost_or_overtaken_when_the_server_is_killed() {
     assert_eq!(status, 201);
     let (status, _) = ada.patch("/v0/projects/lab/detection", &json!({ "notifies": "alerts" })).unwrap();
     assert_eq!(status, 200);
-    let notice = json!({ "name": "Hook", "kind": "webhook", "url": address });
+    let notice = json!({ "name": "Hook", "kind": "webhook", "url": receiver.address });
     let (status, notice) = ada.post("/v0/projects/lab/notices", &notice).unwrap();
     assert_eq!(status, 201, "{notice}");
 
@@ -100,10 +60,14 @@ fn no_event_is_lost_or_overtaken_when_the_server_is_killed() {
         assert_eq!(status, 201, "{answer}");
         sent.push(answer["uuid"].as_str().unwrap().to_owned());
     }
+    let mut deliveries = Vec::new();
     wait_until("the last report is not delivered", || {
-        deliveries.lock().unwrap().last().is_some_and(|(_, report)| Some(report) == sent.last())
+        deliveries.extend(receiver.take_requests().into_iter().map(|request| {
+            let report = request.json()["reports"][0]["uuid"].as_str().unwrap().to_owned();
+            (request.headers["webhook-id"].clone(), report)
+        }));
+        deliveries.last().is_some_and(|(_, report)| Some(report) == sent.last())
     });
-    let deliveries = deliveries.lock().unwrap().clone();
     // A repeated event is always the last event: it was in flight when the server was killed.
     let mut events = deliveries.clone();
     events.dedup();

@@ -3,17 +3,15 @@
 
 use std::{
     fs::{self, File},
-    io::{Read, Write},
-    net::{Ipv4Addr, TcpListener},
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
-    thread,
 };
 
 use flate2::{Compression, write::GzEncoder};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
+use tidemark_test_support::Stub;
 
 use crate::{
     client::Client,
@@ -346,17 +344,9 @@ fn a_job_has_the_network_only_if_its_spec_and_its_runner_want_it() {
         "disk": 16 << 20, "network": true });
     assert_eq!(ada.post("/v0/specs", &spec).unwrap().0, 201);
     assert_eq!(ada.post("/v0/runners/one/specs", &json!({ "spec": "net" })).unwrap().0, 201);
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let address = listener.local_addr().unwrap();
-    thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let _ = stream.read(&mut [0; 1024]);
-            let body = r#"{"net":{"latency":{"value":1}}}"#;
-            let _ = write!(stream, "HTTP/1.0 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
-        }
-    });
+    let stub = Stub::start(|_| r#"{"net":{"latency":{"value":1}}}"#);
     let script =
-        format!("[ ! -e /etc/resolv.conf ] || cat /etc/resolv.conf >&2; wget -q -O - http://{address}");
+        format!("[ ! -e /etc/resolv.conf ] || cat /etc/resolv.conf >&2; wget -q -O - {}", stub.address);
     let run = |spec: &str| {
         let output = site.run(&["--spec", spec, "--json", "--", "/bin/sh", "-c", &script]);
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())

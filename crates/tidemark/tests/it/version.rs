@@ -1,34 +1,25 @@
 //! The version of the server, as commands check it. The mock server records its requests.
 
-use std::{
-    io::{BufRead, BufReader, Read, Write},
-    net::{TcpListener, TcpStream},
-    process::{Output, Stdio},
-    sync::{Arc, Mutex},
-    thread,
-};
+use std::process::{Output, Stdio};
+
+use axum::{Json, http::StatusCode};
+use serde_json::json;
+use tidemark_test_support::Stub;
 
 use crate::{context::in_folder, desk::Desk, process::has_containers};
 
 /// A server with empty lists that sends this Tidemark version in a header, or only the contract's version in a body.
-struct Versioned {
-    address: String,
-    asked: Arc<Mutex<Vec<String>>>,
-}
+struct Versioned(Stub);
 
 impl Versioned {
-    fn open(header: &'static str, contract: &'static str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = format!("http://{}", listener.local_addr().unwrap());
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let seen = Arc::clone(&asked);
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let seen = Arc::clone(&seen);
-                thread::spawn(move || serve(stream.unwrap(), header, contract, &seen));
-            }
-        });
-        Self { address, asked }
+    fn open(version: Option<&'static str>, contract: &'static str) -> Self {
+        Self(Stub::start(move |request| {
+            let path = request.uri.path();
+            // The runner is unknown here, so that `runner up` exits.
+            let status = if path.ends_with("/channel") { StatusCode::NOT_FOUND } else { StatusCode::OK };
+            let body = if path == "/v0/server/version" { json!({ "version": contract }) } else { json!([]) };
+            (status, version.map(|version| [("x-server-version", version)]), Json(body))
+        }))
     }
 
     fn list(&self, arguments: &[&str]) -> Output {
@@ -38,41 +29,12 @@ impl Versioned {
     fn command(&self, arguments: &[&str]) -> Output {
         let folder = tempfile::tempdir().unwrap();
         let mut command = in_folder(folder.path());
-        command.env("HOME", folder.path()).env("TIDEMARK_HOST", &self.address).stdin(Stdio::null());
+        command.env("HOME", folder.path()).env("TIDEMARK_HOST", &self.0.address).stdin(Stdio::null());
         command.args(arguments).output().unwrap()
     }
 
     fn asked(&self) -> Vec<String> {
-        std::mem::take(&mut self.asked.lock().unwrap())
-    }
-}
-
-fn serve(stream: TcpStream, header: &str, contract: &str, asked: &Mutex<Vec<String>>) {
-    let mut stream = BufReader::new(stream);
-    loop {
-        let mut first = String::new();
-        if stream.read_line(&mut first).unwrap_or(0) == 0 {
-            return;
-        }
-        let (mut line, mut length) = (String::new(), 0);
-        while stream.read_line(&mut line).unwrap() > 2 {
-            if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
-                length = value.trim().parse().unwrap();
-            }
-            line.clear();
-        }
-        stream.read_exact(&mut vec![0; length]).unwrap();
-        let path = first.split(' ').nth(1).unwrap().split('?').next().unwrap().to_owned();
-        let body = match path.as_str() {
-            "/v0/server/version" => format!(r#"{{"version": "{contract}"}}"#),
-            _ => "[]".to_owned(),
-        };
-        // The runner is unknown here, so that `runner up` exits.
-        let is_channel = path.ends_with("/channel");
-        asked.lock().unwrap().push(path);
-        let status = if is_channel { "404 Not Found" } else { "200 OK" };
-        let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n{header}\r\n", body.len());
-        stream.get_mut().write_all((head + &body).as_bytes()).unwrap();
+        self.0.take_requests().iter().map(|request| request.uri.path().to_owned()).collect()
     }
 }
 
@@ -80,7 +42,7 @@ const LIST: &str = "/v0/projects/lab/branches";
 
 #[test]
 fn an_older_server_causes_one_warning_and_no_request() {
-    let server = Versioned::open("x-server-version: 0.0.9\r\n", "0.6.13");
+    let server = Versioned::open(Some("0.0.9"), "0.6.13");
     // Several pages and responses: one warning.
     for arguments in [&["--json"][..], &["--json", "--all"]] {
         let output = server.list(arguments);
@@ -101,7 +63,7 @@ fn an_older_server_causes_one_warning_and_no_request() {
 
 #[test]
 fn a_run_warns_about_an_older_server() {
-    let server = Versioned::open("x-server-version: 0.0.9\r\n", "0.6.13");
+    let server = Versioned::open(Some("0.0.9"), "0.6.13");
     let output =
         server.command(&["run", "--project", "lab", "--", "echo", r#"{"sort": {"latency": {"value": 1}}}"#]);
     let said = String::from_utf8(output.stderr).unwrap();
@@ -115,7 +77,7 @@ fn a_runner_warns_about_an_older_server() {
     if !has_containers(folder.path()) {
         return;
     }
-    let server = Versioned::open("x-server-version: 0.0.9\r\n", "0.6.13");
+    let server = Versioned::open(Some("0.0.9"), "0.6.13");
     let folder = folder.path().join("runner");
     let key = "svc_runner_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ";
     let arguments = ["runner", "up", "--no-tuning", "--runner", "bench", "--runner-key", key, "--data-dir"];
@@ -128,14 +90,14 @@ fn a_runner_warns_about_an_older_server() {
 
 #[test]
 fn a_server_without_the_header_gets_one_version_request() {
-    let server = Versioned::open("", "0.5.4");
+    let server = Versioned::open(None, "0.5.4");
     let output = server.list(&["--json"]);
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), b"[]\n".as_slice()), "{output:?}");
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.starts_with("warning: The server has the API version 0.5.4, which is older"), "{said}");
     assert_eq!(server.asked(), [LIST, "/v0/server/version"]);
     // Only the patch version differs.
-    let output = Versioned::open("", "0.6.1").list(&["--json"]);
+    let output = Versioned::open(None, "0.6.1").list(&["--json"]);
     assert_eq!(output.stderr, b"", "{output:?}");
 }
 
@@ -152,7 +114,7 @@ fn the_same_version_causes_no_warning_and_every_response_has_the_version() {
     for line in &lines {
         assert!(stats.lines().any(|shown| shown.trim_end() == line), "{stats}");
     }
-    assert_eq!(desk.json("server version"), serde_json::json!({ "version": contract }));
+    assert_eq!(desk.json("server version"), json!({ "version": contract }));
     let stats = desk.json("server stats");
     assert_eq!(
         (&stats["server"]["version"], &stats["server"]["tidemark_version"]),

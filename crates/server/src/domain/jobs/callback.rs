@@ -335,6 +335,7 @@ mod tests {
 
     #[test]
     fn requests_after_the_deadline_are_not_sent() {
+        // A socket, because the host must not even connect.
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
