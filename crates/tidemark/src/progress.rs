@@ -1,5 +1,8 @@
 //! Progress on standard error. On a terminal, it is one line below other output. In pipes and logs, only operations with steps
 //! print a line from time to time, so that the log shows activity and stays short.
+//!
+//! `indicatif` is not used: it redraws its line after every write, which erases output of the benchmark command that does not end
+//! with a newline yet.
 
 use std::{
     io::{self, IsTerminal, Write},
