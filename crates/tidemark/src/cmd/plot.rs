@@ -230,7 +230,7 @@ fn given<D: Dimension, U: From<Uuid>>(
 }
 
 impl Printable for Plot {
-    const DROPPABLE: &'static [&'static str] = &["Measures", "Testbeds", "Branches", "Benchmarks", "Window"];
+    const DROPPABLE: &'static [&'static str] = &["Window", "Measures", "Testbeds", "Branches", "Benchmarks"];
 
     fn fields(&self) -> Fields {
         Fields::default()
