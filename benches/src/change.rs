@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Value, json};
 use tidemark_api::Timestamp;
 use tidemark_server::domain::ingest::Submission;
-use tidemark_stats::{Monitor, Scratch, Settings, changes};
+use tidemark_stats::{DetectionSettings, Monitor, Scratch, changes};
 
 use crate::{
     Result,
@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// Analyzes series and prints the duration.
 pub(crate) fn measure(program: &Path) -> Result {
     let series: Vec<Vec<f64>> = (0..SERIES).map(series).collect();
-    let settings = Settings::default();
+    let settings = DetectionSettings::default();
     let whole = least(|| {
         for values in &series {
             black_box(changes(values, &settings));

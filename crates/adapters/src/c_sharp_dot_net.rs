@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::Average;
 
-use crate::{Entry, Failure, Input, Measured, Place, document, variant};
+use crate::{Entry, Failure, Input, ParsedMetric, Position, document, variant};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-#[expect(dead_code, reason = "their presence tells the tool")]
+#[expect(dead_code, reason = "their presence identifies the tool")]
 struct Shape {
     host_environment_info: IgnoredAny,
     benchmarks: Vec<IgnoredAny>,
@@ -18,7 +18,7 @@ struct Shape {
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Document {
-    #[expect(dead_code, reason = "its presence tells the tool")]
+    #[expect(dead_code, reason = "its presence identifies the tool")]
     host_environment_info: BTreeMap<String, IgnoredAny>,
     benchmarks: Vec<Row>,
 }
@@ -59,28 +59,31 @@ struct Memory {
 /// Parses a document: times, and the counts of the memory diagnoser.
 pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let Document { benchmarks: rows, .. } = document::read::<Shape, _>(input.text)?;
-    let place = |index| Place::Path(format!("Benchmarks[{index}]"));
+    let position = |index| Position::Path(format!("Benchmarks[{index}]"));
     let entries = rows.iter().enumerate().map(|(index, row)| {
-        let place = || place(index);
+        let position = || position(index);
         let Some(statistics) = &row.statistics else {
-            return Err(Failure::broken(place(), "a benchmark that ran, with `Statistics`", &row.method));
+            return Err(Failure::invalid(position(), "a benchmark that ran, with `Statistics`", &row.method));
         };
         let latency = match input.average.unwrap_or(Average::Mean) {
-            Average::Mean => Measured::latency(statistics.mean).give_or_take(statistics.standard_deviation),
+            Average::Mean => {
+                ParsedMetric::latency(statistics.mean).with_deviation(statistics.standard_deviation)
+            }
             Average::Median => {
-                Measured::latency(statistics.median).give_or_take(statistics.interquartile_range)
+                ParsedMetric::latency(statistics.median).with_deviation(statistics.interquartile_range)
             }
         };
         let mut metrics = vec![latency];
         metrics.extend(row.memory.iter().flat_map(Memory::metrics));
-        let parameters = variant::of_texts(place, parameters(row.parameters.as_deref().unwrap_or_default()))?;
-        Ok(Entry { parameters, ..Entry::new(place, &row.name(), metrics)? })
+        let parameters =
+            variant::of_texts(position, parameters(row.parameters.as_deref().unwrap_or_default()))?;
+        Ok(Entry { parameters, ..Entry::new(position, &row.name(), metrics)? })
     });
     let mut entries = entries.collect::<Result<Vec<_>, Failure>>()?;
-    let traits: [variant::Trait<'_>; 2] =
+    let properties: [variant::Property<'_>; 2] =
         [("type", &|index| rows[index].r#type.as_deref()), ("job", &|index| rows[index].job())];
-    variant::tell_apart(place, &mut entries, &traits)?;
-    document::some(entries, "Benchmarks")
+    variant::distinguish(position, &mut entries, &properties)?;
+    document::require_entries(entries, "Benchmarks")
 }
 
 impl Row {
@@ -103,7 +106,7 @@ impl Row {
 }
 
 impl Memory {
-    fn metrics(&self) -> impl Iterator<Item = Measured> {
+    fn metrics(&self) -> impl Iterator<Item = ParsedMetric> {
         [
             ("allocated", self.bytes_allocated_per_operation),
             ("gen0-collects", self.gen0_collections),
@@ -112,7 +115,7 @@ impl Memory {
             ("total-operations", self.total_operations),
         ]
         .into_iter()
-        .filter_map(|(slug, count)| Some(Measured::of(slug, count? as f64)))
+        .filter_map(|(slug, count)| Some(ParsedMetric::of(slug, count? as f64)))
     }
 }
 
@@ -166,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn parameter_sets_are_kept_apart() {
+    fn parameter_sets_are_variants() {
         insta::assert_snapshot!(read(include_str!("../fixtures/c_sharp_dot_net/parameters.json"), None), @"
         Demo.Benchmarks.Sort {Kind=random, N=64} latency 20.5 [20, 21]
         Demo.Benchmarks.Sort {Kind=random, N=64} allocated 64
@@ -198,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_is_told_where_two_have_the_method() {
+    fn the_type_is_a_parameter_if_two_types_have_the_method() {
         insta::assert_snapshot!(sorts(&[("A", "DefaultJob [N=1]")]), @"Demo.Sort {N=1} latency 2 [1, 3]");
         insta::assert_snapshot!(sorts(&[("A", "DefaultJob [N=1]"), ("B", "DefaultJob [N=1]")]), @"
         Demo.Sort {N=1, type=A} latency 2 [1, 3]
@@ -207,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_is_told_where_two_ran_the_method() {
+    fn the_job_is_a_parameter_if_two_jobs_ran_the_method() {
         let (old, new) = (".NET 8.0(Runtime=.NET 8.0) [N=1]", ".NET 9.0(Runtime=.NET 9.0) [N=1]");
         insta::assert_snapshot!(sorts(&[("A", old), ("A", new)]), @"
         Demo.Sort {N=1, job=.NET 8.0(Runtime=.NET 8.0)} latency 2 [1, 3]
@@ -218,11 +221,11 @@ mod tests {
         Demo.Sort {N=1, job=.NET 9.0(Runtime=.NET 9.0), type=A} latency 2 [1, 3]
         Demo.Sort {N=1, type=B} latency 2 [1, 3]
         ");
-        insta::assert_snapshot!(sorts(&[("A", old), ("A", new), ("A", old)]), @"The adapter `c_sharp_dot_net` cannot read the output at `Benchmarks[2]`: expected a benchmark that was not there before with the same parameters, found `Demo.Sort`.");
+        insta::assert_snapshot!(sorts(&[("A", old), ("A", new), ("A", old)]), @"The adapter `c_sharp_dot_net` cannot read the output at `Benchmarks[2]`: expected a benchmark with a unique combination of name and parameters, found `Demo.Sort`.");
     }
 
     #[test]
-    fn memory_may_be_large_or_partly_unknown() {
+    fn memory_can_be_large_or_partly_unknown() {
         let text = EXAMPLE
             .replace(":64}", ":8589934592}")
             .replace("\"Gen0Collections\":3", "\"Gen0Collections\":null");
@@ -231,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_row_is_named() {
+    fn an_invalid_row_is_reported_with_its_position() {
         let errors = [
             EXAMPLE.replace(
                 r#""Statistics":{"Mean":20.5,"StandardDeviation":0.5,"Median":20,"InterquartileRange":1}"#,
@@ -253,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_of_a_text() {
+    fn parameters_are_parsed_from_text() {
         let texts = ["", "N=1", "N=1&Kind=a=b", "Path=a&b&N=1", "odd", "=x"];
         insta::assert_snapshot!(texts.map(|text| format!("{:?}", parameters(text))).join("\n"), @r#"
         {}

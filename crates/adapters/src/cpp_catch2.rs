@@ -2,7 +2,7 @@
 //! second and the standard deviation in the third.
 
 use crate::{
-    Entry, Failure, Input, Measured,
+    Entry, Failure, Input, ParsedMetric,
     text::{self, Line, Scan, Unit, is_blank},
 };
 
@@ -38,10 +38,13 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
             block.push(line.text);
         }
     }
-    text::some(entries, "the name of a test case between rules, and three lines of times for each benchmark")
+    text::require_entries(
+        entries,
+        "the name of a test case between rules, and three lines of times for each benchmark",
+    )
 }
 
-fn entry(line: Line<'_>, test_case: &str, benchmark: &str, metric: Measured) -> Result<Entry, Failure> {
+fn entry(line: Line<'_>, test_case: &str, benchmark: &str, metric: ParsedMetric) -> Result<Entry, Failure> {
     line.entry(&format!("{test_case}: {benchmark}"), vec![metric])
 }
 
@@ -66,7 +69,7 @@ fn first_line(line: &str) -> Option<&str> {
     let mut number = Scan::new(estimated);
     number.number()?;
     number.end()?;
-    Unit::from_word(unit)?;
+    Unit::from_symbol(unit)?;
     (whole(iterations) && whole(samples)).then(|| name.trim_matches(is_blank))
 }
 
@@ -76,7 +79,7 @@ fn benchmark<'a>(
     above: &[&str],
     name: &str,
     lines: &mut (impl Iterator<Item = Line<'a>> + Clone),
-) -> Option<(String, Measured)> {
+) -> Option<(String, ParsedMetric)> {
     let mut ahead = lines.clone();
     let (second, mean) = times(ahead.next()?.text)?;
     let (third, deviation) = times(ahead.next()?.text)?;
@@ -85,7 +88,7 @@ fn benchmark<'a>(
     let padded =
         above.len() - above.iter().rev().take(NAME_LINES).take_while(|line| line.ends_with(is_blank)).count();
     let name = join(above[padded..].iter().copied().chain([name, second, third]));
-    Some((name, Measured::latency(mean).give_or_take(deviation)))
+    Some((name, ParsedMetric::latency(mean).with_deviation(deviation)))
 }
 
 /// Returns the part of the name on this line, and the first of three times.
@@ -127,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_benchmark_needs_nothing_after_it() {
+    fn the_last_benchmark_is_parsed_at_the_end_of_the_output() {
         let text = format!(
             "{RULE}\nParser suite\n{RULE}\nparse tiny          100     208   7.19 ms \n\
              \x20                344 ns    341 ns   349 ns \n                  19 ns     11 ns    29 ns"
@@ -136,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn names_may_go_on_below() {
+    fn wrapped_names_are_joined() {
         let text = format!(
             "{RULE}\nA\n  B\n{RULE}\nsort 10 of   100     208   7.19 ms\nmany\t 344 us    341 ns   349 ns\n\
              numbers  19 ns     11 ns    29 ns\n"

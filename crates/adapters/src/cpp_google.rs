@@ -5,24 +5,24 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::{Average, Parameters};
 
-use crate::{Entry, Failure, Input, Measured, Place, document, text::Unit};
+use crate::{Entry, Failure, Input, ParsedMetric, Position, document, text::Unit};
 
 #[derive(Deserialize)]
-#[expect(dead_code, reason = "their presence tells the tool")]
+#[expect(dead_code, reason = "their presence identifies the tool")]
 struct Shape {
     context: ShapeContext,
     benchmarks: Vec<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
-#[expect(dead_code, reason = "its presence tells the tool")]
+#[expect(dead_code, reason = "its presence identifies the tool")]
 struct ShapeContext {
     caches: Vec<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
 struct Document {
-    #[expect(dead_code, reason = "its presence tells the tool")]
+    #[expect(dead_code, reason = "its presence identifies the tool")]
     context: ShapeContext,
     benchmarks: Vec<Row>,
 }
@@ -72,25 +72,25 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         let metric = match aggregates.get(name).and_then(|aggregates| aggregates.metric(average)) {
             Some(_) if !aggregated.insert(name) => continue,
             Some(metric) => metric,
-            None if row.is_no_run() => continue,
+            None if row.has_no_time() => continue,
             None if average == Average::Median => {
                 let expected = "repetitions (`--benchmark_repetitions`), without which there is no median";
-                return Err(Failure::broken(place(index), expected, name));
+                return Err(Failure::invalid(position(index), expected, name));
             }
-            None => Measured::latency(row.nanoseconds(index)?),
+            None => ParsedMetric::latency(row.nanoseconds(index)?),
         };
         let (label, parameters) = split(name);
-        entries.push(Entry { parameters, ..Entry::new(|| place(index), &label, vec![metric])? });
+        entries.push(Entry { parameters, ..Entry::new(|| position(index), &label, vec![metric])? });
     }
-    document::some(entries, "benchmarks")
+    document::require_entries(entries, "benchmarks")
 }
 
 impl Row {
     fn check(&self, index: usize) -> Result<(), Failure> {
         if self.error_occurred {
             let message = self.error_message.as_deref().unwrap_or("no message");
-            return Err(Failure::broken(
-                place(index),
+            return Err(Failure::invalid(
+                position(index),
                 "a benchmark that ran",
                 &format!("{}: {message}", self.name),
             ));
@@ -112,34 +112,34 @@ impl Row {
     }
 
     /// Whether the row contains no time of a run. Old versions mark complexity estimates only by their name.
-    fn is_no_run(&self) -> bool {
+    fn has_no_time(&self) -> bool {
         let is_complexity = || self.name.ends_with("_BigO") || self.name.ends_with("_RMS");
         self.skipped || self.aggregate_name.is_some() || (self.real_time.is_none() && is_complexity())
     }
 
     fn nanoseconds(&self, index: usize) -> Result<f64, Failure> {
         let Some(real_time) = self.real_time else {
-            return Err(Failure::missing(place(index), "the member `real_time`"));
+            return Err(Failure::missing(position(index), "the member `real_time`"));
         };
         let Some(unit) = &self.time_unit else {
-            return Err(Failure::missing(place(index), "the member `time_unit`"));
+            return Err(Failure::missing(position(index), "the member `time_unit`"));
         };
-        let Some(unit) = Unit::from_word(unit) else {
-            return Err(Failure::broken(place(index), "a unit of time as `time_unit`", unit));
+        let Some(unit) = Unit::from_symbol(unit) else {
+            return Err(Failure::invalid(position(index), "a unit of time as `time_unit`", unit));
         };
         Ok(unit.nanoseconds(real_time))
     }
 }
 
 impl Aggregates {
-    fn metric(&self, average: Average) -> Option<Measured> {
-        let metric = Measured::latency(match average {
+    fn metric(&self, average: Average) -> Option<ParsedMetric> {
+        let metric = ParsedMetric::latency(match average {
             Average::Mean => self.mean?,
             Average::Median => self.median?,
         });
         // The median is within one standard deviation of the mean.
         Some(match (self.mean, self.deviation) {
-            (Some(mean), Some(deviation)) => metric.within(mean - deviation, mean + deviation),
+            (Some(mean), Some(deviation)) => metric.with_range(mean - deviation, mean + deviation),
             _ => metric,
         })
     }
@@ -187,8 +187,8 @@ fn argument(part: &str) -> Option<(Option<&str>, &str)> {
     (is_number && name != Some("")).then_some((name, value))
 }
 
-fn place(index: usize) -> Place {
-    Place::Path(format!("benchmarks[{index}]"))
+fn position(index: usize) -> Position {
+    Position::Path(format!("benchmarks[{index}]"))
 }
 
 #[cfg(test)]
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn repetitions_count_by_their_aggregates() {
+    fn repeated_benchmarks_use_their_aggregates() {
         let text = include_str!("../fixtures/cpp_google/repetitions.json");
         insta::assert_snapshot!(read(text, None), @"
         BM_Copy latency 34.28251237613171 [33.11825323542573, 35.44677151683769]
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_old_versions_and_skipped_ones() {
+    fn rows_of_old_versions_and_skipped_rows() {
         let text = r#"{"context":{"caches":[]},"benchmarks":[
             {"name":"a","real_time":1,"time_unit":"ms"},
             {"name":"b","real_time":0,"time_unit":"ms","skipped":true,"skip_message":"no GPU"},
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_row_is_named() {
+    fn an_invalid_row_is_reported_with_its_position() {
         let errors = [
             r#"{"name":"a","time_unit":"ns"}"#,
             r#"{"name":"a","real_time":1}"#,

@@ -1,7 +1,7 @@
 //! Adapter for the output of benchmark_harness for Dart.
 
 use crate::{
-    Entry, Failure, Input, Measured,
+    Entry, Failure, Input, ParsedMetric,
     text::{self, Line, Unit, is_blank},
 };
 
@@ -12,15 +12,15 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let mut entries = Vec::new();
     for line in text::lines(input.text) {
         if let Some((name, time)) = line.text.split_once(MARK) {
-            let microseconds = microseconds(time).ok_or_else(|| line.broken(ROW))?;
+            let microseconds = microseconds(time).ok_or_else(|| line.invalid(ROW))?;
             entries.push(entry(line, name, microseconds)?);
         }
     }
-    text::some(entries, ROW)
+    text::require_entries(entries, ROW)
 }
 
 fn entry(line: Line<'_>, name: &str, microseconds: f64) -> Result<Entry, Failure> {
-    line.entry(name.trim(), vec![Measured::latency(Unit::Microseconds.nanoseconds(microseconds))])
+    line.entry(name.trim(), vec![ParsedMetric::latency(Unit::Microseconds.nanoseconds(microseconds))])
 }
 
 /// Parses the time, which Dart writes with an exponent if it is very short or very long.
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_row_is_named() {
+    fn an_invalid_row_is_reported_with_its_position() {
         insta::assert_snapshot!(read(DartBenchmarkHarness, "A(RunTime): 1 us.\nB(RunTime): NaN us."), @"The adapter `dart_benchmark_harness` cannot read the output at line 2: expected a line such as `Name(RunTime): 12.5 us.`, found `B(RunTime): NaN us.`.");
         insta::assert_snapshot!(read(DartBenchmarkHarness, "A(RunTime): 1us."), @"The adapter `dart_benchmark_harness` cannot read the output at line 1: expected a line such as `Name(RunTime): 12.5 us.`, found `A(RunTime): 1us.`.");
         insta::assert_snapshot!(read(DartBenchmarkHarness, "(RunTime): 1 us."), @"The adapter `dart_benchmark_harness` cannot read the output at line 1: expected a benchmark name of 1 to 1024 bytes without the character NUL.");

@@ -6,10 +6,10 @@ use serde::de::{DeserializeOwned, DeserializeSeed};
 use serde_path_to_error::Track;
 use tidemark_api::excerpt;
 
-use crate::{Entry, Failure, Place, error::Reason};
+use crate::{Entry, Failure, Position, error::Reason};
 
-/// Parses the document of a tool. A document without the members of `Shape` belongs to another tool; one that has them but is
-/// not a valid `Document` is broken.
+/// Parses the document of a tool. A document without the members of `Shape` belongs to another tool; one that has them but
+/// cannot be parsed as `Document` is invalid.
 pub(crate) fn read<Shape: DeserializeOwned, Document: DeserializeOwned>(
     text: &str,
 ) -> Result<Document, Failure> {
@@ -18,17 +18,17 @@ pub(crate) fn read<Shape: DeserializeOwned, Document: DeserializeOwned>(
         let shape = track(PhantomData::<Shape>, text);
         let document = track(PhantomData::<Document>, text);
         match (shape, document) {
-            (Err((reason, _)), _) => Err(Failure::Foreign(reason)),
-            (Ok(_), Err((reason, _))) => Err(Failure::Broken(reason)),
+            (Err((reason, _)), _) => Err(Failure::Unrecognized(reason)),
+            (Ok(_), Err((reason, _))) => Err(Failure::Invalid(reason)),
             (Ok(_), Ok(document)) => Ok(document),
         }
     })
 }
 
 /// Returns the entries of a document, or an error if there are none; `path` is their expected path.
-pub(crate) fn some(entries: Vec<Entry>, path: &str) -> Result<Vec<Entry>, Failure> {
+pub(crate) fn require_entries(entries: Vec<Entry>, path: &str) -> Result<Vec<Entry>, Failure> {
     if entries.is_empty() {
-        return Err(Failure::missing(Place::Path(path.to_owned()), "at least one benchmark"));
+        return Err(Failure::missing(Position::Path(path.to_owned()), "at least one benchmark"));
     }
     Ok(entries)
 }
@@ -55,12 +55,12 @@ pub(crate) fn track<'de, S: DeserializeSeed<'de>>(
 
 /// Converts the parser's message, which names Rust types and fields, to the terms of this crate.
 fn reason(path: Option<String>, error: &serde_json::Error) -> Reason {
-    let place = path.map(|path| Place::Path(excerpt::of_path(&path)));
+    let position = path.map(|path| Position::Path(excerpt::of_path(&path)));
     let message = error.to_string();
-    let position = format!(" at line {} column {}", error.line(), error.column());
-    let message = message.strip_suffix(&position).unwrap_or(&message);
+    let suffix = format!(" at line {} column {}", error.line(), error.column());
+    let message = message.strip_suffix(&suffix).unwrap_or(&message);
     if !error.is_data() {
-        return Reason { place, expected: format!("valid JSON ({message}{position})"), found: None };
+        return Reason { position, expected: format!("valid JSON ({message}{suffix})"), found: None };
     }
     let mismatch = ["invalid type: ", "invalid value: ", "invalid length "]
         .iter()
@@ -68,18 +68,22 @@ fn reason(path: Option<String>, error: &serde_json::Error) -> Reason {
         .and_then(|rest| rest.rsplit_once(", expected "));
     let unknown = message.strip_prefix("unknown field ").and_then(|rest| rest.split_once(", expected "));
     if let Some((found, expected)) = mismatch.or(unknown) {
-        let found = plain(found).replace('`', "");
-        return Reason { place, expected: plain(expected).to_owned(), found: Some(excerpt::of_text(&found)) };
+        let found = json_term(found).replace('`', "");
+        return Reason {
+            position,
+            expected: json_term(expected).to_owned(),
+            found: Some(excerpt::of_text(&found)),
+        };
     }
     let expected = match message.strip_prefix("missing field ") {
         Some(member) => format!("the member {member}"),
         None => format!("a valid value ({})", excerpt::of_reason(message)),
     };
-    Reason { place, expected, found: None }
+    Reason { position, expected, found: None }
 }
 
 /// Returns the JSON term for a Rust type.
-fn plain(kind: &str) -> &str {
+fn json_term(kind: &str) -> &str {
     match kind {
         "f64" => "a number",
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number that is not negative",
@@ -117,13 +121,13 @@ mod tests {
 
     fn failure(text: &str) -> String {
         match read::<Shape, Rows>(text).unwrap_err() {
-            Failure::Foreign(reason) => format!("foreign: {reason:?}"),
-            failure @ Failure::Broken(_) => failure.into_error(tidemark_api::Adapter::Json).to_string(),
+            Failure::Unrecognized(reason) => format!("unrecognized: {reason:?}"),
+            failure @ Failure::Invalid(_) => failure.into_error(tidemark_api::Adapter::Json).to_string(),
         }
     }
 
     #[test]
-    fn a_broken_row_is_named_by_its_path() {
+    fn an_invalid_row_is_reported_with_its_path() {
         assert_eq!(read::<Shape, Rows>(r#"{"rows": [{"mean": 1}]}"#).unwrap().rows.len(), 1);
         insta::assert_snapshot!(failure(r#"{"rows": [{"mean": 1}, {"mean": "x"}]}"#), @r#"The adapter `json` cannot read the output at `rows[1].mean`: expected a number, found `string "x"`."#);
         insta::assert_snapshot!(failure(r#"{"rows": [{}]}"#), @"The adapter `json` cannot read the output at `rows[0]`: expected the member `mean`.");
@@ -131,9 +135,9 @@ mod tests {
     }
 
     #[test]
-    fn another_document_is_foreign() {
+    fn a_document_of_another_tool_is_not_recognized() {
         for text in ["", "{", "5", "{}", r#"{"rows": []} x"#] {
-            assert!(failure(text).starts_with("foreign"), "{text}");
+            assert!(failure(text).starts_with("unrecognized"), "{text}");
         }
     }
 }

@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 
 use tidemark_api::Fold;
 
-use crate::Measured;
+use crate::ParsedMetric;
 
 /// Folds the metrics of several results, at least one, for the same benchmark and measure.
-pub fn fold(mut metrics: Vec<&Measured>, fold: Fold) -> Measured {
+pub fn fold(mut metrics: Vec<&ParsedMetric>, fold: Fold) -> ParsedMetric {
     if fold == Fold::Mean {
         return mean(&metrics);
     }
@@ -22,7 +22,7 @@ pub fn fold(mut metrics: Vec<&Measured>, fold: Fold) -> Measured {
 }
 
 /// Orders by value, then by upper and lower end of the range; a missing end comes first.
-fn compare(a: &Measured, b: &Measured) -> Ordering {
+fn compare(a: &ParsedMetric, b: &ParsedMetric) -> Ordering {
     let bound = |a: Option<f64>, b: Option<f64>| match (a, b) {
         (Some(a), Some(b)) => a.total_cmp(&b),
         (a, b) => a.is_some().cmp(&b.is_some()),
@@ -32,14 +32,14 @@ fn compare(a: &Measured, b: &Measured) -> Ordering {
 }
 
 /// Computes the mean of the values and of the range ends. If only some metrics have an end, the value replaces a missing one.
-fn mean(metrics: &[&Measured]) -> Measured {
-    let bounds = |bound: fn(&Measured) -> Option<f64>| {
+fn mean(metrics: &[&ParsedMetric]) -> ParsedMetric {
+    let bounds = |bound: fn(&ParsedMetric) -> Option<f64>| {
         metrics
             .iter()
             .any(|metric| bound(metric).is_some())
             .then(|| mean_of(metrics.iter().map(|metric| bound(metric).unwrap_or(metric.value))))
     };
-    Measured {
+    ParsedMetric {
         value: mean_of(metrics.iter().map(|metric| metric.value)),
         lower_value: bounds(|metric| metric.lower_value),
         upper_value: bounds(|metric| metric.upper_value),
@@ -66,8 +66,8 @@ mod tests {
     use super::*;
 
     /// Folds by minimum, maximum, mean and median.
-    fn folded(metrics: &[Measured]) -> Vec<String> {
-        let show = |metric: Measured| {
+    fn folded(metrics: &[ParsedMetric]) -> Vec<String> {
+        let show = |metric: ParsedMetric| {
             let bound = |bound: Option<f64>| bound.map_or_else(|| "-".to_owned(), |bound| bound.to_string());
             let (lower, upper) = (bound(metric.lower_value), bound(metric.upper_value));
             format!("{} [{lower}, {upper}]", metric.value)
@@ -76,9 +76,9 @@ mod tests {
     }
 
     #[test]
-    fn each_fold_of_values() {
+    fn values_are_folded_by_each_method() {
         let values =
-            |values: &[f64]| values.iter().map(|value| Measured::latency(*value)).collect::<Vec<_>>();
+            |values: &[f64]| values.iter().map(|value| ParsedMetric::latency(*value)).collect::<Vec<_>>();
         assert_eq!(
             folded(&values(&[10.0, 14.0, 12.0])),
             ["10 [-, -]", "14 [-, -]", "12 [-, -]", "12 [-, -]"]
@@ -88,19 +88,19 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_end_is_the_value_if_another_has_one() {
-        let lower = Measured { lower_value: Some(8.0), ..Measured::latency(10.0) };
+    fn the_value_replaces_a_missing_range_end() {
+        let lower = ParsedMetric { lower_value: Some(8.0), ..ParsedMetric::latency(10.0) };
         assert_eq!(
-            folded(&[lower, Measured::latency(20.0)]),
+            folded(&[lower, ParsedMetric::latency(20.0)]),
             ["10 [8, -]", "20 [-, -]", "15 [14, -]", "15 [14, -]"]
         );
     }
 
     #[test]
     fn equal_values_are_ordered_by_their_ends() {
-        let plain = Measured::latency(1.0);
-        let upper = Measured { upper_value: Some(2.0), ..plain.clone() };
-        let both = Measured { lower_value: Some(0.5), ..upper.clone() };
+        let plain = ParsedMetric::latency(1.0);
+        let upper = ParsedMetric { upper_value: Some(2.0), ..plain.clone() };
+        let both = ParsedMetric { lower_value: Some(0.5), ..upper.clone() };
         assert_eq!(
             folded(&[both, plain, upper]),
             ["1 [-, -]", "1 [0.5, 2]", "1 [0.8333333333333334, 1.6666666666666667]", "1 [-, 2]"]
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn means_neither_overflow_nor_lose_digits() {
-        let max = Measured::latency(f64::MAX);
+        let max = ParsedMetric::latency(f64::MAX);
         assert_eq!(fold(vec![&max, &max], Fold::Mean), max);
         assert_eq!(mean_of([1e100, 1.0, -1e100, 1.0].into_iter()), 0.5);
     }

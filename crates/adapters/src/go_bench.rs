@@ -1,7 +1,7 @@
 //! Adapter for the output of `go test -bench`: a name, an iteration count, and pairs of value and unit.
 
 use crate::{
-    Entry, Failure, Input, Measured,
+    Entry, Failure, Input, ParsedMetric,
     text::{self, Line, Scan, Unit},
 };
 
@@ -12,17 +12,17 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
             entries.push(line.entry(name, metrics)?);
         }
     }
-    text::some(entries, "a line such as `BenchmarkName-8  1000  1234.5 ns/op`")
+    text::require_entries(entries, "a line such as `BenchmarkName-8  1000  1234.5 ns/op`")
 }
 
-fn row(line: Line<'_>) -> Result<Option<(&str, Vec<Measured>)>, Failure> {
+fn row(line: Line<'_>) -> Result<Option<(&str, Vec<ParsedMetric>)>, Failure> {
     let mut scan = Scan::new(line.text);
     let Some(name) = start(&mut scan) else { return Ok(None) };
     let mut metrics = Vec::new();
     while let Some((value, unit)) = pair(&mut scan) {
         metrics.push(
             measured(value, unit)
-                .ok_or_else(|| line.broken("a unit of at most 64 characters for each value"))?,
+                .ok_or_else(|| line.invalid("a unit of at most 64 characters for each value"))?,
         );
         // A benchmark whose first metric is not a time is recognized only by its name.
         if !(name.starts_with("Benchmark") || metrics[0].measure.as_str() == "latency") {
@@ -46,14 +46,14 @@ fn pair<'a>(scan: &mut Scan<'a>) -> Option<(f64, &'a str)> {
     Some((value, scan.token()?))
 }
 
-fn measured(value: f64, unit: &str) -> Option<Measured> {
+fn measured(value: f64, unit: &str) -> Option<ParsedMetric> {
     match unit {
-        "B/op" => Some(Measured::of("allocated", value)),
-        "allocs/op" => Some(Measured::of("allocations", value)),
-        "MB/s" => Some(Measured::of("bandwidth", value * 1e6)),
-        unit => match unit.strip_suffix("/op").and_then(Unit::from_word) {
-            Some(time) => Some(Measured::latency(time.nanoseconds(value))),
-            None => Measured::in_units(unit, value),
+        "B/op" => Some(ParsedMetric::of("allocated", value)),
+        "allocs/op" => Some(ParsedMetric::of("allocations", value)),
+        "MB/s" => Some(ParsedMetric::of("bandwidth", value * 1e6)),
+        unit => match unit.strip_suffix("/op").and_then(Unit::from_symbol) {
+            Some(time) => Some(ParsedMetric::latency(time.nanoseconds(value))),
+            None => ParsedMetric::named_by_units(unit, value),
         },
     }
 }
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_repeated_runs_counts() {
+    fn the_last_of_repeated_runs_is_kept() {
         insta::assert_snapshot!(read(GoBench, include_str!("../fixtures/go_bench/count.txt")), @"
         BenchmarkSum-2 latency 1.35
         BenchmarkSort/n=10-2 latency 756.9
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_and_what_looks_like_them() {
+    fn only_benchmark_lines_are_parsed() {
         let text = "BenchmarkParse-8   1000   1234.5 ns/op   64 B/op   2 allocs/op\n\
             BenchmarkBlank 1 5 ms/op \n\
             BenchmarkSize 1 7 points\n\

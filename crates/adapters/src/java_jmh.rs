@@ -7,10 +7,10 @@ use serde::{
     de::{Error, IgnoredAny, Visitor},
 };
 
-use crate::{Entry, Failure, Input, Measured, Place, document, text::Unit, variant};
+use crate::{Entry, Failure, Input, ParsedMetric, Position, document, text::Unit, variant};
 
 #[derive(Deserialize)]
-#[expect(dead_code, reason = "their presence tells the tool")]
+#[expect(dead_code, reason = "their presence identifies the tool")]
 struct Shape {
     benchmark: IgnoredAny,
     #[serde(rename = "primaryMetric")]
@@ -41,37 +41,37 @@ struct Bound(Option<f64>);
 /// Parses a document: time per operation as latency, operations per time as throughput.
 pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let rows: Vec<Row> = document::read::<Vec<Shape>, _>(input.text)?;
-    let place = |index| Place::Path(format!("[{index}]"));
+    let position = |index| Position::Path(format!("[{index}]"));
     let entries = rows.iter().enumerate().map(|(index, row)| {
         let Row { benchmark, params, primary_metric, .. } = row;
         let metric = primary_metric.measured().ok_or_else(|| {
             let expected = "a unit such as `ms/op` or `ops/s` as `scoreUnit`";
-            Failure::broken(place(index), expected, &primary_metric.score_unit)
+            Failure::invalid(position(index), expected, &primary_metric.score_unit)
         })?;
-        let parameters = variant::of_texts(|| place(index), params.clone().unwrap_or_default())?;
-        Ok(Entry { parameters, ..Entry::new(|| place(index), benchmark, vec![metric])? })
+        let parameters = variant::of_texts(|| position(index), params.clone().unwrap_or_default())?;
+        Ok(Entry { parameters, ..Entry::new(|| position(index), benchmark, vec![metric])? })
     });
     let mut entries = entries.collect::<Result<Vec<_>, Failure>>()?;
     // Average, sampled and single-shot times are all latencies.
-    variant::tell_apart(place, &mut entries, &[("mode", &|index| rows[index].mode.as_deref())])?;
-    document::some(entries, "[]")
+    variant::distinguish(position, &mut entries, &[("mode", &|index| rows[index].mode.as_deref())])?;
+    document::require_entries(entries, "[]")
 }
 
 impl Metric {
-    fn measured(&self) -> Option<Measured> {
+    fn measured(&self) -> Option<ParsedMetric> {
         let [Bound(lower), Bound(upper)] = self.score_confidence;
-        let convert = |slug, convert: &dyn Fn(f64) -> f64| Measured {
+        let convert = |slug, convert: &dyn Fn(f64) -> f64| ParsedMetric {
             lower_value: lower.map(convert),
             upper_value: upper.map(convert),
-            ..Measured::of(slug, convert(self.score))
+            ..ParsedMetric::of(slug, convert(self.score))
         };
         match self.score_unit.split_once('/')? {
             ("ops", unit) => {
-                let unit = Unit::from_word(unit)?;
+                let unit = Unit::from_symbol(unit)?;
                 Some(convert("throughput", &|score| unit.per_second(score)))
             }
             (unit, "op") => {
-                let unit = Unit::from_word(unit)?;
+                let unit = Unit::from_symbol(unit)?;
                 Some(convert("latency", &|score| unit.nanoseconds(score)))
             }
             _ => None,
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn modes_are_kept_apart_where_they_measure_the_same() {
+    fn the_mode_is_a_parameter_if_two_modes_have_the_same_measure() {
         let rows = |modes: &[(&str, &str)]| {
             let rows = modes.iter().enumerate().map(|(score, (mode, unit))| {
                 format!(
@@ -166,11 +166,11 @@ mod tests {
         a.B.c {mode=avgt} latency 1
         a.B.c {mode=sample} latency 2
         ");
-        insta::assert_snapshot!(rows(&[("avgt", "ns/op"), ("ss", "ns/op"), ("ss", "ns/op")]), @"The adapter `java_jmh` cannot read the output at `[2]`: expected a benchmark that was not there before with the same parameters, found `a.B.c`.");
+        insta::assert_snapshot!(rows(&[("avgt", "ns/op"), ("ss", "ns/op"), ("ss", "ns/op")]), @"The adapter `java_jmh` cannot read the output at `[2]`: expected a benchmark with a unique combination of name and parameters, found `a.B.c`.");
     }
 
     #[test]
-    fn a_bad_row_is_named() {
+    fn an_invalid_row_is_reported_with_its_position() {
         let errors = [
             row("2.0", "[1.5,2.5]", "min/op"),
             row("2.0", "[1.5,2.5]", "op"),

@@ -1,7 +1,7 @@
 //! Adapter for the output of Benchmark.js: operations per second and the margin of error in percent.
 
 use crate::{
-    Entry, Failure, Input, Measured,
+    Entry, Failure, Input, ParsedMetric,
     text::{self, Scan, is_blank},
 };
 
@@ -12,11 +12,11 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
             entries.push(line.entry(name, vec![metric])?);
         }
     }
-    text::some(entries, "a line such as `name x 2,000 ops/sec ±1.50% (90 runs sampled)`")
+    text::require_entries(entries, "a line such as `name x 2,000 ops/sec ±1.50% (90 runs sampled)`")
 }
 
 /// Returns the name, which may contain an `x`, and the rate. No attempt reads past the next `x`.
-fn row(line: &str) -> Option<(&str, Measured)> {
+fn row(line: &str) -> Option<(&str, ParsedMetric)> {
     line.match_indices('x').find_map(|(start, _)| {
         let name = line[..start].trim_end_matches(is_blank);
         let separated = name.len() < start && !name.is_empty();
@@ -24,7 +24,7 @@ fn row(line: &str) -> Option<(&str, Measured)> {
     })
 }
 
-fn rate(mut scan: Scan<'_>) -> Option<Measured> {
+fn rate(mut scan: Scan<'_>) -> Option<ParsedMetric> {
     scan.literal("x")?;
     scan.blanks()?;
     let value = scan.number()?;
@@ -44,7 +44,7 @@ fn rate(mut scan: Scan<'_>) -> Option<Measured> {
     scan.blanks()?;
     scan.literal("sampled)")?;
     scan.end()?;
-    Some(Measured::throughput(value).give_or_take(value * percent / 100.0))
+    Some(ParsedMetric::throughput(value).with_deviation(value * percent / 100.0))
 }
 
 #[cfg(test)]

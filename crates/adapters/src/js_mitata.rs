@@ -4,10 +4,10 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
 use tidemark_api::Average;
 
-use crate::{Entry, Failure, Input, Measured, Place, document, variant};
+use crate::{Entry, Failure, Input, ParsedMetric, Position, document, variant};
 
 #[derive(Deserialize)]
-#[expect(dead_code, reason = "their presence tells the tool")]
+#[expect(dead_code, reason = "their presence identifies the tool")]
 struct Shape {
     layout: Vec<IgnoredAny>,
     benchmarks: Vec<IgnoredAny>,
@@ -72,12 +72,12 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     for (benchmark_index, benchmark) in benchmarks.iter().enumerate() {
         let group = layout.get(benchmark.group).and_then(|group| group.name.as_deref());
         for (index, run) in benchmark.runs.iter().enumerate() {
-            let place = || Place::Path(format!("benchmarks[{benchmark_index}].runs[{index}]"));
+            let position = || Position::Path(format!("benchmarks[{benchmark_index}].runs[{index}]"));
             let Some(statistics) = &run.stats else {
                 let message =
                     run.error.as_ref().and_then(|error| error.message.as_deref()).unwrap_or("no message");
-                return Err(Failure::broken(
-                    place(),
+                return Err(Failure::invalid(
+                    position(),
                     "a benchmark that ran",
                     &format!("{}: {message}", run.name),
                 ));
@@ -85,20 +85,20 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
             let parameters = run.args.as_ref().and_then(variant::of_object);
             let name = if parameters.is_some() { &benchmark.alias } else { &run.name };
             let name = group.map_or_else(|| name.clone(), |group| format!("{group} > {name}"));
-            entries.push(Entry { parameters, ..Entry::new(place, &name, statistics.metrics(average))? });
+            entries.push(Entry { parameters, ..Entry::new(position, &name, statistics.metrics(average))? });
         }
     }
-    document::some(entries, "benchmarks")
+    document::require_entries(entries, "benchmarks")
 }
 
 impl Statistics {
-    fn metrics(&self, average: Average) -> Vec<Measured> {
+    fn metrics(&self, average: Average) -> Vec<ParsedMetric> {
         let latency = match average {
-            Average::Mean => Measured::latency(self.avg),
-            Average::Median => Measured::latency(self.p50).within(self.p25, self.p75),
+            Average::Mean => ParsedMetric::latency(self.avg),
+            Average::Median => ParsedMetric::latency(self.p50).with_range(self.p25, self.p75),
         };
         let allocated =
-            self.heap.as_ref().and_then(|heap| heap.avg).map(|bytes| Measured::of("allocated", bytes));
+            self.heap.as_ref().and_then(|heap| heap.avg).map(|bytes| ParsedMetric::of("allocated", bytes));
         [latency].into_iter().chain(allocated).collect()
     }
 }
@@ -144,14 +144,14 @@ mod tests {
     }
 
     #[test]
-    fn arguments_with_parts_stay_in_the_name() {
+    fn nested_arguments_stay_in_the_name() {
         let text = r#"{"layout":[{"name":null}],"benchmarks":[{"alias":"f($x)","group":0,"runs":[
             {"name":"f(1,2)","args":{"x":[1,2]},"stats":{"avg":1,"p25":1,"p50":1,"p75":1}}]}]}"#;
         assert_eq!(read(text, None), "f(1,2) latency 1\n");
     }
 
     #[test]
-    fn a_benchmark_that_threw_is_named() {
+    fn a_benchmark_that_threw_is_an_error() {
         let text = include_str!("../fixtures/js_mitata/errored.json");
         insta::assert_snapshot!(read(text, None), @"The adapter `js_mitata` cannot read the output at `benchmarks[3].runs[0]`: expected a benchmark that ran, found `throws: no such table`.");
         assert_eq!(parse(Adapter::Magic, text, None).unwrap_err().adapter, Adapter::JsMitata);

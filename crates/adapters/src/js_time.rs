@@ -2,7 +2,7 @@
 //! it last; the format of browsers is distinctive and tried early.
 
 use crate::{
-    Entry, Failure, Input, Measured,
+    Entry, Failure, Input, ParsedMetric,
     text::{self, Scan, Unit},
 };
 
@@ -10,19 +10,19 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let mut entries = Vec::new();
     for line in text::lines(input.text) {
         if let Some((name, nanoseconds)) = row(line.text) {
-            entries.push(line.entry(name, vec![Measured::latency(nanoseconds)])?);
+            entries.push(line.entry(name, vec![ParsedMetric::latency(nanoseconds)])?);
         }
     }
-    text::some(entries, "a line such as `name: 12.5ms` or `name: 12ms - timer ended`")
+    text::require_entries(entries, "a line such as `name: 12.5ms` or `name: 12ms - timer ended`")
 }
 
 /// Parses the output if at least one timer has the format of browsers.
-pub(crate) fn parse_of_browser(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+pub(crate) fn parse_browser(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let of_browser = |line: &str| line.ends_with("ended") && row(line).is_some();
     if text::lines(input.text).any(|line| of_browser(line.text)) {
         return parse(input);
     }
-    Err(Failure::foreign("a line such as `name: 12ms - timer ended`"))
+    Err(Failure::unrecognized("a line such as `name: 12ms - timer ended`"))
 }
 
 /// Returns the name, which may contain a colon, and the time.
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn magic_knows_a_browser_before_and_node_after_the_other_tools() {
+    fn magic_tries_browser_timers_early_and_node_timers_last() {
         let libtest = "test a ... bench: 1 ns/iter (+/- 1)";
         assert_eq!(read(Magic, &format!("parse: 12ms - timer ended\n{libtest}")), "parse latency 12000000\n");
         assert_eq!(read(Magic, &format!("parse: 12ms\n{libtest}")), "a latency 1 [0, 2]\n");

@@ -3,16 +3,16 @@
 use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::{Average, BenchmarkName};
 
-use crate::{Entry, Failure, Input, Measured, Place, document, text::Unit};
+use crate::{Entry, Failure, Input, ParsedMetric, Position, document, text::Unit};
 
 #[derive(Deserialize)]
-#[expect(dead_code, reason = "their presence tells the tool")]
+#[expect(dead_code, reason = "their presence identifies the tool")]
 struct Shape {
     files: Vec<ShapeFile>,
 }
 
 #[derive(Deserialize)]
-#[expect(dead_code, reason = "its presence tells the tool")]
+#[expect(dead_code, reason = "its presence identifies the tool")]
 struct ShapeFile {
     groups: Vec<IgnoredAny>,
 }
@@ -53,13 +53,14 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     for (file_index, file) in files.iter().enumerate() {
         for (group_index, group) in file.groups.iter().enumerate() {
             for (index, benchmark) in group.benchmarks.iter().enumerate() {
-                let place =
-                    || Place::Path(format!("files[{file_index}].groups[{group_index}].benchmarks[{index}]"));
-                entries.push(Entry::new(place, &group.name_of(benchmark), benchmark.metrics(average))?);
+                let position = || {
+                    Position::Path(format!("files[{file_index}].groups[{group_index}].benchmarks[{index}]"))
+                };
+                entries.push(Entry::new(position, &group.name_of(benchmark), benchmark.metrics(average))?);
             }
         }
     }
-    document::some(entries, "files")
+    document::require_entries(entries, "files")
 }
 
 impl Group {
@@ -75,13 +76,15 @@ impl Group {
 }
 
 impl Benchmark {
-    fn metrics(&self, average: Average) -> Vec<Measured> {
+    fn metrics(&self, average: Average) -> Vec<ParsedMetric> {
         let nanoseconds = |milliseconds| Unit::Milliseconds.nanoseconds(milliseconds);
         let latency = match average {
-            Average::Mean => Measured::latency(nanoseconds(self.mean)).give_or_take(nanoseconds(self.sd)),
-            Average::Median => Measured::latency(nanoseconds(self.median)),
+            Average::Mean => {
+                ParsedMetric::latency(nanoseconds(self.mean)).with_deviation(nanoseconds(self.sd))
+            }
+            Average::Median => ParsedMetric::latency(nanoseconds(self.median)),
         };
-        vec![latency, Measured::throughput(self.hz).give_or_take(self.hz * self.rme / 100.0)]
+        vec![latency, ParsedMetric::throughput(self.hz).with_deviation(self.hz * self.rme / 100.0)]
     }
 }
 
@@ -125,14 +128,14 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stands_alone_where_its_group_does_not_fit() {
+    fn the_group_is_omitted_if_the_name_is_too_long() {
         for group in ["", &"x".repeat(1020)] {
             assert!(read(&EXAMPLE.replace("a.bench.ts > suite", group), None).starts_with("one latency"));
         }
     }
 
     #[test]
-    fn a_bad_row_is_named() {
+    fn an_invalid_row_is_reported_with_its_position() {
         let errors = [
             EXAMPLE.replace("\"rme\":10", "\"rme\":null"),
             EXAMPLE.replace(",\"sd\":0.25", ""),

@@ -10,7 +10,7 @@ use serde::{
 };
 use tidemark_api::{BenchmarkName, Parameters, ResourceName};
 
-use crate::{Entry, Failure, Input, Label, Measured, Results, document};
+use crate::{Entry, Failure, Input, Label, ParsedMetric, Results, document};
 
 /// Depth of the members of a metric in a document.
 const METRIC_DEPTH: usize = 3;
@@ -25,9 +25,9 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     read.or_else(|_| {
         document::track(document, input.text).map_err(|(reason, depth)| {
             if metric_seen.get() || depth >= METRIC_DEPTH {
-                Failure::Broken(reason)
+                Failure::Invalid(reason)
             } else {
-                Failure::Foreign(reason)
+                Failure::Unrecognized(reason)
             }
         })
     })
@@ -66,7 +66,7 @@ impl<'de> Visitor<'de> for Document<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut benchmarks: A) -> Result<Vec<Entry>, A::Error> {
         let mut entries = Vec::new();
-        while let Some(entry) = benchmarks.next_element_seed(Listed { metric_seen: self.metric_seen })? {
+        while let Some(entry) = benchmarks.next_element_seed(ArrayEntry { metric_seen: self.metric_seen })? {
             entries.push(entry);
         }
         Ok(entries)
@@ -88,20 +88,20 @@ fn last_of_each(mut entries: Vec<Entry>) -> Vec<Entry> {
 }
 
 /// A benchmark in the array.
-struct Listed<'a> {
+struct ArrayEntry<'a> {
     metric_seen: &'a Cell<bool>,
 }
 
 /// Members of a benchmark in the array. An unknown member is an error, because a misspelled `parameters` would mix series.
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "snake_case")]
-enum ListedMember {
+enum ArrayEntryMember {
     Name,
     Parameters,
     Measures,
 }
 
-impl<'de> DeserializeSeed<'de> for Listed<'_> {
+impl<'de> DeserializeSeed<'de> for ArrayEntry<'_> {
     type Value = Entry;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Entry, D::Error> {
@@ -109,7 +109,7 @@ impl<'de> DeserializeSeed<'de> for Listed<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Listed<'_> {
+impl<'de> Visitor<'de> for ArrayEntry<'_> {
     type Value = Entry;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -120,9 +120,9 @@ impl<'de> Visitor<'de> for Listed<'_> {
         let (mut name, mut parameters, mut metrics) = (None, None, None);
         while let Some(member) = members.next_key()? {
             match member {
-                ListedMember::Name => name = Some(members.next_value::<BenchmarkName>()?),
-                ListedMember::Parameters => parameters = members.next_value::<Option<Parameters>>()?,
-                ListedMember::Measures => {
+                ArrayEntryMember::Name => name = Some(members.next_value::<BenchmarkName>()?),
+                ArrayEntryMember::Parameters => parameters = members.next_value::<Option<Parameters>>()?,
+                ArrayEntryMember::Measures => {
                     metrics = Some(members.next_value_seed(Measures { metric_seen: self.metric_seen })?);
                 }
             }
@@ -142,26 +142,26 @@ struct Measures<'a> {
 }
 
 impl<'de> DeserializeSeed<'de> for Measures<'_> {
-    type Value = Vec<Measured>;
+    type Value = Vec<ParsedMetric>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<Measured>, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<ParsedMetric>, D::Error> {
         deserializer.deserialize_map(self)
     }
 }
 
 impl<'de> Visitor<'de> for Measures<'_> {
-    type Value = Vec<Measured>;
+    type Value = Vec<ParsedMetric>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("an object of measures")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut measures: A) -> Result<Vec<Measured>, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut measures: A) -> Result<Vec<ParsedMetric>, A::Error> {
         let mut metrics = Vec::with_capacity(2);
         while let Some(measure) = measures.next_key::<ResourceName>()? {
             let Metric { value, lower_value, upper_value } = measures.next_value()?;
             self.metric_seen.set(true);
-            metrics.push(Measured { measure, units: None, value, lower_value, upper_value });
+            metrics.push(ParsedMetric { measure, units: None, value, lower_value, upper_value });
         }
         Ok(metrics)
     }
@@ -216,55 +216,59 @@ impl<'de> Deserialize<'de> for Metric {
 }
 
 /// Suffix with which an ignored benchmark is serialized, so that parsing the output ignores it again.
-const IGNORED: &str = "_tidemark_ignore";
+const IGNORED_SUFFIX: &str = "_tidemark_ignore";
 
 /// Serializes as an object, or as an array if any benchmark has parameters. The format does not include units.
 impl Serialize for Results {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.entries.iter().any(|entry| entry.parameters.is_some()) {
-            serializer.collect_seq(self.entries.iter().map(ListedOut::new))
+            serializer.collect_seq(self.entries.iter().map(SerializedEntry::new))
         } else {
-            let pairs = self.entries.iter().map(|entry| (written_name(entry), MeasuresOut(&entry.metrics)));
+            let pairs =
+                self.entries.iter().map(|entry| (serialized_name(entry), SerializedMeasures(&entry.metrics)));
             serializer.collect_map(pairs)
         }
     }
 }
 
-fn written_name(entry: &Entry) -> String {
-    format!("{}{}", entry.label.as_str(), if entry.ignored { IGNORED } else { "" })
+fn serialized_name(entry: &Entry) -> String {
+    format!("{}{}", entry.label.as_str(), if entry.ignored { IGNORED_SUFFIX } else { "" })
 }
 
 /// A benchmark in the array, for serialization.
 #[derive(Serialize)]
-struct ListedOut<'a> {
+struct SerializedEntry<'a> {
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     parameters: Option<&'a Parameters>,
-    measures: MeasuresOut<'a>,
+    measures: SerializedMeasures<'a>,
 }
 
-impl<'a> ListedOut<'a> {
+impl<'a> SerializedEntry<'a> {
     fn new(entry: &'a Entry) -> Self {
-        let measures = MeasuresOut(&entry.metrics);
-        Self { name: written_name(entry), parameters: entry.parameters.as_ref(), measures }
+        let measures = SerializedMeasures(&entry.metrics);
+        Self { name: serialized_name(entry), parameters: entry.parameters.as_ref(), measures }
     }
 }
 
 /// The measures of a benchmark, for serialization.
-struct MeasuresOut<'a>(&'a [Measured]);
+struct SerializedMeasures<'a>(&'a [ParsedMetric]);
 
-impl Serialize for MeasuresOut<'_> {
+impl Serialize for SerializedMeasures<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|measured| {
-            let Measured { measure, value, lower_value, upper_value, .. } = measured;
-            (measure, MetricOut { value: *value, lower_value: *lower_value, upper_value: *upper_value })
+            let ParsedMetric { measure, value, lower_value, upper_value, .. } = measured;
+            (
+                measure,
+                SerializedMetric { value: *value, lower_value: *lower_value, upper_value: *upper_value },
+            )
         }))
     }
 }
 
 /// The numbers of a measure, for serialization.
 #[derive(Serialize)]
-struct MetricOut {
+struct SerializedMetric {
     value: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     lower_value: Option<f64>,
@@ -283,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn serialized_results_are_parsed_unchanged() {
         for text in [
             r#"{"b":{"latency":{"value":1.5,"lower_value":1.0},"my own":{"value":-2.0}},"a_tidemark_ignore":{},"1":{}}"#,
             r#"[{"name":"sort","parameters":{"n":"10"},"measures":{"latency":{"value":0.1,"upper_value":2e300}}},{"name":"sort","measures":{}}]"#,
@@ -343,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_two_keys_wins() {
+    fn the_last_of_two_equal_keys_is_kept() {
         assert_eq!(
             read(r#"{"a": {"x": {"value": 1}}, "b": {}, "a": {"y": {"value": 2, "value": 3}}}"#),
             "b\na y 3\n"
@@ -358,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_by_its_path() {
+    fn errors_have_the_path_of_the_value() {
         let long = format!(r#"{{"{}": {{"x": {{"value": 1}}}}}}"#, "é".repeat(513));
         let errors: Vec<_> = [
             r#"{"a": {"x": {"value": "1"}}}"#,

@@ -40,9 +40,9 @@ use tidemark_api::{Adapter, Average};
 
 use crate::error::Failure;
 pub use crate::{
-    error::{ParseError, Place},
+    error::{ParseError, Position},
     fold::fold,
-    results::{Entry, Label, Measured, Results},
+    results::{Entry, Label, ParsedMetric, Results},
 };
 
 /// A tool whose output can be parsed.
@@ -73,7 +73,7 @@ pub const ADAPTERS: &[Tool] = {
         tool(GoBench, &[Mean], go_bench::parse),
         tool(JavaJmh, &[Mean], java_jmh::parse),
         tool(JsBenchmark, &[Median], js_benchmark::parse),
-        tool(JsTime, &[], js_time::parse_of_browser),
+        tool(JsTime, &[], js_time::parse_browser),
         tool(JsVitest, &[Mean, Median], js_vitest::parse),
         tool(PythonAsv, &[Median], python_asv::parse),
         tool(PythonPytest, &[Mean, Median], python_pytest::parse),
@@ -82,8 +82,8 @@ pub const ADAPTERS: &[Tool] = {
         tool(RustCriterion, &[Mean], rust_criterion::parse),
         tool(RustIai, &[], rust_iai::parse),
         tool(RustGungraun, &[], rust_gungraun::parse),
-        part(RustGungraunJson, &[], rust_gungraun_json::parse),
-        part(RustGungraunStdout, &[], rust_gungraun_stdout::parse),
+        undetected_tool(RustGungraunJson, &[], rust_gungraun_json::parse),
+        undetected_tool(RustGungraunStdout, &[], rust_gungraun_stdout::parse),
         tool(ShellHyperfine, &[Mean, Median], shell_hyperfine::parse),
         tool(RustDivan, &[Mean, Median], rust_divan::parse),
         tool(JsMitata, &[Mean, Median], js_mitata::parse),
@@ -105,7 +105,7 @@ const fn tool(
 }
 
 /// Creates a tool whose format another row covers for `magic`.
-const fn part(
+const fn undetected_tool(
     adapter: Adapter,
     averages: &'static [Average],
     parse: fn(&Input<'_>) -> Result<Vec<Entry>, Failure>,
@@ -140,27 +140,27 @@ pub fn parse(adapter: Adapter, text: &str, average: Option<Average>) -> Result<R
 
 /// Detects the tool from its output.
 fn detect(input: &Input<'_>) -> Result<Results, ParseError> {
-    let mut broken = None;
-    for tool in ADAPTERS.iter().filter(|tool| tool.detected && tool.serves(input.average)) {
+    let mut invalid = None;
+    for tool in ADAPTERS.iter().filter(|tool| tool.detected && tool.supports_average(input.average)) {
         match tool.read(input) {
             Ok(results) => return Ok(results),
-            Err(Failure::Foreign(_)) => {}
-            Err(failure @ Failure::Broken(_)) => {
-                broken.get_or_insert_with(|| failure.into_error(tool.adapter));
+            Err(Failure::Unrecognized(_)) => {}
+            Err(failure @ Failure::Invalid(_)) => {
+                invalid.get_or_insert_with(|| failure.into_error(tool.adapter));
             }
         }
     }
-    if let Some(error) = broken {
+    if let Some(error) = invalid {
         return Err(error);
     }
     let other_average = ADAPTERS
         .iter()
-        .filter(|tool| tool.detected && !tool.serves(input.average))
+        .filter(|tool| tool.detected && !tool.supports_average(input.average))
         .find(|tool| (tool.parse)(&Input { average: None, ..*input }).is_ok());
     Err(match other_average {
-        Some(tool) => tool.refuse_average().into_error(tool.adapter),
+        Some(tool) => tool.unsupported_average().into_error(tool.adapter),
         None => {
-            Failure::foreign("name its adapter, or write the results in the format of the adapter `json`")
+            Failure::unrecognized("set the adapter, or write the results in the format of the adapter `json`")
                 .into_error(Adapter::Magic)
         }
     })
@@ -168,20 +168,20 @@ fn detect(input: &Input<'_>) -> Result<Results, ParseError> {
 
 impl Tool {
     fn read(&self, input: &Input<'_>) -> Result<Results, Failure> {
-        if !self.serves(input.average) {
-            return Err(self.refuse_average());
+        if !self.supports_average(input.average) {
+            return Err(self.unsupported_average());
         }
         (self.parse)(input).and_then(|entries| Results::collect(self.adapter, entries))
     }
 
-    fn serves(&self, average: Option<Average>) -> bool {
+    fn supports_average(&self, average: Option<Average>) -> bool {
         average.is_none_or(|average| self.averages.contains(&average))
     }
 
-    fn refuse_average(&self) -> Failure {
-        Failure::foreign(match self.averages.first() {
-            Some(average) => format!("the average `{average}` or none to be asked for"),
-            None => "no average to be asked for, as the tool offers none".to_owned(),
+    fn unsupported_average(&self) -> Failure {
+        Failure::unrecognized(match self.averages.first() {
+            Some(average) => format!("the average `{average}`, or no average setting"),
+            None => "no average setting, because the tool provides no averages".to_owned(),
         })
     }
 }
@@ -210,13 +210,13 @@ mod tests {
     }
 
     #[test]
-    fn magic_names_what_to_do() {
-        insta::assert_snapshot!(read(Adapter::Rust, "hello"), @"No tool was recognized by the output; name its adapter, or write the results in the format of the adapter `json`.");
+    fn the_error_of_magic_states_what_to_do() {
+        insta::assert_snapshot!(read(Adapter::Rust, "hello"), @"No adapter recognized the output; set the adapter, or write the results in the format of the adapter `json`.");
         insta::assert_snapshot!(read(Adapter::Magic, r#"{"a": {"latency": {"value": "1"}}}"#), @r#"The adapter `json` cannot read the output at `a.latency.value`: expected a number, found `string "1"`."#);
         let libtest = "test a ... bench: 1 ns/iter (+/- 1)";
-        insta::assert_snapshot!(parse(Adapter::Magic, libtest, Some(Average::Mean)).unwrap_err(), @"The adapter `rust_bench` cannot read the output: expected the average `median` or none to be asked for.");
+        insta::assert_snapshot!(parse(Adapter::Magic, libtest, Some(Average::Mean)).unwrap_err(), @"The adapter `rust_bench` cannot read the output: expected the average `median`, or no average setting.");
         let ruby = " user system total real\na 1 1 1 ( 1)";
-        insta::assert_snapshot!(parse(Adapter::Magic, ruby, Some(Average::Mean)).unwrap_err(), @"The adapter `ruby_benchmark` cannot read the output: expected no average to be asked for, as the tool offers none.");
+        insta::assert_snapshot!(parse(Adapter::Magic, ruby, Some(Average::Mean)).unwrap_err(), @"The adapter `ruby_benchmark` cannot read the output: expected no average setting, because the tool provides no averages.");
     }
 
     #[test]

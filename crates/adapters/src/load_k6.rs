@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::{Average, Parameters, excerpt};
 
-use crate::{Entry, Failure, Input, Measured, Place, document, text::Unit};
+use crate::{Entry, Failure, Input, ParsedMetric, Position, document, text::Unit};
 
 /// Counters of completed operations, whose rates are throughputs.
 const THROUGHPUTS: [&str; 5] = ["http_reqs", "iterations", "ws_sessions", "ws_msgs_sent", "ws_msgs_received"];
@@ -14,7 +14,7 @@ const THROUGHPUTS: [&str; 5] = ["http_reqs", "iterations", "ws_sessions", "ws_ms
 const BANDWIDTHS: [&str; 2] = ["data_received", "data_sent"];
 
 #[derive(Deserialize)]
-#[expect(dead_code, reason = "their presence tells the tool")]
+#[expect(dead_code, reason = "their presence identifies the tool")]
 struct Shape {
     root_group: IgnoredAny,
     metrics: BTreeMap<String, IgnoredAny>,
@@ -22,7 +22,7 @@ struct Shape {
 
 #[derive(Deserialize)]
 struct Document {
-    #[expect(dead_code, reason = "its presence tells the tool")]
+    #[expect(dead_code, reason = "its presence identifies the tool")]
     root_group: IgnoredAny,
     metrics: BTreeMap<String, Metric>,
 }
@@ -58,18 +58,18 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let average = input.average.unwrap_or(Average::Mean);
     let mut entries = Vec::new();
     for (key, metric) in &metrics {
-        let place = || Place::Path(excerpt::of_path(&format!("metrics.{key}")));
+        let position = || Position::Path(excerpt::of_path(&format!("metrics.{key}")));
         let (name, parameters) = split(key);
         let measured = metric.measured(name, average);
         if !measured.is_empty() {
-            entries.push(Entry { parameters, ..Entry::new(place, name, measured)? });
+            entries.push(Entry { parameters, ..Entry::new(position, name, measured)? });
         }
     }
-    document::some(entries, "metrics")
+    document::require_entries(entries, "metrics")
 }
 
 impl Metric {
-    fn measured(&self, name: &str, average: Average) -> Vec<Measured> {
+    fn measured(&self, name: &str, average: Average) -> Vec<ParsedMetric> {
         let numbers = self.values.as_ref().unwrap_or(&self.own);
         let is_time = match &self.contains {
             Some(contains) => contains == "time",
@@ -95,9 +95,9 @@ impl Metric {
             ]
         } else {
             // A custom metric of the script: only its name is known.
-            return average.and_then(|value| Measured::in_units(name, value)).into_iter().collect();
+            return average.and_then(|value| ParsedMetric::named_by_units(name, value)).into_iter().collect();
         };
-        all.into_iter().filter_map(|(slug, value)| Some(Measured::of(slug, value?))).collect()
+        all.into_iter().filter_map(|(slug, value)| Some(ParsedMetric::of(slug, value?))).collect()
     }
 }
 
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn both_formats_say_the_same() {
+    fn both_formats_give_the_same_results() {
         let text = include_str!("../fixtures/load_k6/summary_export.json");
         insta::assert_snapshot!(read(text, None), @"
         data_received bandwidth 91392
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_metric_is_named() {
+    fn an_invalid_metric_is_reported_with_its_path() {
         let errors = [
             r#"{"root_group":{},"metrics":{"http_reqs":{"rate":"x"}}}"#,
             r#"{"root_group":{},"metrics":{"http_reqs":{"values":{"rate":"x"}}}}"#,

@@ -3,14 +3,14 @@
 use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::Average;
 
-use crate::{Entry, Failure, Input, Measured, Place, document, text::Unit};
+use crate::{Entry, Failure, Input, ParsedMetric, Position, document, text::Unit};
 
 /// Name of the benchmark: a summary does not include the URL.
 const NAME: &str = "oha";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(dead_code, reason = "their presence tells the tool")]
+#[expect(dead_code, reason = "their presence identifies the tool")]
 struct Shape {
     summary: IgnoredAny,
     latency_percentiles: IgnoredAny,
@@ -22,7 +22,7 @@ struct Shape {
 struct Document {
     summary: Summary,
     latency_percentiles: Percentiles,
-    #[expect(dead_code, reason = "its presence tells the tool")]
+    #[expect(dead_code, reason = "its presence identifies the tool")]
     status_code_distribution: IgnoredAny,
 }
 
@@ -50,18 +50,18 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let Document { summary, latency_percentiles: percentiles, .. } = document::read::<Shape, _>(input.text)?;
     let nanoseconds = |seconds| Unit::Seconds.nanoseconds(seconds);
     let metrics = vec![
-        Measured::latency(nanoseconds(match input.average.unwrap_or(Average::Mean) {
+        ParsedMetric::latency(nanoseconds(match input.average.unwrap_or(Average::Mean) {
             Average::Mean => summary.average,
             Average::Median => percentiles.p50,
         })),
-        Measured::of("latency-p90", nanoseconds(percentiles.p90)),
-        Measured::of("latency-p95", nanoseconds(percentiles.p95)),
-        Measured::of("latency-p99", nanoseconds(percentiles.p99)),
-        Measured::throughput(summary.requests_per_sec),
-        Measured::of("bandwidth", summary.size_per_sec),
-        Measured::of("error-rate", (1.0 - summary.success_rate) * 100.0),
+        ParsedMetric::of("latency-p90", nanoseconds(percentiles.p90)),
+        ParsedMetric::of("latency-p95", nanoseconds(percentiles.p95)),
+        ParsedMetric::of("latency-p99", nanoseconds(percentiles.p99)),
+        ParsedMetric::throughput(summary.requests_per_sec),
+        ParsedMetric::of("bandwidth", summary.size_per_sec),
+        ParsedMetric::of("error-rate", (1.0 - summary.success_rate) * 100.0),
     ];
-    Ok(vec![Entry::new(|| Place::Path("summary".to_owned()), NAME, metrics)?])
+    Ok(vec![Entry::new(|| Position::Path("summary".to_owned()), NAME, metrics)?])
 }
 
 #[cfg(test)]
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_answer_there_is_nothing_to_measure() {
+    fn a_test_without_responses_is_an_error() {
         insta::assert_snapshot!(read(include_str!("../fixtures/load_oha/no_answer.json"), None), @"The adapter `load_oha` cannot read the output at `summary.average`: expected a number, found `null`.");
     }
 }

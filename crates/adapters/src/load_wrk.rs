@@ -3,7 +3,7 @@
 use tidemark_api::Average;
 
 use crate::{
-    Entry, Failure, Input, Measured,
+    Entry, Failure, Input, ParsedMetric,
     text::{self, Line, Unit, is_blank},
 };
 
@@ -19,7 +19,7 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         }
     }
     let entries = runs.iter().map(|run| run.entry(input.average)).collect::<Result<_, _>>()?;
-    text::some(
+    text::require_entries(
         entries,
         "a line such as `Running 10s test @ http://localhost:8080/` and what wrk prints below it",
     )
@@ -35,7 +35,7 @@ struct Run<'a> {
     requests: Option<f64>,
     failures: f64,
     /// Metrics that do not depend on other lines.
-    metrics: Vec<Measured>,
+    metrics: Vec<ParsedMetric>,
 }
 
 impl<'a> Run<'a> {
@@ -74,21 +74,22 @@ impl<'a> Run<'a> {
             ["Transfer/sec:", rate] => bytes(rate).map(|rate| self.push("bandwidth", rate)),
             _ => Some(()),
         };
-        known.ok_or_else(|| line.broken("numbers with the units of wrk"))
+        known.ok_or_else(|| line.invalid("numbers with the units of wrk"))
     }
 
     fn push(&mut self, slug: &'static str, value: f64) {
-        self.metrics.push(Measured::of(slug, value));
+        self.metrics.push(ParsedMetric::of(slug, value));
     }
 
     fn entry(&self, average: Option<Average>) -> Result<Entry, Failure> {
         let (mean, deviation) =
-            self.latency.ok_or_else(|| self.line.broken("a line `Latency` below the title"))?;
+            self.latency.ok_or_else(|| self.line.invalid("a line `Latency` below the title"))?;
         let latency = match average {
-            Some(Average::Median) => Measured::latency(
-                self.median.ok_or_else(|| self.line.broken("a median, which wrk prints with `--latency`"))?,
+            Some(Average::Median) => ParsedMetric::latency(
+                self.median
+                    .ok_or_else(|| self.line.invalid("a median, which wrk prints with `--latency`"))?,
             ),
-            _ => Measured::latency(mean).give_or_take(deviation),
+            _ => ParsedMetric::latency(mean).with_deviation(deviation),
         };
         let mut metrics = vec![latency];
         metrics.extend(self.metrics.iter().cloned());
@@ -96,7 +97,7 @@ impl<'a> Run<'a> {
         if let Some(requests) = self.requests {
             let all = requests.max(self.failures);
             let rate = if all > 0.0 { self.failures / all * 100.0 } else { 0.0 };
-            metrics.push(Measured::of("error-rate", rate));
+            metrics.push(ParsedMetric::of("error-rate", rate));
         }
         self.line.entry(self.url.trim(), metrics)
     }
@@ -118,7 +119,7 @@ fn time(word: &str) -> Option<f64> {
     match unit {
         "m" => Some(Unit::Seconds.nanoseconds(count * 60.0)),
         "h" => Some(Unit::Seconds.nanoseconds(count * 3600.0)),
-        unit => Unit::from_word(unit).map(|unit| unit.nanoseconds(count)),
+        unit => Unit::from_symbol(unit).map(|unit| unit.nanoseconds(count)),
     }
 }
 
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_count() {
+    fn failures_are_a_metric() {
         let text = "Running 1m test @ http://a/\n    Latency     1.50m     0.00us   2.00m    99.00%\n  \
             200 requests in 1.00s, 2.61MB read\n  \
             Socket errors: connect 0, read 5, write 0, timeout 5\n  Non-2xx or 3xx responses: 40\n";
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_have_the_line() {
         insta::assert_snapshot!(read(LoadWrk, "Running 1s test @ http://a/\nunable to connect"), @"The adapter `load_wrk` cannot read the output at line 1: expected a line `Latency` below the title, found `Running 1s test @ http://a/`.");
         insta::assert_snapshot!(read(LoadWrk, "Running 1s test @ http://a/\nRequests/sec: nan"), @"The adapter `load_wrk` cannot read the output at line 2: expected numbers with the units of wrk, found `Requests/sec: nan`.");
         insta::assert_snapshot!(read(LoadWrk, "Running"), @"The adapter `load_wrk` cannot read the output: expected a line such as `Running 10s test @ http://localhost:8080/` and what wrk prints below it.");

@@ -2,7 +2,7 @@
 //! memory benchmarks or parameter tables.
 
 use crate::{
-    Entry, Failure, Input, Measured,
+    Entry, Failure, Input, ParsedMetric,
     text::{self, Scan},
 };
 
@@ -13,10 +13,10 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
             entries.push(line.entry(name, vec![metric])?);
         }
     }
-    text::some(entries, "a line such as `[ 50.00%] ··· suite.time_name  11.1±0.5µs`")
+    text::require_entries(entries, "a line such as `[ 50.00%] ··· suite.time_name  11.1±0.5µs`")
 }
 
-fn row(line: &str) -> Option<(&str, Measured)> {
+fn row(line: &str) -> Option<(&str, ParsedMetric)> {
     let mut scan = Scan::new(line);
     scan.literal("[")?;
     scan.any_blanks();
@@ -33,7 +33,7 @@ fn row(line: &str) -> Option<(&str, Measured)> {
     let spread = scan.number()?;
     let unit = scan.unit()?;
     scan.end()?;
-    Some((name, Measured::latency(unit.nanoseconds(value)).give_or_take(unit.nanoseconds(spread))))
+    Some((name, ParsedMetric::latency(unit.nanoseconds(value)).with_deviation(unit.nanoseconds(spread))))
 }
 
 #[cfg(test)]

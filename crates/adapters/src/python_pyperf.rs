@@ -3,17 +3,17 @@
 use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::Average;
 
-use crate::{Entry, Failure, Input, Measured, Place, document, fold::mean_of, text::Unit};
+use crate::{Entry, Failure, Input, ParsedMetric, Position, document, fold::mean_of, text::Unit};
 
 #[derive(Deserialize)]
-#[expect(dead_code, reason = "their presence tells the tool")]
+#[expect(dead_code, reason = "their presence identifies the tool")]
 struct Shape {
     version: IgnoredAny,
     benchmarks: Vec<ShapeBenchmark>,
 }
 
 #[derive(Deserialize)]
-#[expect(dead_code, reason = "its presence tells the tool")]
+#[expect(dead_code, reason = "its presence identifies the tool")]
 struct ShapeBenchmark {
     runs: Vec<IgnoredAny>,
 }
@@ -21,7 +21,7 @@ struct ShapeBenchmark {
 /// A suite. Its metadata contains the values that its benchmarks have in common.
 #[derive(Deserialize)]
 struct Document {
-    #[expect(dead_code, reason = "its presence tells the tool")]
+    #[expect(dead_code, reason = "its presence identifies the tool")]
     version: IgnoredAny,
     benchmarks: Vec<Benchmark>,
     #[serde(default)]
@@ -53,33 +53,33 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let Document { benchmarks, metadata: common, .. } = document::read::<Shape, _>(input.text)?;
     let average = input.average.unwrap_or(Average::Mean);
     let entries = benchmarks.into_iter().enumerate().map(|(index, benchmark)| {
-        let place = || Place::Path(format!("benchmarks[{index}]"));
+        let position = || Position::Path(format!("benchmarks[{index}]"));
         let Benchmark { metadata, runs } = benchmark;
         let Some(name) = metadata.name.as_ref().or(common.name.as_ref()) else {
-            return Err(Failure::missing(place(), "a `name` in its metadata or in that of the suite"));
+            return Err(Failure::missing(position(), "a `name` in its metadata or in that of the suite"));
         };
         let values: Vec<f64> = runs.into_iter().flat_map(|run| run.values).collect();
         if values.is_empty() {
-            return Err(Failure::broken(place(), "a run with values", name));
+            return Err(Failure::invalid(position(), "a run with values", name));
         }
         let unit = metadata.unit.as_ref().or(common.unit.as_ref()).map_or("second", String::as_str);
         let Some(measured) = measure(unit) else {
-            return Err(Failure::broken(place(), "the unit `second` or `byte`", unit));
+            return Err(Failure::invalid(position(), "the unit `second` or `byte`", unit));
         };
         let (value, spread) = match average {
             Average::Mean => mean(&values),
             Average::Median => median(values),
         };
-        Entry::new(place, name, vec![measured(value).give_or_take(measured(spread).value)])
+        Entry::new(position, name, vec![measured(value).with_deviation(measured(spread).value)])
     });
-    document::some(entries.collect::<Result<_, Failure>>()?, "benchmarks")
+    document::require_entries(entries.collect::<Result<_, Failure>>()?, "benchmarks")
 }
 
 /// Returns the measure of a unit.
-fn measure(unit: &str) -> Option<fn(f64) -> Measured> {
+fn measure(unit: &str) -> Option<fn(f64) -> ParsedMetric> {
     match unit {
-        "second" => Some(|seconds| Measured::latency(Unit::Seconds.nanoseconds(seconds))),
-        "byte" => Some(|bytes| Measured::of("peak-memory", bytes)),
+        "second" => Some(|seconds| ParsedMetric::latency(Unit::Seconds.nanoseconds(seconds))),
+        "byte" => Some(|bytes| ParsedMetric::of("peak-memory", bytes)),
         _ => None,
     }
 }
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_benchmark_is_named() {
+    fn an_invalid_benchmark_is_reported_with_its_path() {
         let errors = [
             suite("{}", r#"[{"values":[1]}]"#),
             suite(r#"{"name":"a"}"#, r#"[{"warmups":[[1,9]]}]"#),

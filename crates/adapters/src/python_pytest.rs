@@ -6,10 +6,10 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
 use tidemark_api::{Average, Parameters};
 
-use crate::{Entry, Failure, Input, Measured, Place, document, text::Unit, variant};
+use crate::{Entry, Failure, Input, ParsedMetric, Position, document, text::Unit, variant};
 
 #[derive(Deserialize)]
-#[expect(dead_code, reason = "their presence tells the tool")]
+#[expect(dead_code, reason = "their presence identifies the tool")]
 struct Shape {
     machine_info: IgnoredAny,
     commit_info: IgnoredAny,
@@ -18,9 +18,9 @@ struct Shape {
 
 #[derive(Deserialize)]
 struct Document {
-    #[expect(dead_code, reason = "its presence tells the tool")]
+    #[expect(dead_code, reason = "its presence identifies the tool")]
     machine_info: BTreeMap<String, IgnoredAny>,
-    #[expect(dead_code, reason = "its presence tells the tool")]
+    #[expect(dead_code, reason = "its presence identifies the tool")]
     commit_info: BTreeMap<String, IgnoredAny>,
     benchmarks: Vec<Row>,
 }
@@ -49,14 +49,14 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let average = input.average.unwrap_or(Average::Mean);
     let mut taken = HashSet::new();
     let entries = rows.iter().enumerate().map(|(index, row)| {
-        let place = || Place::Path(format!("benchmarks[{index}]"));
+        let position = || Position::Path(format!("benchmarks[{index}]"));
         // Values with the same text can be different objects; the full name then distinguishes the benchmarks.
         let variant = row.variant().filter(|variant| taken.insert(variant.clone()));
         let (name, parameters) =
             variant.map_or((row.fullname.as_str(), None), |(name, all)| (name, Some(all)));
-        Ok(Entry { parameters, ..Entry::new(place, name, vec![row.stats.latency(average)])? })
+        Ok(Entry { parameters, ..Entry::new(position, name, vec![row.stats.latency(average)])? })
     });
-    document::some(entries.collect::<Result<_, Failure>>()?, "benchmarks")
+    document::require_entries(entries.collect::<Result<_, Failure>>()?, "benchmarks")
 }
 
 impl Row {
@@ -77,12 +77,13 @@ impl Row {
 }
 
 impl Statistics {
-    fn latency(&self, average: Average) -> Measured {
+    fn latency(&self, average: Average) -> ParsedMetric {
         let (value, spread) = match average {
             Average::Mean => (self.mean, self.stddev),
             Average::Median => (self.median, self.iqr),
         };
-        Measured::latency(Unit::Seconds.nanoseconds(value)).give_or_take(Unit::Seconds.nanoseconds(spread))
+        ParsedMetric::latency(Unit::Seconds.nanoseconds(value))
+            .with_deviation(Unit::Seconds.nanoseconds(spread))
     }
 }
 
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_leave_the_name() {
+    fn parameters_are_removed_from_the_name() {
         insta::assert_snapshot!(read(include_str!("../fixtures/python_pytest/parametrized.json"), None), @"
         test_bench.py::test_sum {kind=list, size=10} latency 290.04102651872677 [-4614.063701849735, 5194.145754887188]
         test_bench.py::test_sum {kind=list, size=1000} latency 9475.781589562375 [-106853.91247040348, 125805.47564952823]
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_stay_in_the_name() {
+    fn object_parameters_stay_in_the_name() {
         for params in [r#"{"x":[1]}"#, r#"{"x":"UNSERIALIZABLE[<object at 0x7f>]"}"#, "{}", "null"] {
             let text = EXAMPLE.replace("\"stats\"", &format!(r#""params":{params},"stats""#));
             assert!(read(&text, None).starts_with("t.py::test_a[1] latency"), "{params}");
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_parameters_overwrite_nothing() {
+    fn benchmarks_with_equal_parameters_are_distinguished() {
         let row = |id: &str| {
             format!(
                 r#"{{"fullname":"t.py::f[{id}]","param":"{id}","params":{{"x":"a[b]"}},"stats":{{"mean":1,"stddev":0,"median":1,"iqr":0}}}}"#
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_row_is_named() {
+    fn an_invalid_row_is_reported_with_its_position() {
         let errors = [
             EXAMPLE.replace("0.002", "null"),
             EXAMPLE.replace(",\"iqr\":0.0001", ""),

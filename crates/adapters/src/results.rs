@@ -5,10 +5,10 @@ use std::{collections::HashMap, fmt, hash::Hash};
 
 use tidemark_api::{Adapter, BenchmarkName, Fold, Parameters, ResourceName, excerpt};
 
-use crate::{Failure, Place, fold};
+use crate::{Failure, Position, fold};
 
 /// Suffixes of a label that disable alerts.
-const IGNORE: [&str; 6] = [
+const IGNORE_SUFFIXES: [&str; 6] = [
     "_bencher_ignore",
     "BencherIgnore",
     "-bencher-ignore",
@@ -36,7 +36,7 @@ pub struct Entry {
     /// Whether alerts are disabled.
     pub ignored: bool,
     /// Metrics, one per measure.
-    pub metrics: Vec<Measured>,
+    pub metrics: Vec<ParsedMetric>,
 }
 
 /// How a result identifies a benchmark.
@@ -50,7 +50,7 @@ pub enum Label {
 
 /// A metric of a benchmark. All numbers are finite.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Measured {
+pub struct ParsedMetric {
     /// UUID, slug or name of the measure; the slug for a built-in measure.
     pub measure: ResourceName,
     /// Units of the measure, if it is neither built in nor known to the project.
@@ -72,22 +72,22 @@ impl Label {
 }
 
 impl Entry {
-    /// Creates the entry of a named benchmark; `place` is its position in the output.
+    /// Creates the entry of a named benchmark; `position` is its position in the output.
     pub(crate) fn new(
-        place: impl FnOnce() -> Place,
+        position: impl FnOnce() -> Position,
         name: &str,
-        metrics: Vec<Measured>,
+        metrics: Vec<ParsedMetric>,
     ) -> Result<Self, Failure> {
         let Ok(name) = name.parse() else {
-            return Err(Failure::broken(
-                place(),
+            return Err(Failure::invalid(
+                position(),
                 "a benchmark name of 1 to 1024 bytes without the character NUL",
                 name,
             ));
         };
         if let Some(metric) = metrics.iter().find(|metric| !metric.is_finite()) {
-            return Err(Failure::broken(
-                place(),
+            return Err(Failure::invalid(
+                position(),
                 format!("a `{}` within the range of a double", metric.measure),
                 &metric.value.to_string(),
             ));
@@ -96,7 +96,7 @@ impl Entry {
     }
 }
 
-impl Measured {
+impl ParsedMetric {
     /// Creates a metric of a built-in measure, given by its slug.
     pub(crate) fn of(slug: &'static str, value: f64) -> Self {
         let measure = slug.parse().expect("the slug of a built-in measure is a name");
@@ -104,7 +104,7 @@ impl Measured {
     }
 
     /// Creates a metric of a measure that is named by its units; `None` if they are not a valid name.
-    pub(crate) fn in_units(units: &str, value: f64) -> Option<Self> {
+    pub(crate) fn named_by_units(units: &str, value: f64) -> Option<Self> {
         let measure: ResourceName = units.parse().ok()?;
         Some(Self { units: Some(measure.clone()), measure, value, lower_value: None, upper_value: None })
     }
@@ -120,14 +120,14 @@ impl Measured {
     }
 
     /// Returns the metric with a range.
-    pub(crate) fn within(self, lower_value: f64, upper_value: f64) -> Self {
+    pub(crate) fn with_range(self, lower_value: f64, upper_value: f64) -> Self {
         Self { lower_value: Some(lower_value), upper_value: Some(upper_value), ..self }
     }
 
     /// Returns the metric with a symmetric range.
-    pub(crate) fn give_or_take(self, spread: f64) -> Self {
+    pub(crate) fn with_deviation(self, spread: f64) -> Self {
         let value = self.value;
-        self.within(value - spread, value + spread)
+        self.with_range(value - spread, value + spread)
     }
 
     fn is_finite(&self) -> bool {
@@ -140,7 +140,7 @@ impl Results {
     /// metrics, the later one is kept.
     pub(crate) fn collect(adapter: Adapter, mut entries: Vec<Entry>) -> Result<Self, Failure> {
         for entry in &mut entries {
-            entry.ignore()?;
+            entry.strip_ignore_suffix()?;
         }
         let (groups, count) = group(entries.iter().map(Entry::key));
         let mut merged: Vec<Entry> = Vec::with_capacity(count);
@@ -149,8 +149,8 @@ impl Results {
                 None => merged.push(entry),
                 Some(first) if first.ignored == entry.ignored => first.metrics.extend(entry.metrics),
                 Some(_) => {
-                    return Err(Failure::broken(
-                        Place::Path(excerpt::of_path(entry.label.as_str())),
+                    return Err(Failure::invalid(
+                        Position::Path(excerpt::of_path(entry.label.as_str())),
                         "a benchmark either with its ignore suffix or without",
                         "both",
                     ));
@@ -175,31 +175,31 @@ impl Results {
 
     /// Folds several results into one: metrics of the same benchmark and parameters are folded. Returns `None` if there are
     /// no results.
-    pub fn folded(results: &[Self], how: Fold) -> Option<Self> {
+    pub fn fold(results: &[Self], how: Fold) -> Option<Self> {
         let all: Vec<&Entry> = results.iter().flat_map(|result| &result.entries).collect();
         let (groups, count) = group(all.iter().map(|entry| entry.key()));
-        let mut alike: Vec<Vec<&Entry>> = vec![Vec::new(); count];
+        let mut grouped: Vec<Vec<&Entry>> = vec![Vec::new(); count];
         for (entry, group) in all.into_iter().zip(groups) {
-            alike[group].push(entry);
+            grouped[group].push(entry);
         }
         Some(Self {
             adapter: results.first()?.adapter,
-            entries: alike.iter().map(|entries| fold_entries(entries, how)).collect(),
+            entries: grouped.iter().map(|entries| fold_entries(entries, how)).collect(),
         })
     }
 }
 
 /// Folds the entries, at least one, of the same benchmark and parameters.
 fn fold_entries(entries: &[&Entry], how: Fold) -> Entry {
-    let metrics: Vec<&Measured> = entries.iter().flat_map(|entry| &entry.metrics).collect();
+    let metrics: Vec<&ParsedMetric> = entries.iter().flat_map(|entry| &entry.metrics).collect();
     let (groups, count) = group(metrics.iter().map(|metric| &metric.measure));
-    let mut alike: Vec<Vec<&Measured>> = vec![Vec::new(); count];
+    let mut grouped: Vec<Vec<&ParsedMetric>> = vec![Vec::new(); count];
     for (metric, group) in metrics.into_iter().zip(groups) {
-        alike[group].push(metric);
+        grouped[group].push(metric);
     }
     Entry {
         ignored: entries.iter().any(|entry| entry.ignored),
-        metrics: alike.into_iter().map(|metrics| fold(metrics, how)).collect(),
+        metrics: grouped.into_iter().map(|metrics| fold(metrics, how)).collect(),
         ..entries[0].clone()
     }
 }
@@ -210,12 +210,12 @@ impl Entry {
     }
 
     /// Removes an ignore suffix and marks the entry as ignored.
-    fn ignore(&mut self) -> Result<(), Failure> {
+    fn strip_ignore_suffix(&mut self) -> Result<(), Failure> {
         let (Label::Name(label) | Label::Reference(label)) = &mut self.label;
-        if let Some(name) = IGNORE.iter().find_map(|suffix| label.as_str().strip_suffix(suffix)) {
+        if let Some(name) = IGNORE_SUFFIXES.iter().find_map(|suffix| label.as_str().strip_suffix(suffix)) {
             *label = name.parse().map_err(|_| {
-                Failure::broken(
-                    Place::Path(excerpt::of_path(label.as_str())),
+                Failure::invalid(
+                    Position::Path(excerpt::of_path(label.as_str())),
                     "a benchmark name before the ignore suffix",
                     label.as_str(),
                 )
@@ -272,18 +272,18 @@ impl fmt::Display for Results {
 mod tests {
     use super::*;
 
-    fn entry(name: &str, metrics: Vec<Measured>) -> Entry {
-        Entry::new(|| Place::Line(1), name, metrics).unwrap()
+    fn entry(name: &str, metrics: Vec<ParsedMetric>) -> Entry {
+        Entry::new(|| Position::Line(1), name, metrics).unwrap()
     }
 
     #[test]
-    fn the_last_metric_of_a_measure_wins_and_others_stay() {
+    fn the_last_metric_of_a_measure_is_kept() {
         let results = Results::collect(
             Adapter::Json,
             vec![
-                entry("a", vec![Measured::latency(1.0), Measured::throughput(5.0)]),
-                entry("b", vec![Measured::latency(3.0)]),
-                entry("a", vec![Measured::latency(2.0).give_or_take(0.5)]),
+                entry("a", vec![ParsedMetric::latency(1.0), ParsedMetric::throughput(5.0)]),
+                entry("b", vec![ParsedMetric::latency(3.0)]),
+                entry("a", vec![ParsedMetric::latency(2.0).with_deviation(0.5)]),
             ],
         )
         .unwrap();
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_suffix_asks_for_no_alerts() {
+    fn an_ignore_suffix_disables_alerts() {
         let names =
             ["a_bencher_ignore", "bBencherIgnore", "c-bencher-ignore", "d_tidemark_ignore", "e_ignore"];
         let results =
@@ -321,29 +321,32 @@ mod tests {
     }
 
     #[test]
-    fn several_results_become_one() {
+    fn several_results_are_folded() {
         let result = |entries| Results::collect(Adapter::Json, entries).unwrap();
         let results = [
-            result(vec![entry("a", vec![Measured::latency(1.0)]), entry("b", vec![Measured::latency(7.0)])]),
             result(vec![
-                entry("aBencherIgnore", vec![Measured::latency(3.0), Measured::throughput(5.0)]),
+                entry("a", vec![ParsedMetric::latency(1.0)]),
+                entry("b", vec![ParsedMetric::latency(7.0)]),
+            ]),
+            result(vec![
+                entry("aBencherIgnore", vec![ParsedMetric::latency(3.0), ParsedMetric::throughput(5.0)]),
                 entry("c", vec![]),
             ]),
         ];
-        insta::assert_snapshot!(Results::folded(&results, Fold::Mean).unwrap(), @"
+        insta::assert_snapshot!(Results::fold(&results, Fold::Mean).unwrap(), @"
         a (ignored) latency 2
         a (ignored) throughput 5
         b latency 7
         c
         ");
-        assert_eq!(Results::folded(&[], Fold::Mean), None);
+        assert_eq!(Results::fold(&[], Fold::Mean), None);
     }
 
     #[test]
-    fn names_and_numbers_are_checked() {
+    fn invalid_names_and_numbers_are_rejected() {
         for (name, value) in [("", 1.0), ("a\0", 1.0), (&*"x".repeat(1025), 1.0), ("a", f64::INFINITY)] {
-            let metrics = vec![Measured::latency(value)];
-            assert!(matches!(Entry::new(|| Place::Line(3), name, metrics), Err(Failure::Broken(_))));
+            let metrics = vec![ParsedMetric::latency(value)];
+            assert!(matches!(Entry::new(|| Position::Line(3), name, metrics), Err(Failure::Invalid(_))));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Adapter for the tables of Ruby's Benchmark module; it reads the column `real`.
 
 use crate::{
-    Entry, Failure, Input, Measured,
+    Entry, Failure, Input, ParsedMetric,
     text::{self, Scan, Unit, is_blank},
 };
 
@@ -14,14 +14,14 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         } else if in_table {
             match row(line.text) {
                 Some((name, seconds)) => {
-                    let metric = Measured::latency(Unit::Seconds.nanoseconds(seconds));
+                    let metric = ParsedMetric::latency(Unit::Seconds.nanoseconds(seconds));
                     entries.push(line.entry(name, vec![metric])?);
                 }
                 None => in_table = false,
             }
         }
     }
-    text::some(entries, "a row below the header `user system total real`")
+    text::require_entries(entries, "a row below the header `user system total real`")
 }
 
 fn is_header(line: &str) -> bool {

@@ -1,7 +1,7 @@
 //! Adapter for the benchmarks of libtest, as `cargo bench` prints them.
 
 use crate::{
-    Entry, Failure, Input, Measured,
+    Entry, Failure, Input, ParsedMetric,
     text::{self, Scan},
 };
 
@@ -12,11 +12,11 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     for line in text::lines(input.text) {
         let mut scan = Scan::new(line.text);
         if let Some(name) = benchmark(&mut scan) {
-            let metrics = measured(scan).ok_or_else(|| line.broken(ROW))?;
+            let metrics = measured(scan).ok_or_else(|| line.invalid(ROW))?;
             entries.push(line.entry(name, metrics)?);
         }
     }
-    text::some(entries, ROW)
+    text::require_entries(entries, ROW)
 }
 
 /// Parses the beginning of a line, which only a benchmark has; a test has `ok` there.
@@ -31,7 +31,7 @@ fn benchmark<'a>(scan: &mut Scan<'a>) -> Option<&'a str> {
     Some(name)
 }
 
-fn measured(mut scan: Scan<'_>) -> Option<Vec<Measured>> {
+fn measured(mut scan: Scan<'_>) -> Option<Vec<ParsedMetric>> {
     scan.blanks()?;
     let value = scan.number()?;
     scan.blanks()?;
@@ -42,12 +42,13 @@ fn measured(mut scan: Scan<'_>) -> Option<Vec<Measured>> {
     scan.blanks()?;
     let spread = scan.number()?;
     scan.literal(")")?;
-    let mut metrics = vec![Measured::latency(unit.nanoseconds(value)).give_or_take(unit.nanoseconds(spread))];
+    let mut metrics =
+        vec![ParsedMetric::latency(unit.nanoseconds(value)).with_deviation(unit.nanoseconds(spread))];
     // A benchmark that declares its bytes per iteration also has a rate.
     if scan.blanks().is_some() && scan.end().is_none() {
         scan.literal("=")?;
         scan.blanks()?;
-        metrics.push(Measured::of("bandwidth", scan.number()? * 1e6));
+        metrics.push(ParsedMetric::of("bandwidth", scan.number()? * 1e6));
         scan.blanks()?;
         scan.literal("MB/s")?;
     }
@@ -88,6 +89,6 @@ mod tests {
         insta::assert_snapshot!(read(RustBench, "test a ... ok"), @"The adapter `rust_bench` cannot read the output: expected a line such as `test name ... bench: 1,234 ns/iter (+/- 56)`.");
         let text = "test a ... bench: 1 ns/iter (+/- 1)";
         assert!(parse(RustBench, text, Some(Average::Median)).is_ok());
-        insta::assert_snapshot!(parse(RustBench, text, Some(Average::Mean)).unwrap_err(), @"The adapter `rust_bench` cannot read the output: expected the average `median` or none to be asked for.");
+        insta::assert_snapshot!(parse(RustBench, text, Some(Average::Mean)).unwrap_err(), @"The adapter `rust_bench` cannot read the output: expected the average `median`, or no average setting.");
     }
 }

@@ -2,7 +2,7 @@
 //! does not read rates and changes.
 
 use crate::{
-    Entry, Failure, Input, Measured,
+    Entry, Failure, Input, ParsedMetric,
     text::{self, Scan, is_blank},
 };
 
@@ -19,12 +19,12 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         }
         previous = line.text;
     }
-    text::some(entries, "a line such as `name  time:   [1.10 us 1.25 us 1.40 us]`")
+    text::require_entries(entries, "a line such as `name  time:   [1.10 us 1.25 us 1.40 us]`")
 }
 
 /// Returns the name, which may be empty, and the estimates. A name may contain `time:`, so every occurrence is tried; no
 /// attempt reads past the next occurrence.
-fn row(line: &str) -> Option<(&str, Measured)> {
+fn row(line: &str) -> Option<(&str, ParsedMetric)> {
     line.match_indices("time:").find_map(|(start, _)| {
         let name = line[..start].trim_end_matches(is_blank);
         let separated = name.len() < start;
@@ -32,7 +32,7 @@ fn row(line: &str) -> Option<(&str, Measured)> {
     })
 }
 
-fn estimates(mut scan: Scan<'_>) -> Option<Measured> {
+fn estimates(mut scan: Scan<'_>) -> Option<ParsedMetric> {
     scan.literal("time:")?;
     scan.blanks()?;
     scan.literal("[")?;
@@ -43,7 +43,7 @@ fn estimates(mut scan: Scan<'_>) -> Option<Measured> {
     let upper = scan.duration()?;
     scan.literal("]")?;
     scan.end()?;
-    Some(Measured::latency(value).within(lower, upper))
+    Some(ParsedMetric::latency(value).with_range(lower, upper))
 }
 
 #[cfg(test)]
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn colors_are_no_obstacle() {
+    fn colors_are_ignored() {
         let text = include_str!("../fixtures/rust_criterion/colors.txt");
         insta::assert_snapshot!(read(Magic, text), @"
         sum small latency 129.74 [128.7, 130.8]

@@ -4,7 +4,7 @@
 use tidemark_api::Average;
 
 use crate::{
-    Entry, Failure, Input, Measured,
+    Entry, Failure, Input, ParsedMetric,
     text::{self, Line, Scan, is_blank},
 };
 
@@ -21,30 +21,30 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let column = if input.average == Some(Average::Median) { MEDIAN } else { MEAN };
     let mut entries: Vec<Entry> = Vec::new();
     let mut path: Vec<&str> = Vec::new();
-    let mut below = Below::Rate;
+    let mut below = RowKind::Rate;
     for line in text::lines(input.text) {
         let Some(cells) = cells(line.text) else { continue };
         if let Some(root) = title(&cells) {
             path = vec![root];
         } else if let (Some((depth, row)), false) = (node(cells[FASTEST]), path.is_empty()) {
             path.truncate(depth + 1);
-            below = Below::Rate;
+            below = RowKind::Rate;
             if cells[MEAN].is_empty() {
                 path.push(without_note(row));
                 continue;
             }
             let (name, metric) =
-                times(row, &cells, column).ok_or_else(|| line.broken("a time in each column"))?;
+                times(row, &cells, column).ok_or_else(|| line.invalid("a time in each column"))?;
             path.push(name);
             entries.push(entry(line, &path, metric)?);
         } else if let Some(entry) = entries.last_mut() {
             below = below.read(cells[FASTEST], cells[column], &mut entry.metrics);
         }
     }
-    text::some(entries, EXPECTED)
+    text::require_entries(entries, EXPECTED)
 }
 
-fn entry(line: Line<'_>, path: &[&str], metric: Measured) -> Result<Entry, Failure> {
+fn entry(line: Line<'_>, path: &[&str], metric: ParsedMetric) -> Result<Entry, Failure> {
     line.entry(&path.join("::"), vec![metric])
 }
 
@@ -87,7 +87,7 @@ fn without_note(row: &str) -> &str {
 }
 
 /// Returns the name before the first time, and the times.
-fn times<'a>(row: &'a str, cells: &[&str; COLUMNS], column: usize) -> Option<(&'a str, Measured)> {
+fn times<'a>(row: &'a str, cells: &[&str; COLUMNS], column: usize) -> Option<(&'a str, ParsedMetric)> {
     let (rest, unit) = row.rsplit_once(is_blank)?;
     let (name, _) = rest.rsplit_once(is_blank)?;
     let time = |text: &str| {
@@ -96,14 +96,14 @@ fn times<'a>(row: &'a str, cells: &[&str; COLUMNS], column: usize) -> Option<(&'
         scan.end().map(|()| time)
     };
     let fastest = time(&row[name.len() + 1..])?;
-    text::Unit::from_word(unit)?;
-    let metric = Measured::latency(time(cells[column])?).within(fastest, time(cells[SLOWEST])?);
+    text::Unit::from_symbol(unit)?;
+    let metric = ParsedMetric::latency(time(cells[column])?).with_range(fastest, time(cells[SLOWEST])?);
     Some((name.trim_end_matches(is_blank), metric))
 }
 
 /// Meaning of the next row below a benchmark.
 #[derive(Clone, Copy)]
-enum Below {
+enum RowKind {
     /// Rate per second.
     Rate,
     /// Number of allocations.
@@ -114,25 +114,25 @@ enum Below {
     Nothing,
 }
 
-impl Below {
-    fn read(self, label: &str, cell: &str, metrics: &mut Vec<Measured>) -> Self {
+impl RowKind {
+    fn read(self, label: &str, cell: &str, metrics: &mut Vec<ParsedMetric>) -> Self {
         let label = label.trim_start_matches(|character| is_blank(character) || character == '│');
         match self {
             _ if label == "alloc:" => return Self::Allocations,
             _ if label.ends_with(':') => return Self::Nothing,
             Self::Rate => {
                 if let Some(rate) = cell.strip_suffix("/s").and_then(bytes) {
-                    metrics.push(Measured::of("bandwidth", rate));
+                    metrics.push(ParsedMetric::of("bandwidth", rate));
                 }
                 return Self::Rate;
             }
             Self::Allocations => {
                 if let Some(count) = Scan::new(cell).number() {
-                    metrics.push(Measured::of("allocations", count));
+                    metrics.push(ParsedMetric::of("allocations", count));
                     return Self::Allocated;
                 }
             }
-            Self::Allocated => metrics.extend(bytes(cell).map(|bytes| Measured::of("allocated", bytes))),
+            Self::Allocated => metrics.extend(bytes(cell).map(|bytes| ParsedMetric::of("allocated", bytes))),
             Self::Nothing => {}
         }
         Self::Nothing
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_row_is_named() {
+    fn an_invalid_row_is_reported_with_its_position() {
         let text = "x  fastest │ slowest │ median │ mean │ samples │ iters\n\
             ├─ a  1 ns │ 2 ns │ 3 ns │ 4 ns │ 1 │ 1\n\
             ╰─ b  1 ns │ many │ 3 ns │ 4 ns │ 1 │ 1";

@@ -3,23 +3,27 @@
 
 use tidemark_api::{BuiltIn, built_in};
 
-use crate::{Entry, Failure, Input, Measured, rust_gungraun_json, rust_gungraun_stdout};
+use crate::{Entry, Failure, Input, ParsedMetric, rust_gungraun_json, rust_gungraun_stdout};
 
 /// Parses the JSON summaries, or the printed output if there are none.
 pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     match rust_gungraun_json::parse(input) {
-        Err(Failure::Foreign(_)) => rust_gungraun_stdout::parse(input).map_err(|failure| match failure {
-            Failure::Foreign(_) => Failure::foreign("what Gungraun prints, or its summaries as JSON"),
-            broken @ Failure::Broken(_) => broken,
-        }),
+        Err(Failure::Unrecognized(_)) => {
+            rust_gungraun_stdout::parse(input).map_err(|failure| match failure {
+                Failure::Unrecognized(_) => {
+                    Failure::unrecognized("the printed output of Gungraun, or its summaries as JSON")
+                }
+                invalid @ Failure::Invalid(_) => invalid,
+            })
+        }
         read => read,
     }
 }
 
 /// Creates a metric from a counter of a tool; `None` if the counter has no measure.
-pub(crate) fn counted(tool: &str, name: &str, count: f64) -> Option<Measured> {
+pub(crate) fn counter_metric(tool: &str, name: &str, count: f64) -> Option<ParsedMetric> {
     let measure = measure(tool, name)?;
-    Some(Measured::of(measure.slug, count))
+    Some(ParsedMetric::of(measure.slug, count))
 }
 
 /// Returns the measure of a counter. The error-checking tools use the same counter names, so each of them has its own
@@ -41,7 +45,7 @@ mod tests {
     use crate::tests::read;
 
     #[test]
-    fn either_format() {
+    fn both_formats_are_parsed() {
         let printed = include_str!("../fixtures/rust_gungraun/tools.txt");
         let summary = include_str!("../fixtures/rust_gungraun/tools.json");
         for adapter in [RustGungraun, RustIaiCallgrind, Magic] {
@@ -50,6 +54,6 @@ mod tests {
             );
             assert!(read(adapter, summary).contains("gung::numbers::bench_sort::short instructions 602\n"));
         }
-        insta::assert_snapshot!(read(RustGungraun, "a::b::c\n  d"), @"The adapter `rust_gungraun` cannot read the output: expected what Gungraun prints, or its summaries as JSON.");
+        insta::assert_snapshot!(read(RustGungraun, "a::b::c\n  d"), @"The adapter `rust_gungraun` cannot read the output: expected the printed output of Gungraun, or its summaries as JSON.");
     }
 }

@@ -7,9 +7,9 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
 
 use crate::{
-    Entry, Failure, Input, Measured, Place, document,
+    Entry, Failure, Input, ParsedMetric, Position, document,
     error::Reason,
-    rust_gungraun::counted,
+    rust_gungraun::counter_metric,
     text::{self, is_blank},
 };
 
@@ -22,29 +22,29 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
             Ok(shape) => shape.version,
             Err(error) if error.is_data() || !SHAPE.iter().all(|member| object.contains(member)) => continue,
             Err(error) => {
-                let place = Place::Line(line + error.line().saturating_sub(1));
-                return Err(Failure::missing(place, "the summary to be valid JSON"));
+                let position = Position::Line(line + error.line().saturating_sub(1));
+                return Err(Failure::missing(position, "the summary to be valid JSON"));
             }
         };
         match version.as_ref().and_then(Value::as_str) {
             Some("6" | "7") | None => entries.push(entry(line, &summary(line, &object)?)?),
             Some(version) => {
                 other_version.get_or_insert_with(|| {
-                    Failure::broken(Place::Line(line), "a summary of version 6 or 7", version)
+                    Failure::invalid(Position::Line(line), "a summary of version 6 or 7", version)
                 });
             }
         }
     }
     match other_version {
         Some(failure) if entries.is_empty() => Err(failure),
-        _ => text::some(entries, "a summary of Gungraun as a JSON object"),
+        _ => text::require_entries(entries, "a summary of Gungraun as a JSON object"),
     }
 }
 
 /// Members that identify a summary: its path and one more, because log output may contain a `module_path`.
 #[derive(Deserialize)]
 struct Shape {
-    #[expect(dead_code, reason = "its presence tells a summary")]
+    #[expect(dead_code, reason = "its presence identifies a summary")]
     module_path: IgnoredAny,
     version: Option<Value>,
     profiles: Option<IgnoredAny>,
@@ -66,11 +66,11 @@ fn summary(line: usize, object: &str) -> Result<Summary, Failure> {
     serde_json::from_str(object).or_else(|_| {
         document::track(PhantomData, object).map_err(|(reason, _)| {
             // The line number alone does not locate the error in a summary on one line.
-            let expected = match reason.place {
-                Some(Place::Path(path)) => format!("{} in `{path}`", reason.expected),
+            let expected = match reason.position {
+                Some(Position::Path(path)) => format!("{} in `{path}`", reason.expected),
                 _ => reason.expected,
             };
-            Failure::Broken(Reason { place: Some(Place::Line(line)), expected, found: reason.found })
+            Failure::Invalid(Reason { position: Some(Position::Line(line)), expected, found: reason.found })
         })
     })
 }
@@ -118,10 +118,10 @@ fn entry(line: usize, summary: &Summary) -> Result<Entry, Failure> {
         Some(id) => format!("{}::{id}", summary.module_path),
         None => summary.module_path.clone(),
     };
-    Entry::new(|| Place::Line(line), &name, metrics)
+    Entry::new(|| Position::Line(line), &name, metrics)
 }
 
-fn metrics_of_version_6(profile: &Profile) -> Vec<Measured> {
+fn metrics_of_version_6(profile: &Profile) -> Vec<ParsedMetric> {
     let Some(kinds) = profile.rest.pointer("/summaries/total/summary").and_then(Value::as_object) else {
         return Vec::new();
     };
@@ -131,14 +131,14 @@ fn metrics_of_version_6(profile: &Profile) -> Vec<Measured> {
     let new = |event: &Value| {
         event.pointer("/metrics/Left").or_else(|| event.pointer("/metrics/Both/0")).and_then(number)
     };
-    events.filter_map(|(key, event)| counted(&profile.tool, measure(key), new(event)?)).collect()
+    events.filter_map(|(key, event)| counter_metric(&profile.tool, measure(key), new(event)?)).collect()
 }
 
-fn metrics_of_version_7(profile: &Profile) -> Vec<Measured> {
+fn metrics_of_version_7(profile: &Profile) -> Vec<ParsedMetric> {
     let events = profile.rest.pointer("/data/total/metrics").and_then(Value::as_object);
     let new = |event: &Value| event.pointer("/values/new").and_then(Value::as_f64);
     let counts = events.into_iter().flatten();
-    counts.filter_map(|(key, event)| counted(&profile.tool, measure(key), new(event)?)).collect()
+    counts.filter_map(|(key, event)| counter_metric(&profile.tool, measure(key), new(event)?)).collect()
 }
 
 /// Returns the name of a measure for the key of its event; most are equal.
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_passed_over() {
+    fn unsupported_versions_are_skipped() {
         let summary = VERSION_6.replace('\n', "");
         let newer = summary.replace(r#""6""#, r#""99""#).replace("profiles", "tools");
         insta::assert_snapshot!(read(RustGungraunJson, &newer), @"The adapter `rust_gungraun_json` cannot read the output at line 1: expected a summary of version 6 or 7, found `99`.");
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_summary_is_named_and_other_objects_are_not() {
+    fn an_invalid_summary_is_an_error_and_other_objects_are_ignored() {
         let summary = VERSION_6.replace('\n', "");
         let log = r#"{"level": "INFO", "module_path": "gung::setup", "line": 3}"#;
         assert_eq!(read(RustGungraunJson, &format!("{log}\n{summary}")), read(RustGungraunJson, &summary));
@@ -275,7 +275,7 @@ mod tests {
             summary.replace(r#""Helgrind""#, "Helgrind"),
             format!("{{\n{}", &summary[1..summary.len() - 1]),
         ]
-        .map(|broken| read(RustGungraunJson, &format!("{summary}\n{broken}")));
+        .map(|invalid| read(RustGungraunJson, &format!("{summary}\n{invalid}")));
         insta::assert_snapshot!(errors.join("\n"), @"
         The adapter `rust_gungraun_json` cannot read the output at line 2: expected the member `version`.
         The adapter `rust_gungraun_json` cannot read the output at line 2: expected a text in `version`, found `integer 6`.

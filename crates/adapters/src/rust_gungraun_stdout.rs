@@ -2,8 +2,8 @@
 //! first.
 
 use crate::{
-    Entry, Failure, Input, Measured,
-    rust_gungraun::counted,
+    Entry, Failure, Input, ParsedMetric,
+    rust_gungraun::counter_metric,
     text::{self, Line, Scan, is_blank},
 };
 
@@ -28,7 +28,7 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         }
     }
     close(open, &mut entries)?;
-    text::some(
+    text::require_entries(
         entries,
         "the path of a benchmark with a line such as `  Instructions:  1734|N/A  (***)` below it",
     )
@@ -51,7 +51,7 @@ struct Open<'a> {
     /// Whether its title has ended.
     started: bool,
     tool: &'a str,
-    metrics: Vec<Measured>,
+    metrics: Vec<ParsedMetric>,
 }
 
 impl<'a> Open<'a> {
@@ -64,7 +64,7 @@ impl<'a> Open<'a> {
         if let Some(tool) = tool(line) {
             self.tool = tool;
         } else if let Some((label, count)) = counter(line) {
-            self.metrics.extend(counted(self.tool, label, count));
+            self.metrics.extend(counter_metric(self.tool, label, count));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Adapter for the output of Iai: a name, and below it five counters in a fixed order.
 
 use crate::{
-    Entry, Failure, Input, Measured,
+    Entry, Failure, Input, ParsedMetric,
     text::{self, Line, Scan},
 };
 
@@ -16,24 +16,24 @@ const COUNTERS: [(&str, &str); 5] = [
 pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let mut entries = Vec::new();
     let mut name: Option<Line<'_>> = None;
-    let mut metrics: Vec<Measured> = Vec::new();
+    let mut metrics: Vec<ParsedMetric> = Vec::new();
     for line in text::lines(input.text) {
         let (label, slug) = COUNTERS[metrics.len()];
         match (counter(line.text, label), name) {
             (Some(count), Some(title)) => {
-                metrics.push(Measured::of(slug, count));
+                metrics.push(ParsedMetric::of(slug, count));
                 if metrics.len() == COUNTERS.len() {
                     entries.push(title.entry(title.text, std::mem::take(&mut metrics))?);
                     name = None;
                 }
             }
             _ if metrics.is_empty() => name = Some(line),
-            _ => return Err(line.broken(&format!("the counter `{label}`"))),
+            _ => return Err(line.invalid(&format!("the counter `{label}`"))),
         }
     }
     match metrics.len() {
-        0 => text::some(entries, "a name with the five counters of Iai below it"),
-        count => Err(Failure::foreign(format!("the counter `{}` at the end", COUNTERS[count].0))),
+        0 => text::require_entries(entries, "a name with the five counters of Iai below it"),
+        count => Err(Failure::unrecognized(format!("the counter `{}` at the end", COUNTERS[count].0))),
     }
 }
 
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_make_no_difference() {
+    fn changes_are_ignored() {
         let text = "my_bench\n  Instructions:  1735\n  L1 Accesses:  2364 (+3.14%)\n  \
             L2 Accesses:  1 (No change)\n  RAM Accesses:  1\n  Estimated Cycles:  2404";
         insta::assert_snapshot!(read(RustIai, text), @"

@@ -4,16 +4,16 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
 use tidemark_api::Average;
 
-use crate::{Entry, Failure, Input, Measured, Place, document, text::Unit, variant};
+use crate::{Entry, Failure, Input, ParsedMetric, Position, document, text::Unit, variant};
 
 #[derive(Deserialize)]
-#[expect(dead_code, reason = "their presence tells the tool")]
+#[expect(dead_code, reason = "their presence identifies the tool")]
 struct Shape {
     results: Vec<ShapeRow>,
 }
 
 #[derive(Deserialize)]
-#[expect(dead_code, reason = "its presence tells the tool")]
+#[expect(dead_code, reason = "its presence identifies the tool")]
 struct ShapeRow {
     command: IgnoredAny,
 }
@@ -41,24 +41,25 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let Document { results } = document::read::<Shape, _>(input.text)?;
     let average = input.average.unwrap_or(Average::Mean);
     let entries = results.iter().enumerate().map(|(index, row)| {
-        let place = || Place::Path(format!("results[{index}]"));
+        let position = || Position::Path(format!("results[{index}]"));
         let parameters = row.parameters.as_ref().and_then(variant::of_object);
-        Ok(Entry { parameters, ..Entry::new(place, &row.command, vec![row.latency(average)])? })
+        Ok(Entry { parameters, ..Entry::new(position, &row.command, vec![row.latency(average)])? })
     });
-    document::some(entries.collect::<Result<_, Failure>>()?, "results")
+    document::require_entries(entries.collect::<Result<_, Failure>>()?, "results")
 }
 
 impl Row {
     /// Computes the range in seconds, for compatibility with existing series.
-    fn latency(&self, average: Average) -> Measured {
+    fn latency(&self, average: Average) -> ParsedMetric {
         let nanoseconds = |seconds| Unit::Seconds.nanoseconds(seconds);
-        let latency = |value| Measured::latency(nanoseconds(value));
+        let latency = |value| ParsedMetric::latency(nanoseconds(value));
         match (average, self.stddev) {
             (Average::Mean, None) => latency(self.mean),
-            (Average::Mean, Some(spread)) => {
-                latency(self.mean).within(nanoseconds(self.mean - spread), nanoseconds(self.mean + spread))
+            (Average::Mean, Some(spread)) => latency(self.mean)
+                .with_range(nanoseconds(self.mean - spread), nanoseconds(self.mean + spread)),
+            (Average::Median, _) => {
+                latency(self.median).with_range(nanoseconds(self.min), nanoseconds(self.max))
             }
-            (Average::Median, _) => latency(self.median).within(nanoseconds(self.min), nanoseconds(self.max)),
         }
     }
 }
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_row_is_named() {
+    fn an_invalid_row_is_reported_with_its_position() {
         let errors = [
             EXAMPLE.replace("0.09", "\"0.09\""),
             EXAMPLE.replace(",\"max\":0.2", ""),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::{Entry, Failure, Measured, Place};
+use crate::{Entry, Failure, ParsedMetric, Position};
 
 /// A line of an output.
 #[derive(Clone, Copy)]
@@ -15,13 +15,13 @@ pub(crate) struct Line<'a> {
 
 impl Line<'_> {
     /// Creates the entry of a benchmark on this line.
-    pub(crate) fn entry(self, name: &str, metrics: Vec<Measured>) -> Result<Entry, Failure> {
-        Entry::new(|| Place::Line(self.number), name, metrics)
+    pub(crate) fn entry(self, name: &str, metrics: Vec<ParsedMetric>) -> Result<Entry, Failure> {
+        Entry::new(|| Position::Line(self.number), name, metrics)
     }
 
     /// Creates an error for an unexpected line.
-    pub(crate) fn broken(self, expected: &str) -> Failure {
-        Failure::broken(Place::Line(self.number), expected, self.text)
+    pub(crate) fn invalid(self, expected: &str) -> Failure {
+        Failure::invalid(Position::Line(self.number), expected, self.text)
     }
 }
 
@@ -34,8 +34,8 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> + Clone {
 }
 
 /// Returns the entries, or an error that the output is not from this tool if there are none.
-pub(crate) fn some(entries: Vec<Entry>, expected: &str) -> Result<Vec<Entry>, Failure> {
-    if entries.is_empty() { Err(Failure::foreign(expected)) } else { Ok(entries) }
+pub(crate) fn require_entries(entries: Vec<Entry>, expected: &str) -> Result<Vec<Entry>, Failure> {
+    if entries.is_empty() { Err(Failure::unrecognized(expected)) } else { Ok(entries) }
 }
 
 /// Removes terminal color sequences from a text.
@@ -84,7 +84,7 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    const WORDS: [(&str, Self); 7] = [
+    const SYMBOLS: [(&str, Self); 7] = [
         ("ps", Self::Picoseconds),
         ("ns", Self::Nanoseconds),
         ("us", Self::Microseconds),
@@ -94,9 +94,9 @@ impl Unit {
         ("s", Self::Seconds),
     ];
 
-    /// Parses a unit from a whole word.
-    pub(crate) fn from_word(word: &str) -> Option<Self> {
-        Self::WORDS.iter().find(|(known, _)| *known == word).map(|(_, unit)| *unit)
+    /// Parses a unit from its symbol.
+    pub(crate) fn from_symbol(symbol: &str) -> Option<Self> {
+        Self::SYMBOLS.iter().find(|(known, _)| *known == symbol).map(|(_, unit)| *unit)
     }
 
     /// Converts a number of this unit to nanoseconds.
@@ -186,7 +186,7 @@ impl<'a> Scan<'a> {
 
     /// Consumes a unit of time.
     pub(crate) fn unit(&mut self) -> Option<Unit> {
-        let (word, unit) = Unit::WORDS.iter().find(|(word, _)| self.rest.starts_with(word))?;
+        let (word, unit) = Unit::SYMBOLS.iter().find(|(word, _)| self.rest.starts_with(word))?;
         self.literal(word)?;
         Some(*unit)
     }
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colors_go_and_the_rest_stays() {
+    fn color_sequences_are_removed() {
         assert!(matches!(without_colors("plain"), Cow::Borrowed("plain")));
         for (colored, plain) in [
             ("\u{1b}[1;32mgreen\u{1b}[0m", "green"),
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_what_a_terminal_shows() {
+    fn text_before_a_carriage_return_is_overwritten() {
         let shown: Vec<_> =
             lines("a\r\nworking\rdone\n\nlast").map(|line| (line.number, line.text)).collect();
         assert_eq!(shown, [(1, "a"), (2, "done"), (3, ""), (4, "last")]);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn units_convert_by_one_operation() {
+    fn units_are_converted_in_one_operation() {
         for (word, nanoseconds, per_second) in [
             ("ps", 2.5 * 0.001, 2.5 / 1e-12),
             ("ns", 2.5, 2.5 / 1e-9),
@@ -273,10 +273,10 @@ mod tests {
             ("ms", 2.5e6, 2500.0),
             ("s", 2.5e9, 2.5),
         ] {
-            let unit = Unit::from_word(word).unwrap();
+            let unit = Unit::from_symbol(word).unwrap();
             assert_eq!(Scan::new(word).unit(), Some(unit));
             assert_eq!((unit.nanoseconds(2.5), unit.per_second(2.5)), (nanoseconds, per_second), "{word}");
         }
-        assert_eq!(Unit::from_word("min"), None);
+        assert_eq!(Unit::from_symbol("min"), None);
     }
 }

@@ -6,10 +6,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use tidemark_api::{Parameters, ResourceName};
 
-use crate::{Entry, Failure, Label, Place, results::group};
+use crate::{Entry, Failure, Label, Position, results::group};
 
 /// A property of an entry, given its index, in addition to its name and its own parameters.
-pub(crate) type Trait<'a> = (&'static str, &'a dyn Fn(usize) -> Option<&'a str>);
+pub(crate) type Property<'a> = (&'static str, &'a dyn Fn(usize) -> Option<&'a str>);
 
 /// Returns the parameters of a JSON object; `None` if it is empty or not an object, or if a value is nested or too long for a
 /// variant.
@@ -25,7 +25,7 @@ pub(crate) fn of_object(value: &Value) -> Option<Parameters> {
 /// Returns the parameters by name; `None` if there are none. Invalid parameters are an error, because without them benchmarks
 /// would be mixed.
 pub(crate) fn of_texts(
-    place: impl FnOnce() -> Place,
+    position: impl FnOnce() -> Position,
     parameters: BTreeMap<String, String>,
 ) -> Result<Option<Parameters>, Failure> {
     if parameters.is_empty() {
@@ -34,21 +34,21 @@ pub(crate) fn of_texts(
     let longest = parameters.iter().map(|(name, value)| format!("{name}={value}")).max_by_key(String::len);
     Parameters::try_from(parameters).map(Some).map_err(|_| {
         let expected = "up to 32 parameters with names of 1 to 64 bytes and values of up to 256 bytes";
-        Failure::broken(place(), expected, &longest.unwrap_or_default())
+        Failure::invalid(position(), expected, &longest.unwrap_or_default())
     })
 }
 
-/// Ensures that no entry overwrites another: entries with the same key get the first trait in which they differ as a
-/// parameter, then the next. Entries that no trait distinguishes are an error.
+/// Ensures that no entry overwrites another: entries with the same key get the first property in which they differ as a
+/// parameter, then the next. Entries that no property distinguishes are an error.
 ///
-/// A unique entry gets no trait, so that its series continues even if the tool reports more.
-pub(crate) fn tell_apart(
-    place: impl Fn(usize) -> Place,
+/// A unique entry gets no further parameter, so that its series continues even if the tool reports more.
+pub(crate) fn distinguish(
+    position: impl Fn(usize) -> Position,
     entries: &mut [Entry],
-    traits: &[Trait<'_>],
+    properties: &[Property<'_>],
 ) -> Result<(), Failure> {
-    for (name, value) in traits {
-        let (groups, count) = group(entries.iter().map(series));
+    for (name, value) in properties {
+        let (groups, count) = group(entries.iter().map(series_key));
         if count == entries.len() {
             return Ok(());
         }
@@ -62,15 +62,15 @@ pub(crate) fn tell_apart(
                 let mut parameters: BTreeMap<_, _> =
                     own.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
                 parameters.entry((*name).to_owned()).or_insert_with(|| value.to_owned());
-                entry.parameters = of_texts(|| place(index), parameters)?;
+                entry.parameters = of_texts(|| position(index), parameters)?;
             }
         }
     }
     let mut known = HashSet::with_capacity(entries.len());
-    match entries.iter().position(|entry| !known.insert(series(entry))) {
-        Some(index) => Err(Failure::broken(
-            place(index),
-            "a benchmark that was not there before with the same parameters",
+    match entries.iter().position(|entry| !known.insert(series_key(entry))) {
+        Some(index) => Err(Failure::invalid(
+            position(index),
+            "a benchmark with a unique combination of name and parameters",
             entries[index].label.as_str(),
         )),
         None => Ok(()),
@@ -78,7 +78,7 @@ pub(crate) fn tell_apart(
 }
 
 /// Returns the key that must be unique per entry. A benchmark may have one entry for each of several measures.
-fn series(entry: &Entry) -> (&Label, Option<&Parameters>, Option<&ResourceName>) {
+fn series_key(entry: &Entry) -> (&Label, Option<&Parameters>, Option<&ResourceName>) {
     let (label, parameters) = entry.key();
     (label, parameters, entry.metrics.first().map(|metric| &metric.measure))
 }
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_plain_values_are_parameters() {
+    fn only_scalar_values_are_parameters() {
         let parameters =
             of_object(&json!({"n": 64, "f": 2.5, "on": true, "kind": "heap", "x": null})).unwrap();
         let parameters: Vec<_> = parameters.iter().collect();
@@ -101,10 +101,10 @@ mod tests {
     }
 
     #[test]
-    fn what_no_variant_can_have_is_an_error() {
-        let place = || Place::Path("rows[0]".to_owned());
-        assert_eq!(of_texts(place, BTreeMap::new()).unwrap(), None);
-        assert!(of_texts(place, [("n".to_owned(), "1".to_owned())].into()).unwrap().is_some());
-        assert!(of_texts(place, [("n".to_owned(), "x".repeat(257))].into()).is_err());
+    fn invalid_parameters_are_an_error() {
+        let position = || Position::Path("rows[0]".to_owned());
+        assert_eq!(of_texts(position, BTreeMap::new()).unwrap(), None);
+        assert!(of_texts(position, [("n".to_owned(), "1".to_owned())].into()).unwrap().is_some());
+        assert!(of_texts(position, [("n".to_owned(), "x".repeat(257))].into()).is_err());
     }
 }

@@ -45,7 +45,7 @@ fn check(results: &Results) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn magic_knows_each_document() {
+fn magic_detects_each_document() {
     for (adapter, text) in documents() {
         let (own, magic) = (parse(adapter, &text, None), parse(Adapter::Magic, &text, None));
         assert_eq!(own, magic, "{adapter}");
@@ -53,7 +53,7 @@ fn magic_knows_each_document() {
 }
 
 #[test]
-fn no_tool_reads_the_document_of_another() {
+fn no_adapter_accepts_the_document_of_another_tool() {
     for (adapter, text) in documents() {
         for tool in ADAPTERS.iter().filter(|tool| tool.adapter != adapter) {
             let whole_of_it = matches!(
@@ -79,9 +79,9 @@ fn line_ends_colors_and_a_byte_order_mark_make_no_difference() {
 
 /// Generates a document with parts removed, duplicated, or replaced by problematic text.
 fn damaged() -> impl Strategy<Value = String> {
-    const HARM: [&str; 14] =
+    const MUTATIONS: [&str; 14] =
         ["", "null", "{}", "[]", "\"\"", "0", "-1", "1e308", "1e999", "\"NaN\"", "{", "]", ",", "\u{0}"];
-    let harm = (any::<sample::Index>(), 0_usize..40, sample::select(&HARM[..]), any::<bool>());
+    let harm = (any::<sample::Index>(), 0_usize..40, sample::select(&MUTATIONS[..]), any::<bool>());
     (sample::select(documents()), prop::collection::vec(harm, 1..4)).prop_map(|((_, mut text), harms)| {
         for (index, length, harm, doubled) in harms {
             // Cuts at the edges of words and punctuation, so that the result is often still valid JSON.
@@ -105,7 +105,7 @@ fn damaged() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn no_damaged_document_breaks_an_adapter(text in damaged()) {
+    fn a_damaged_document_causes_no_panic(text in damaged()) {
         for adapter in adapters() {
             match parse(adapter, &text, None) {
                 Ok(results) => check(&results)?,
@@ -115,7 +115,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_breaks_an_adapter(text in "(?s).{0,200}|[{}\\[\\]\",:a-z0-9. \n-]{0,200}") {
+    fn a_text_causes_no_panic(text in "(?s).{0,200}|[{}\\[\\]\",:a-z0-9. \n-]{0,200}") {
         for adapter in adapters() {
             if let Ok(results) = parse(adapter, &text, None) {
                 check(&results)?;

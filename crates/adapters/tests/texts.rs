@@ -115,23 +115,23 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_text_has_an_answer(text in any::<String>()) {
+    fn any_text_is_parsed_or_rejected(text in any::<String>()) {
         check(&text);
     }
 
     #[test]
-    fn any_fragments_have_an_answer(fragments in prop::collection::vec(fragment(), 0..40)) {
+    fn any_fragments_are_parsed_or_rejected(fragments in prop::collection::vec(fragment(), 0..40)) {
         check(&fragments.concat());
     }
 
     #[test]
-    fn any_mutation_of_an_output_has_an_answer(
+    fn any_mutation_of_an_output_is_parsed_or_rejected(
         output in prop::sample::select(fixtures()),
         mutations in prop::collection::vec((any::<prop::sample::Index>(), 0..20_usize, fragment()), 1..4),
     ) {
         let mut characters: Vec<char> = output.chars().collect();
-        for (place, removed, inserted) in mutations {
-            let start = place.index(characters.len() + 1);
+        for (position, removed, inserted) in mutations {
+            let start = position.index(characters.len() + 1);
             let end = characters.len().min(start + removed);
             characters.splice(start..end, inserted.chars());
         }
@@ -140,7 +140,7 @@ proptest! {
 }
 
 #[test]
-fn real_outputs_have_answers() {
+fn real_outputs_are_parsed() {
     for output in fixtures() {
         check(&output);
     }

@@ -1,8 +1,8 @@
 //! Adapters: the supported benchmark tools, and how their results are combined. `tidemark-adapters` parses the output.
 
-use crate::scalar::word;
+use crate::scalar::fixed_string;
 
-word! {
+fixed_string! {
     /// Benchmark tool whose output is parsed. `magic`, the default, detects the tool.
     #[derive(Default)]
     Adapter {
@@ -106,7 +106,7 @@ impl Adapter {
     }
 }
 
-word! {
+fixed_string! {
     /// Average that the server uses if the tool prints several.
     #[schema(as = JsonAverage)]
     Average {
@@ -117,7 +117,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// How several results of a benchmark and measure are combined into one.
     #[schema(as = JsonFold)]
     Fold {

@@ -5,10 +5,10 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::{
     AlertUuid, Benchmark, BoundaryLimit, Iteration, Metric, MetricBoundary, NameId, ProjAlertsSort,
-    ReportUuid, Threshold, Timestamp, Variant, scalar::word,
+    ReportUuid, Threshold, Timestamp, Variant, scalar::fixed_string,
 };
 
-word! {
+fixed_string! {
     /// Status of an alert.
     AlertStatus {
         /// No user has reviewed the alert.
@@ -20,7 +20,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Status that a user can set for an alert.
     UpdateAlertStatus {
         /// The alert needs review.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{AuditUuid, OrganizationUuid, Timestamp, scalar::word};
+use crate::{AuditUuid, OrganizationUuid, Timestamp, scalar::fixed_string};
 
 /// An entry of the audit log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -46,7 +46,7 @@ pub struct Actor {
     pub name: Option<String>,
 }
 
-word! {
+fixed_string! {
     /// Kind of actor.
     ActorKind {
         /// A user, authenticated by a session, a key or a token.

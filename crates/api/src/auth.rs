@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use crate::{
     Email, JobSecret, Jwt, NonEmpty, OrganizationUuid, Project, SessionUuid, Slug, Timestamp, User, UserName,
-    UserUuid, scalar::word,
+    UserUuid, scalar::fixed_string,
 };
 
 /// Request to sign up.
@@ -139,7 +139,7 @@ pub struct NewClaim {
     pub token: Option<JobSecret>,
 }
 
-word! {
+fixed_string! {
     /// Level of a plan, in ascending order.
     PlanLevel {
         /// Without payment.
@@ -158,14 +158,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claim_needs_an_object_and_nothing_in_it() {
+    fn a_claim_is_an_object_without_required_fields() {
         assert!(serde_json::from_str::<NewClaim>("{}").is_ok());
         assert!(serde_json::from_str::<NewClaim>(r#"{"empty":null}"#).is_ok());
         assert!(serde_json::from_str::<NewClaim>("null").is_err());
     }
 
     #[test]
-    fn a_claim_token_is_sent_and_does_not_show() {
+    fn a_claim_token_is_serialized_and_masked_in_logs() {
         let claim = NewClaim { token: Some(JobSecret("claim_x".to_owned())) };
         assert_eq!(serde_json::to_string(&claim).unwrap(), r#"{"token":"claim_x"}"#);
         assert!(!format!("{claim:?}").contains("claim_x"), "{claim:?}");
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_send_does_not_show_in_logs() {
+    fn credentials_are_masked_in_logs() {
         let login: Login =
             serde_json::from_str(r#"{"email":"Ada@Example.org","invite":"aa.bb.cc","plan":null}"#).unwrap();
         assert_eq!(login.email.as_str(), "ada@example.org");

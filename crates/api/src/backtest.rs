@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use crate::{
     Benchmark, Branch, ChangeUuid, Invalid, Measure, NameId, NewModel, ReportUuid, Testbed, Timestamp,
-    Variant, scalar::word,
+    Variant, scalar::fixed_string,
 };
 
 /// Factor by which the number of false alarms may exceed the default, from 0.001 to 1000.
@@ -68,7 +68,7 @@ pub struct NewBacktest {
     pub measure: Option<NameId>,
 }
 
-word! {
+fixed_string! {
     /// Classification of an alarm by the status of the change that it corresponds to.
     BacktestVerdict {
         /// A user set the status of the change to `acknowledged`, `expected` or `fixed`.

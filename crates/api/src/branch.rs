@@ -18,7 +18,7 @@ text! {
             return Ok(text);
         }
         Err(Invalid::new(
-            "a branch name is what git takes as one, such as main or feature/x, and has at most 256 bytes",
+            "a branch name is a valid git reference name, for example main or feature/x, of at most 256 bytes",
         ))
     }, |object| object.min_length(Some(1)).max_length(Some(NAME_MAX)).pattern(Some(
         r"^(?![/.])(?!.*(//|/\.|\.\.|@\{|\.lock/))(?!.*([/.]|\.lock)$)[^\u0000- \u007f~^:?*\[\\]+$",
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_are_kept_in_lower_case() {
+    fn hashes_are_stored_in_lower_case() {
         let hash = "0123456789ABCDEF0123456789abcdef01234567";
         check::<GitHash>(&[hash], &["", &hash[1..], &hash.replace('7', "g"), &format!("{hash}0")]);
         assert_eq!(hash.parse::<GitHash>().unwrap().as_str(), hash.to_lowercase());
@@ -273,7 +273,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn type_and_schema_agree(texts in prop::collection::vec("[ab/.@{~ékloc]{0,12}(\\.lock)?[/a]{0,2}", 8)) {
+        fn type_and_schema_accept_the_same_texts(texts in prop::collection::vec("[ab/.@{~ékloc]{0,12}(\\.lock)?[/a]{0,2}", 8)) {
             let accepts = schema_accepts::<BranchName>();
             for text in texts {
                 prop_assert_eq!(accepts(&text), text.parse::<BranchName>().is_ok(), "{:?}", text);

@@ -5,10 +5,10 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::{
     Benchmark, Branch, ChangeUuid, Measure, NameId, NonEmpty, ReportUuid, Testbed, Timestamp, Variant,
-    Version, patch::present, scalar::word,
+    Version, patch::present, scalar::fixed_string,
 };
 
-word! {
+fixed_string! {
     /// Status of a change.
     ChangeStatus {
         /// No user has set the status.
@@ -24,7 +24,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Direction of a change.
     ChangeDirection {
         /// The new level is worse.
@@ -36,7 +36,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Probable cause of a change.
     #[derive(Default)]
     ChangeCause {
@@ -50,7 +50,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Sort key of a list of changes.
     #[derive(Default)]
     ProjChangesSort {

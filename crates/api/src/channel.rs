@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_of_other_runners_are_read() {
+    fn messages_of_other_runners_are_parsed() {
         let ready = read(json!({ "event": "ready", "poll_timeout": 55, "runner": {
             "os": "linux", "arch": "x86_64", "version": "0.6.12", "channel": "canary", "checksum": "ab" } }));
         let FromRunner::Ready { poll_timeout, runner, lease: None } = ready.unwrap().message else {
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_repeats_the_id_and_nothing_that_is_not_there() {
+    fn a_response_has_the_id_and_no_absent_fields() {
         let write = |id, message| serde_json::to_value(Envelope { id, message }).unwrap();
         assert_eq!(write(None, ToRunner::NoJob), json!({ "event": "no_job" }));
         assert_eq!(write(None, ToRunner::Cancel { job: None }), json!({ "event": "cancel" }));

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::{DeliveryUuid, EventUuid, NoticeUuid, ProjectUuid, ReportUuid, Timestamp, scalar::word};
+use crate::{DeliveryUuid, EventUuid, NoticeUuid, ProjectUuid, ReportUuid, Timestamp, scalar::fixed_string};
 
-word! {
+fixed_string! {
     /// Status of a delivery.
     DeliveryStatus {
         /// Waiting for the first attempt or for a retry.

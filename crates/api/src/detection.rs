@@ -5,10 +5,10 @@ use utoipa::ToSchema;
 
 use crate::{
     Timestamp,
-    scalar::{integer, word},
+    scalar::{fixed_string, integer},
 };
 
-word! {
+fixed_string! {
     /// What a project sends notifications about.
     #[derive(Default)]
     Notifies {

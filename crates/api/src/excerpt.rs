@@ -9,7 +9,7 @@ const REASON_MAX: usize = 1_000;
 
 /// Returns the beginning of a text on one line.
 pub fn of_text(text: &str) -> String {
-    beginning(text.trim(), TEXT_MAX)
+    prefix(text.trim(), TEXT_MAX)
 }
 
 /// Returns the end of a path on one line, because it is more specific than the beginning.
@@ -23,20 +23,20 @@ pub fn of_path(path: &str) -> String {
 /// Shortens the message of a parser, which may contain the rejected value. The expected type is kept.
 pub fn of_reason(reason: &str) -> String {
     let Some((found, expected)) = reason.rsplit_once(", expected ") else {
-        return beginning(reason, REASON_MAX);
+        return prefix(reason, REASON_MAX);
     };
-    let mut short = beginning(found, TEXT_MAX);
+    let mut short = prefix(found, TEXT_MAX);
     // Close the shortened value with its closing quotation mark.
     if let Some(mark) = found.chars().next_back().filter(|last| matches!(last, '"' | '`'))
         && !short.ends_with(mark)
     {
         short.push(mark);
     }
-    format!("{short}, expected {}", beginning(expected, REASON_MAX))
+    format!("{short}, expected {}", prefix(expected, REASON_MAX))
 }
 
-fn beginning(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
+fn prefix(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
         Some((end, _)) => format!("{}…", on_one_line(&text[..end])),
         None => on_one_line(text),
     }
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_keeps_what_was_expected() {
+    fn a_reason_keeps_the_expected_type() {
         let short = "invalid type: integer `5`, expected a string";
         assert_eq!(of_reason(short), short);
         let long = format!("invalid type: string {:?}, expected a sequence", "x".repeat(1_000_000));

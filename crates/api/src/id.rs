@@ -247,7 +247,7 @@ mod tests {
     const PLAIN: &str = "67e5504410b1426f9247bb680e5fe0c8";
 
     #[test]
-    fn every_form_of_a_uuid_is_read_and_one_is_written() {
+    fn every_form_of_a_uuid_is_parsed_and_one_is_formatted() {
         let hyphenated = "67e55044-10b1-426f-9247-bb680e5fe0c8";
         for text in [
             hyphenated,
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_id_can_be_read_in_three_ways() {
+    fn a_name_id_is_a_uuid_a_slug_or_a_name() {
         let uuid: NameId = PLAIN.parse().unwrap();
         assert!(uuid.uuid().is_some() && uuid.slug().is_none());
         let slug: NameId = "main".parse().unwrap();

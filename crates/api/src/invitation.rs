@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{Email, InvitationUuid, OrganizationRole, OrganizationUuid, PubUser, Timestamp, scalar::word};
+use crate::{
+    Email, InvitationUuid, OrganizationRole, OrganizationUuid, PubUser, Timestamp, scalar::fixed_string,
+};
 
 /// An invitation to an organization.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -27,7 +29,7 @@ pub struct Invitation {
     pub status: InvitationStatus,
 }
 
-word! {
+fixed_string! {
     /// Status of an invitation.
     InvitationStatus {
         /// The invitation can be accepted.

@@ -7,7 +7,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::{
     Average, Fold, JobUuid, ProjJobsSort, ProjectUuid, ReportUuid, ResourceId, RunnerUuid, Spec, Timestamp,
-    Url, scalar::word,
+    Url, scalar::fixed_string,
 };
 
 /// Maximum number of arguments of an entry point, and of a command.
@@ -120,7 +120,7 @@ impl JobCallback {
     }
 }
 
-word! {
+fixed_string! {
     /// Kind of destination of a callback.
     JobCallbackKind {
         /// GitHub: a check on the commit, and a comment on the pull request.
@@ -199,7 +199,7 @@ pub struct JobFilter {
     pub sort: Option<ProjJobsSort>,
 }
 
-word! {
+fixed_string! {
     /// Status of a job.
     JobStatus {
         /// No runner has claimed the job.

@@ -1,8 +1,8 @@
 //! State machine of jobs: the only table of transitions. The store uses it, and docs/jobs.md draws it.
 
-use crate::{JobStatus, scalar::word};
+use crate::{JobStatus, scalar::fixed_string};
 
-word! {
+fixed_string! {
     /// Event that changes the status of a job.
     JobEvent {
         /// A runner claims the job.
@@ -82,7 +82,7 @@ impl JobStatus {
     }
 
     /// Whether a runner holds the job.
-    pub fn is_under_way(self) -> bool {
+    pub fn is_in_progress(self) -> bool {
         matches!(self, Self::Claimed | Self::Running)
     }
 
@@ -123,7 +123,7 @@ mod tests {
         }
 
         /// Applies an event and returns whether it is allowed.
-        fn happen(&mut self, event: JobEvent) -> bool {
+        fn apply(&mut self, event: JobEvent) -> bool {
             let is_open = self.end.is_none() && !self.has_results;
             let is_held = is_open && self.has_runner;
             let is_in_touch = is_held && !self.is_lost;
@@ -156,13 +156,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_table_does_what_the_model_says(
+        fn the_table_agrees_with_the_model(
             events in proptest::collection::vec(proptest::sample::select(JobEvent::ALL), 0..40)
         ) {
             let (mut status, mut model) = (JobStatus::Pending, Model::default());
             for event in events {
                 let next = status.next(event);
-                prop_assert_eq!(next.is_some(), model.happen(event), "{} in {}", event, status);
+                prop_assert_eq!(next.is_some(), model.apply(event), "{} in {}", event, status);
                 status = next.unwrap_or(status);
                 prop_assert_eq!(status, model.status());
             }
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn each_event_leads_to_one_status() {
+    fn each_event_has_one_target() {
         for (_, event, to) in TRANSITIONS {
             assert_eq!(event.target(), *to, "{event}");
         }
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_manual_shows_the_table() {
+    fn the_manual_contains_the_table() {
         let manual = include_str!("../../../docs/jobs.md");
         let shown: BTreeSet<(&str, &str, &str)> = manual
             .lines()

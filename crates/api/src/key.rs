@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_key_does_not_show_in_logs() {
+    fn a_plain_key_is_masked_in_logs() {
         let key: PlainKey = "svc_user_abc".parse().unwrap();
         assert_eq!(format!("{key:?}"), crate::name::MASK);
         assert_eq!(serde_json::to_string(&key).unwrap(), r#""svc_user_abc""#);

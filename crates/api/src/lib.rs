@@ -103,7 +103,7 @@ pub use report::*;
 pub use right::*;
 pub use run::*;
 pub use runner::*;
-pub use scalar::{Invalid, Word};
+pub use scalar::{FixedString, Invalid};
 pub use server::*;
 pub use shared::Shared;
 pub use slug::Slug;

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use crate::{
     AlertStatus, AlertUuid, Benchmark, Branch, Measure, MetricUuid, ReportUuid, Shared, Testbed,
     ThresholdModel, Timestamp, Variant,
-    scalar::{integer, word},
+    scalar::{fixed_string, integer},
 };
 
 integer! {
@@ -58,7 +58,7 @@ impl From<Option<Limits>> for MetricBoundary {
     }
 }
 
-word! {
+fixed_string! {
     /// Limit that a metric crossed.
     BoundaryLimit {
         /// The metric is below the lower limit.
@@ -94,7 +94,7 @@ pub struct MetricAlert {
 /// A metric with its report, series, threshold and alert.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonOneMetric)]
-pub struct OneMetric {
+pub struct MetricDetail {
     /// UUID of the metric.
     pub uuid: MetricUuid,
     /// UUID of the report of the metric.

@@ -17,7 +17,7 @@ text! {
     /// Name of a resource: 1 to 64 characters on one line, without white space at either end. Control characters are stored;
     /// clients escape or omit them.
     ResourceName, shown, |text| {
-        if is_trimmed(&text) && text.chars().count() <= NAME_MAX && !text.contains(BREAKS) {
+        if is_trimmed(&text) && text.chars().count() <= NAME_MAX && !text.contains(FORBIDDEN_CHARACTERS) {
             return Ok(text);
         }
         Err(Invalid::new(
@@ -29,7 +29,8 @@ text! {
 }
 
 /// Characters that a name must not contain: line breaks, and NUL, which PostgreSQL cannot store.
-const BREAKS: [char; 8] = ['\0', '\n', '\u{b}', '\u{c}', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
+const FORBIDDEN_CHARACTERS: [char; 8] =
+    ['\0', '\n', '\u{b}', '\u{c}', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 
 text! {
     /// Name of a user: 1 to 64 letters of any script, marks, digits, spaces and `, . - '`, without a space at either end.
@@ -417,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn an_email_is_lower_case_and_masked() {
+    fn an_email_is_stored_in_lower_case_and_masked() {
         let email: Email = "Ada.L@Mail.Example.ORG".parse().unwrap();
         assert_eq!(email.as_str(), "ada.l@mail.example.org");
         assert_eq!(email.masked(), "a***@m***.org");
@@ -452,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_shows_only_when_exposed() {
+    fn debug_and_json_mask_a_secret() {
         let secret: Secret = " hunter2 ".parse().unwrap();
         assert_eq!(secret.expose(), " hunter2 ");
         assert_eq!(format!("{secret} {secret:?}"), format!("{MASK} {MASK}"));
@@ -462,7 +463,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn type_and_schema_agree(texts in prop::collection::vec(any::<String>(), 8), character in any::<char>()) {
+        fn type_and_schema_accept_the_same_texts(texts in prop::collection::vec(any::<String>(), 8), character in any::<char>()) {
             let resource_name = schema_accepts::<ResourceName>();
             let user_name = schema_accepts::<UserName>();
             let non_empty = schema_accepts::<NonEmpty>();

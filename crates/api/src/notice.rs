@@ -7,10 +7,10 @@ use utoipa::{IntoParams, ToSchema};
 use crate::{
     Email, Invalid, NoticeUuid, PlainKey, ProjectUuid, ResourceId, ResourceName, Timestamp, Url, UserUuid,
     patch::present,
-    scalar::{text, word},
+    scalar::{fixed_string, text},
 };
 
-word! {
+fixed_string! {
     /// Kind of destination.
     NoticeKind {
         /// Webhook, which receives signed JSON.
@@ -26,7 +26,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Changes or alerts that cause a notification.
     #[derive(Default)]
     NoticeEvent {
@@ -38,7 +38,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Interval in which notifications are combined.
     #[derive(Default)]
     Digest {

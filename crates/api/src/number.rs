@@ -10,14 +10,14 @@ use serde::{
 use crate::scalar::Integer;
 
 /// Deserializes a non-negative integer; for `#[serde(deserialize_with)]`.
-pub(crate) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    Whole::deserialize(deserializer).map(|number| number.0)
+pub(crate) fn unsigned<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    Unsigned::deserialize(deserializer).map(|number| number.0)
 }
 
 /// Deserializes a positive integer or null; for `#[serde(deserialize_with)]`.
 pub(crate) fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU32>, D::Error> {
-    Option::<Whole>::deserialize(deserializer)?
-        .map(|Whole(number)| {
+    Option::<Unsigned>::deserialize(deserializer)?
+        .map(|Unsigned(number)| {
             u32::try_from(number).ok().and_then(NonZeroU32::new).ok_or_else(|| {
                 D::Error::invalid_value(Unexpected::Unsigned(number), &"a number from 1 to 4294967295")
             })
@@ -25,9 +25,9 @@ pub(crate) fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opt
         .transpose()
 }
 
-struct Whole(u64);
+struct Unsigned(u64);
 
-impl<'de> Deserialize<'de> for Whole {
+impl<'de> Deserialize<'de> for Unsigned {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let integer =
             Integer { read: |number| Some(Self(number)), expected: "a whole number that is not negative" };

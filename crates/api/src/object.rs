@@ -55,7 +55,7 @@ mod tests {
     use crate::NewReport;
 
     #[test]
-    fn an_array_is_no_object() {
+    fn an_array_is_not_an_object() {
         let report = |field: &str, value: serde_json::Value| {
             let mut body = json!({
                 "branch": "main", "testbed": "box", "start_time": "2026-01-01T00:00:00Z",

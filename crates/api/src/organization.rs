@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_license_is_kept_removed_or_set() {
+    fn a_patch_keeps_removes_or_sets_the_license() {
         assert_eq!(patch("{}"), Ok(OrganizationPatch::default()));
         assert_eq!(patch(r#"{"license":null}"#).unwrap().license, Some(None));
         let license = Some(Some("aa.bb.cc".parse().unwrap()));
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_no_name_and_unknown_fields_are_refused() {
+    fn null_for_other_fields_and_unknown_fields_are_rejected() {
         for json in [r#"{"name":null}"#, r#"{"slug":null}"#, r#"{"nmae":"x"}"#, r#"{"name":"a","name":"b"}"#]
         {
             assert!(patch(json).is_err(), "{json}");
@@ -105,13 +105,13 @@ mod tests {
     }
 
     #[test]
-    fn elsewhere_null_is_absent_and_unknown_fields_do_not_matter() {
+    fn in_a_creation_null_is_absent_and_unknown_fields_are_ignored() {
         let new: NewOrganization = serde_json::from_str(r#"{"name":"A","slug":null,"x":1}"#).unwrap();
         assert_eq!(new, NewOrganization { name: "A".parse().unwrap(), slug: None });
     }
 
     #[test]
-    fn a_bad_value_says_why() {
+    fn the_error_states_the_violated_rule() {
         let error = patch(r#"{"slug":"A b"}"#).unwrap_err();
         assert!(error.starts_with("a slug is 1 to 64 lower-case"), "{error}");
     }

@@ -8,7 +8,7 @@ use serde::{
 };
 use utoipa::IntoParams;
 
-use crate::scalar::word;
+use crate::scalar::fixed_string;
 
 /// Page of a list, and direction of the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
@@ -51,30 +51,30 @@ impl Page {
 fn number<'de, D, N>(deserializer: D) -> Result<N, D::Error>
 where
     D: Deserializer<'de>,
-    N: Whole,
+    N: BoundedInteger,
 {
-    deserializer.deserialize_any(Number(PhantomData))
+    deserializer.deserialize_any(IntegerVisitor(PhantomData))
 }
 
-trait Whole: FromStr + TryFrom<u64> {
-    const MOST: u32;
+trait BoundedInteger: FromStr + TryFrom<u64> {
+    const MAX_VALUE: u32;
 }
 
-impl Whole for u32 {
-    const MOST: u32 = Self::MAX;
+impl BoundedInteger for u32 {
+    const MAX_VALUE: u32 = Self::MAX;
 }
 
-impl Whole for u8 {
-    const MOST: u32 = Self::MAX as u32;
+impl BoundedInteger for u8 {
+    const MAX_VALUE: u32 = Self::MAX as u32;
 }
 
-struct Number<N>(PhantomData<N>);
+struct IntegerVisitor<N>(PhantomData<N>);
 
-impl<N: Whole> Visitor<'_> for Number<N> {
+impl<N: BoundedInteger> Visitor<'_> for IntegerVisitor<N> {
     type Value = N;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "a whole number from 0 to {}", N::MOST)
+        write!(formatter, "a whole number from 0 to {}", N::MAX_VALUE)
     }
 
     fn visit_u64<E: de::Error>(self, number: u64) -> Result<N, E> {
@@ -86,7 +86,7 @@ impl<N: Whole> Visitor<'_> for Number<N> {
     }
 }
 
-word! {
+fixed_string! {
     /// Direction of the order of a list.
     #[schema(as = JsonDirection)]
     Direction {
@@ -97,7 +97,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Sort key of a list of organizations.
     #[derive(Default)]
     OrganizationsSort {
@@ -107,7 +107,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Sort key of a list of members of an organization.
     #[derive(Default)]
     OrgMembersSort {
@@ -117,7 +117,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Sort key of a list of users.
     #[derive(Default)]
     UsersSort {
@@ -127,7 +127,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Sort key of a list of keys of a user or a project.
     #[derive(Default)]
     KeysSort {
@@ -137,7 +137,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Sort key of a list of legacy tokens of a user.
     #[derive(Default)]
     UserTokensSort {
@@ -147,7 +147,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Sort key of a list of projects of the server or of an organization.
     #[derive(Default)]
     ProjectsSort {
@@ -157,7 +157,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Sort key of a list of members of a project.
     #[derive(Default)]
     ProjMembersSort {
@@ -167,7 +167,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Sort key of a list of branches.
     #[derive(Default)]
     ProjBranchesSort {
@@ -177,7 +177,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Sort key of a list of testbeds.
     #[derive(Default)]
     ProjTestbedsSort {
@@ -187,7 +187,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Sort key of a list of benchmarks.
     #[derive(Default)]
     ProjBenchmarksSort {
@@ -197,7 +197,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Sort key of a list of measures.
     #[derive(Default)]
     ProjMeasuresSort {
@@ -207,7 +207,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Sort key of a list of thresholds.
     #[derive(Default)]
     ProjThresholdsSort {
@@ -219,7 +219,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Sort key of a list of plots.
     #[derive(Default)]
     ProjPlotsSort {
@@ -231,7 +231,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Sort key of a list of reports.
     #[derive(Default)]
     ProjReportsSort {
@@ -241,7 +241,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Sort key of a list of alerts. Lists are sorted by status first.
     #[derive(Default)]
     ProjAlertsSort {
@@ -253,7 +253,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Sort key of a list of specs.
     #[derive(Default)]
     SpecsSort {
@@ -265,7 +265,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Sort key of a list of runners.
     #[derive(Default)]
     RunnersSort {
@@ -277,7 +277,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Sort key of a list of jobs.
     #[derive(Default)]
     ProjJobsSort {
@@ -292,21 +292,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_page_has_two_numbers() {
+    fn pages_0_and_1_are_the_first_page() {
         assert_eq!(Page::default().offset(), 0);
         assert_eq!(Page { page: 0, ..Page::default() }.offset(), 0);
         assert_eq!(Page { page: 2, ..Page::default() }.offset(), 8);
     }
 
     #[test]
-    fn the_last_page_does_not_wrap() {
+    fn the_offset_of_the_last_page_does_not_overflow() {
         let page = Page { page: u32::MAX, per_page: 255, direction: None };
         assert_eq!(page.offset(), 4_294_967_294 * 255);
         assert_eq!(page.limit(), 255);
     }
 
     #[test]
-    fn absent_keys_have_defaults_and_unknown_ones_do_not_matter() {
+    fn absent_keys_have_defaults_and_unknown_keys_are_ignored() {
         let page: Page = serde_json::from_str(r#"{"direction":"desc","else":1}"#).unwrap();
         assert_eq!(page, Page { direction: Some(Direction::Desc), ..Page::default() });
         assert!(serde_json::from_str::<Page>(r#"{"per_page":256}"#).is_err());
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn words_read_back() {
+    fn fixed_strings_are_parsed_back() {
         for direction in Direction::ALL {
             assert_eq!(direction.as_str().parse(), Ok(*direction));
         }

@@ -5,7 +5,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::{
     Email, License, NonEmpty, OrganizationUuid, PlanLevel, Timestamp, UserUuid,
-    scalar::{integer, word},
+    scalar::{fixed_string, integer},
 };
 
 integer! {
@@ -13,7 +13,7 @@ integer! {
     Entitlements(u32, "uint32"), 1, 4_294_967_295
 }
 
-word! {
+fixed_string! {
     /// Payment status of a plan.
     PlanStatus {
         /// The plan is paid.
@@ -37,17 +37,17 @@ word! {
 
 impl PlanStatus {
     /// Whether the plan is in effect.
-    pub fn is_good(self) -> bool {
+    pub fn is_in_effect(self) -> bool {
         matches!(self, Self::Active | Self::Trialing)
     }
 
     /// Whether the plan has ended permanently, so that the organization can start another plan.
-    pub fn is_over(self) -> bool {
+    pub fn has_ended(self) -> bool {
         matches!(self, Self::Canceled | Self::IncompleteExpired)
     }
 }
 
-word! {
+fixed_string! {
     /// Brand of a payment card.
     CardBrand {
         /// American Express.

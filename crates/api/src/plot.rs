@@ -9,7 +9,7 @@ use crate::{
     BenchmarkUuid, BranchUuid, MeasureUuid, PlotUuid, ProjPlotsSort, ProjectUuid, ResourceName, Search,
     TestbedUuid, Timestamp, Window,
     patch::present,
-    scalar::{integer, word},
+    scalar::{fixed_string, integer},
 };
 
 integer! {
@@ -17,7 +17,7 @@ integer! {
     Index(u8, "uint8"), 0, 64
 }
 
-word! {
+fixed_string! {
     /// Horizontal axis of a plot.
     XAxis {
         /// Time of the runs.
@@ -27,7 +27,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Scale of the vertical axis of a plot.
     #[derive(Default)]
     YAxis {
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_new_plot_cannot_be() {
+    fn invalid_plots_are_rejected() {
         for (field, value) in [
             ("branches", json!([])),
             ("branches", Value::Null),
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_clears_nothing_but_the_title() {
+    fn null_clears_only_the_title() {
         let patch = |json: &str| serde_json::from_str::<PlotPatch>(json);
         assert_eq!(patch("{}").unwrap(), PlotPatch::default());
         assert_eq!(patch(r#"{"title":null}"#).unwrap().title, Some(None));

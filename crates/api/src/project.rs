@@ -5,7 +5,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::{
     AnyUrl, OrganizationUuid, ProjectUuid, ProjectsSort, ResourceName, Search, Slug, Timestamp,
-    patch::present, scalar::word,
+    patch::present, scalar::fixed_string,
 };
 
 /// The container of branches, testbeds, benchmarks, measures, reports and thresholds.
@@ -33,7 +33,7 @@ pub struct Project {
     pub claimed: Option<Timestamp>,
 }
 
-word! {
+fixed_string! {
     /// Visibility of a project.
     #[derive(Default)]
     Visibility {
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_kept_removed_or_set() {
+    fn a_patch_keeps_removes_or_sets_the_url() {
         assert_eq!(patch("{}"), Ok(ProjectPatch::default()));
         assert_eq!(patch(r#"{"url":null}"#).unwrap().url, Some(None));
         let url = Some(Some("https://example.org/".parse().unwrap()));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn null_clears_nothing_else_and_unknown_fields_are_refused() {
+    fn null_for_other_fields_and_unknown_fields_are_rejected() {
         for json in [
             r#"{"name":null}"#,
             r#"{"slug":null}"#,
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_project_needs_only_a_name() {
+    fn a_new_project_requires_only_a_name() {
         let new: NewProject =
             serde_json::from_str(r#"{"name":"A","slug":null,"url":null,"visibility":null,"x":1}"#).unwrap();
         let expected = NewProject { name: "A".parse().unwrap(), slug: None, url: None, visibility: None };

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::scalar::word;
+use crate::scalar::fixed_string;
 
-word! {
+fixed_string! {
     /// Permission in an organization.
     OrganizationPermission {
         /// View the organization.
@@ -29,7 +29,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Permission in a project.
     ProjectPermission {
         /// View the project and its content.
@@ -53,7 +53,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Role of a user in an organization.
     OrganizationRole {
         /// Can view the organization and its projects.
@@ -82,7 +82,7 @@ impl OrganizationRole {
     }
 }
 
-word! {
+fixed_string! {
     /// Role of a user in a project.
     ProjectRole {
         /// Can view the project.
@@ -123,26 +123,39 @@ mod tests {
     }
 
     fn in_organization(role: OrganizationRole) -> String {
-        words(OrganizationPermission::ALL.iter().filter(|word| role.grants(**word)).map(|word| word.as_str()))
+        words(
+            OrganizationPermission::ALL
+                .iter()
+                .filter(|permission| role.grants(**permission))
+                .map(|permission| permission.as_str()),
+        )
     }
 
     fn in_project(grants: impl Fn(ProjectPermission) -> bool) -> String {
-        words(ProjectPermission::ALL.iter().filter(|word| grants(**word)).map(|word| word.as_str()))
+        words(
+            ProjectPermission::ALL
+                .iter()
+                .filter(|permission| grants(**permission))
+                .map(|permission| permission.as_str()),
+        )
     }
 
     const ALL: &str = "view create edit delete manage view_role create_role edit_role delete_role";
 
     #[test]
-    fn what_each_role_grants() {
+    fn each_role_grants_its_permissions() {
         assert_eq!(in_organization(OrganizationRole::Member), "view view_role");
         assert_eq!(in_organization(OrganizationRole::Leader), ALL);
-        assert_eq!(in_project(|word| OrganizationRole::Member.grants_in_projects(word)), "view view_role");
-        assert_eq!(in_project(|word| OrganizationRole::Leader.grants_in_projects(word)), ALL);
-        assert_eq!(in_project(|word| ProjectRole::Viewer.grants(word)), "view view_role");
         assert_eq!(
-            in_project(|word| ProjectRole::Developer.grants(word)),
+            in_project(|permission| OrganizationRole::Member.grants_in_projects(permission)),
+            "view view_role"
+        );
+        assert_eq!(in_project(|permission| OrganizationRole::Leader.grants_in_projects(permission)), ALL);
+        assert_eq!(in_project(|permission| ProjectRole::Viewer.grants(permission)), "view view_role");
+        assert_eq!(
+            in_project(|permission| ProjectRole::Developer.grants(permission)),
             "view create edit delete view_role"
         );
-        assert_eq!(in_project(|word| ProjectRole::Maintainer.grants(word)), ALL);
+        assert_eq!(in_project(|permission| ProjectRole::Maintainer.grants(permission)), ALL);
     }
 }

@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_context_is_read_under_either_prefix() {
+    fn both_prefixes_of_a_context_are_parsed() {
         let context: RunContext = serde_json::from_str(
             r#"{"bencher.dev/v0/repo/name": " My Repo ", "tidemark.dev/v0/testbed/os": "Linux", "other": "x",
                 "tidemark.dev/v0/branch/hash": " "}"#,
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_known_by_its_own_key_or_by_its_fingerprint() {
+    fn a_host_is_identified_by_its_key_or_its_fingerprint() {
         let host = |text: &str| serde_json::from_str::<RunContext>(text).unwrap().host().map(str::to_owned);
         let fingerprint = r#""bencher.dev/v0/testbed/fingerprint": "cws1tbnfkj8h3""#;
         assert_eq!(host(&format!("{{{fingerprint}}}")).as_deref(), Some("cws1tbnfkj8h3"));

@@ -5,7 +5,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::{
     JobUuid, PlainKey, ResourceId, ResourceName, RunnerUuid, RunnersSort, Search, Slug, SpecUuid, Timestamp,
-    scalar::word,
+    scalar::fixed_string,
 };
 
 /// A machine that runs jobs.
@@ -37,7 +37,7 @@ pub struct Runner {
     pub archived: Option<Timestamp>,
 }
 
-word! {
+fixed_string! {
     /// State of a runner.
     RunnerState {
         /// The runner has no job and sent no message within the heartbeat timeout.

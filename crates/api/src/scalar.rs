@@ -219,8 +219,8 @@ impl<T, R: FnOnce(u64) -> Option<T>> Visitor<'_> for Integer<R> {
     fn visit_f64<E: de::Error>(self, number: f64) -> Result<T, E> {
         let Self { read, expected } = self;
         // `u64::MAX as f64` rounds up to 2^64. Every integral `f64` below 2^64 converts to `u64` without loss.
-        let whole = number.fract() == 0.0 && (0.0..u64::MAX as f64).contains(&number);
-        whole
+        let is_integral = number.fract() == 0.0 && (0.0..u64::MAX as f64).contains(&number);
+        is_integral
             .then_some(number as u64)
             .and_then(read)
             .ok_or_else(|| E::invalid_value(Unexpected::Float(number), &expected))
@@ -228,7 +228,7 @@ impl<T, R: FnOnce(u64) -> Option<T>> Visitor<'_> for Integer<R> {
 }
 
 /// An enum whose values are fixed strings.
-pub trait Word: Copy + std::str::FromStr<Err = Invalid> + Send + Sync + 'static {
+pub trait FixedString: Copy + std::str::FromStr<Err = Invalid> + Send + Sync + 'static {
     /// All values, in order.
     const ALL: &'static [Self];
 
@@ -237,17 +237,17 @@ pub trait Word: Copy + std::str::FromStr<Err = Invalid> + Send + Sync + 'static 
 }
 
 /// Defines an enum whose values are fixed strings, in the API and in the database.
-macro_rules! word {
+macro_rules! fixed_string {
     (
         $(#[$meta:meta])*
-        $name:ident { $($(#[$word_meta:meta])* $variant:ident = $word:tt),+ $(,)? }
+        $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $string:tt),+ $(,)? }
     ) => {
         #[derive(
             Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, utoipa::ToSchema,
         )]
         $(#[$meta])*
         pub enum $name {
-            $($(#[$word_meta])* #[serde(rename = $word)] $variant,)+
+            $($(#[$variant_meta])* #[serde(rename = $string)] $variant,)+
         }
 
         impl $name {
@@ -257,12 +257,12 @@ macro_rules! word {
             /// Returns the string of the value.
             pub const fn as_str(self) -> &'static str {
                 match self {
-                    $(Self::$variant => $word,)+
+                    $(Self::$variant => $string,)+
                 }
             }
         }
 
-        impl $crate::Word for $name {
+        impl $crate::FixedString for $name {
             const ALL: &'static [Self] = Self::ALL;
 
             fn as_str(self) -> &'static str {
@@ -274,7 +274,7 @@ macro_rules! word {
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let text = <std::borrow::Cow<'_, str> as serde::Deserialize>::deserialize(deserializer)?;
-                text.parse().map_err(|_| serde::de::Error::unknown_variant(&text, &[$($word),+]))
+                text.parse().map_err(|_| serde::de::Error::unknown_variant(&text, &[$($string),+]))
             }
         }
 
@@ -283,8 +283,8 @@ macro_rules! word {
 
             fn from_str(text: &str) -> Result<Self, $crate::Invalid> {
                 match text {
-                    $($word => Ok(Self::$variant),)+
-                    _ => Err($crate::Invalid::new(concat!("expected one of:", $(" ", $word),+))),
+                    $($string => Ok(Self::$variant),)+
+                    _ => Err($crate::Invalid::new(concat!("expected one of:", $(" ", $string),+))),
                 }
             }
         }
@@ -297,7 +297,7 @@ macro_rules! word {
     };
 }
 
-pub(crate) use {integer, text, word};
+pub(crate) use {fixed_string, integer, text};
 
 #[cfg(test)]
 pub(crate) mod tests {
@@ -316,11 +316,11 @@ pub(crate) mod tests {
     pub(crate) fn check<T: FromStr + PartialSchema>(good: &[&str], bad: &[&str]) {
         let accepts = schema_accepts::<T>();
         for text in good {
-            assert!(text.parse::<T>().is_ok(), "{text:?} should be taken");
+            assert!(text.parse::<T>().is_ok(), "{text:?} should be accepted");
             assert!(accepts(text), "{text:?} should fit the schema");
         }
         for text in bad {
-            assert!(text.parse::<T>().is_err(), "{text:?} should be refused");
+            assert!(text.parse::<T>().is_err(), "{text:?} should be rejected");
         }
     }
 }

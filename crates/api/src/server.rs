@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::{
     Organization, PlanLevel, ProjectUuid, Provider, ResourceName, ServerUuid, Timestamp, Url, User,
-    scalar::word,
+    scalar::fixed_string,
 };
 
 /// Version of the API that this release implements. Clients compare their version with it.
@@ -51,7 +51,7 @@ pub struct Setup {
     pub sign_up: SignUp,
 }
 
-word! {
+fixed_string! {
     /// Users who may sign up. The first account of a server requires no invitation.
     SignUp {
         /// All users.
@@ -71,7 +71,7 @@ pub struct CaptchaSite {
     pub site_key: String,
 }
 
-word! {
+fixed_string! {
     /// Whether a server has accounts.
     Accounts {
         /// The server has no account. The next user who signs up becomes an administrator.
@@ -102,7 +102,7 @@ pub struct Backup {
     pub remove: Option<bool>,
 }
 
-word! {
+fixed_string! {
     /// Compression format of a backup.
     #[schema(as = JsonCompression)]
     Compression {
@@ -113,7 +113,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Data store for backups.
     #[schema(as = JsonDataStore)]
     DataStore {
@@ -133,7 +133,7 @@ pub struct BackupCreated {
 /// A response that contains only a UUID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUuid)]
-pub struct UuidAnswer {
+pub struct UuidResponse {
     /// UUID.
     pub uuid: Uuid,
 }
@@ -253,15 +253,15 @@ impl ServerStats {
 #[schema(as = JsonCohort)]
 pub struct Cohort {
     /// Last 7 days.
-    #[serde(deserialize_with = "crate::number::whole")]
+    #[serde(deserialize_with = "crate::number::unsigned")]
     #[schema(format = "uint64", maximum = 18_446_744_073_709_551_615_u64)]
     pub week: u64,
     /// Last 28 days.
-    #[serde(deserialize_with = "crate::number::whole")]
+    #[serde(deserialize_with = "crate::number::unsigned")]
     #[schema(format = "uint64", maximum = 18_446_744_073_709_551_615_u64)]
     pub month: u64,
     /// All time.
-    #[serde(deserialize_with = "crate::number::whole")]
+    #[serde(deserialize_with = "crate::number::unsigned")]
     #[schema(format = "uint64", maximum = 18_446_744_073_709_551_615_u64)]
     pub total: u64,
 }
@@ -299,7 +299,7 @@ pub struct TopProject {
     /// UUID of the project.
     pub uuid: ProjectUuid,
     /// Number of metrics of the project.
-    #[serde(deserialize_with = "crate::number::whole")]
+    #[serde(deserialize_with = "crate::number::unsigned")]
     #[schema(format = "uint64", maximum = 18_446_744_073_709_551_615_u64)]
     pub metrics: u64,
     /// Share of the project in all metrics.
@@ -327,7 +327,7 @@ pub struct TopJobProject {
     /// UUID of the project.
     pub uuid: ProjectUuid,
     /// Runner time of the project's jobs, in seconds.
-    #[serde(deserialize_with = "crate::number::whole")]
+    #[serde(deserialize_with = "crate::number::unsigned")]
     #[schema(format = "uint64", maximum = 18_446_744_073_709_551_615_u64)]
     pub seconds: u64,
     /// Share of the project in the runner time.
@@ -387,7 +387,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_whole_numbers_however_written() {
+    fn counts_can_be_integral_floats() {
         let read = |total: &str| {
             serde_json::from_str::<Cohort>(&format!(r#"{{"week":0,"month":1.0,"total":{total}}}"#))
                 .map(|cohort| cohort.total)

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_reads_and_writes_like_the_value_itself() {
+    fn a_shared_value_has_the_json_of_its_value() {
         let text = r#"[{"name":"a \"quoted\" one"},{"name":null}]"#;
         let value: serde_json::Value = serde_json::from_str(text).unwrap();
         let shared: Shared<serde_json::Value> = serde_json::from_str(text).unwrap();

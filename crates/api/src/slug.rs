@@ -17,8 +17,8 @@ const SUFFIX_LEN: usize = 8;
 text! {
     /// Short identifier of a resource in URLs: 1 to 64 lower-case ASCII letters and digits, joined by single dashes.
     Slug, shown, |text| {
-        if !Slug::is_shaped(&text) {
-            return Err(SHAPE);
+        if !Slug::has_slug_format(&text) {
+            return Err(FORMAT_RULE);
         }
         if Uuid::parse_str(&text).is_ok() {
             return Err(Invalid::new("a slug cannot have the form of a UUID"));
@@ -27,7 +27,7 @@ text! {
     }, |object| object.min_length(Some(1)).max_length(Some(MAX_LEN)).pattern(Some(PATTERN))
 }
 
-const SHAPE: Invalid =
+const FORMAT_RULE: Invalid =
     Invalid::new("a slug is 1 to 64 lower-case ASCII letters and digits, joined by single dashes");
 
 impl Slug {
@@ -56,11 +56,11 @@ impl Slug {
 
     /// Parses a slug that this server assigned, which may have the form of a UUID.
     pub fn stored(text: String) -> Result<Self, Invalid> {
-        if Self::is_shaped(&text) { Ok(Self(text)) } else { Err(SHAPE) }
+        if Self::has_slug_format(&text) { Ok(Self(text)) } else { Err(FORMAT_RULE) }
     }
 
     /// Whether a text has the form of a slug. The form of a UUID is allowed.
-    pub fn is_shaped(text: &str) -> bool {
+    pub fn has_slug_format(text: &str) -> bool {
         text.len() <= MAX_LEN
             && text.split('-').all(|part| {
                 !part.is_empty()
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn shape() {
+    fn format() {
         for text in ["a", "0", "a-b", "a1-2b-c", &"x".repeat(64)] {
             assert!(text.parse::<Slug>().is_ok(), "{text}");
         }
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_stored_slug_can_look_like_a_uuid() {
+    fn only_a_stored_slug_can_have_the_form_of_a_uuid() {
         for text in ["67e5504410b1426f9247bb680e5fe0c8", "67e55044-10b1-426f-9247-bb680e5fe0c8"] {
             assert!(text.parse::<Slug>().is_err(), "{text}");
             assert!(Slug::stored(text.to_owned()).is_ok(), "{text}");
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_says_the_same() {
+    fn the_schema_has_the_same_rule() {
         let accepts = schema_accepts::<Slug>();
         for text in ["a", "a-b", "", "-a", "a--b", "A", &"x".repeat(64), &"x".repeat(65)] {
             assert_eq!(accepts(text), text.parse::<Slug>().is_ok(), "{text}");
@@ -159,7 +159,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_derived_is_a_slug(name in any::<String>(), suffix in any::<String>()) {
+        fn derived_texts_are_slugs(name in any::<String>(), suffix in any::<String>()) {
             if let Some(derived) = Slug::derive(&name) {
                 prop_assert_eq!(derived.as_str().parse(), Ok(derived.clone()));
                 prop_assert_eq!(Slug::derive(derived.as_str()), Some(derived.clone()));
@@ -169,7 +169,7 @@ mod tests {
         }
 
         #[test]
-        fn a_suffix_makes_a_slug(text in "[a-z0-9]{1,20}(-[a-z0-9]{1,12}){0,3}", suffix in "[0-9a-z]{8}") {
+        fn a_slug_with_a_suffix_is_a_slug(text in "[a-z0-9]{1,20}(-[a-z0-9]{1,12}){0,3}", suffix in "[0-9a-z]{8}") {
             let with_suffix = slug(&text).with_suffix(&suffix);
             prop_assert!(with_suffix.as_str().ends_with(&suffix));
             prop_assert_eq!(with_suffix.as_str().parse(), Ok(with_suffix.clone()));

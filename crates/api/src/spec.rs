@@ -5,7 +5,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::{
     ResourceName, Search, Slug, SpecUuid, SpecsSort, Timestamp,
-    scalar::{integer, word},
+    scalar::{fixed_string, integer},
 };
 
 /// A type of machine for jobs.
@@ -108,7 +108,7 @@ pub struct SpecFilter {
     pub sort: Option<SpecsSort>,
 }
 
-word! {
+fixed_string! {
     /// Operating system of a machine.
     OperatingSystem {
         /// Linux.
@@ -120,7 +120,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Instruction set of a machine.
     Architecture {
         /// 64-bit x86.
@@ -130,7 +130,7 @@ word! {
     }
 }
 
-word! {
+fixed_string! {
     /// Sandbox that a spec requests. The Tidemark runner always uses an OCI runtime.
     Sandbox {
         /// Firecracker microVM.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::{Domain, SsoUuid, Timestamp, scalar::word};
+use crate::{Domain, SsoUuid, Timestamp, scalar::fixed_string};
 
 /// An e-mail domain whose users join an organization automatically.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -25,7 +25,7 @@ pub struct NewSso {
     pub domain: Domain,
 }
 
-word! {
+fixed_string! {
     /// Sort key of a list of domains.
     OrgSsoSort {
         /// By domain.

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_spec_is_kept_removed_or_set() {
+    fn a_patch_keeps_removes_or_sets_the_spec() {
         let patch = |json: &str| serde_json::from_str::<TestbedPatch>(json);
         assert_eq!(patch("{}").unwrap(), TestbedPatch::default());
         assert_eq!(patch(r#"{"spec":null}"#).unwrap().spec, Some(None));

@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn null_removes_the_model_and_absence_is_refused() {
+    fn null_removes_the_model_and_absence_is_rejected() {
         assert_eq!(put(r#"{"test":null}"#).unwrap().model(), None);
         assert_eq!(put(r#"{"test":null,"window":60}"#).unwrap().model(), None);
         assert!(put("{}").unwrap_err().starts_with("missing field `test`"));
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_is_put() {
+    fn a_put_sets_the_model() {
         let model = put(r#"{"test":"t","max_sample_size":64,"window":null,"upper_boundary":0.99}"#)
             .unwrap()
             .model()
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_are_words() {
+    fn tests_are_fixed_strings() {
         for test in Test::ALL {
             let json = serde_json::to_string(&ModelTest(test)).unwrap();
             assert_eq!(json, format!("\"{test}\""));
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn sample_sizes_are_told_their_range() {
+    fn the_error_of_a_sample_size_states_its_range() {
         assert_eq!(serde_json::from_str::<SampleSize>("4294967295").unwrap().get(), u32::MAX);
         for json in ["0", "4294967296", "-1", "1.5", "\"1\"", "null"] {
             let error = serde_json::from_str::<SampleSize>(json).unwrap_err().to_string();

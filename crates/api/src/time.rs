@@ -158,14 +158,14 @@ mod tests {
     }
 
     #[test]
-    fn always_milliseconds_and_z() {
+    fn times_are_formatted_with_milliseconds_and_z() {
         assert_eq!(Timestamp::from_micros(0).to_string(), "1970-01-01T00:00:00.000Z");
         assert_eq!(Timestamp::from_micros(1_999).to_string(), "1970-01-01T00:00:00.001Z");
         assert_eq!(Timestamp::from_micros(-1).to_string(), "1969-12-31T23:59:59.999Z");
     }
 
     #[test]
-    fn any_offset_is_read() {
+    fn any_offset_is_parsed() {
         let expected = Timestamp::from_micros(1_790_000_000_500_000);
         for text in ["2026-09-21T14:13:20.5Z", "2026-09-21T16:13:20.500999+02:00", "2026-09-21t14:13:20.5z"] {
             assert_eq!(time(text), expected, "{text}");
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_hold() {
+    fn the_minimum_and_maximum_are_valid() {
         assert_eq!(Timestamp::MIN.to_string(), "0000-01-01T00:00:00.000Z");
         assert_eq!(Timestamp::MAX.to_string(), "9999-12-30T22:00:00.000Z");
         assert_eq!(Timestamp::from_micros(i64::MAX), Timestamp::MAX);
@@ -203,7 +203,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(micros in any::<i64>(), near in -4_000_000_000_000_000_i64..=4_000_000_000_000_000) {
+        fn formatted_times_are_parsed_back(micros in any::<i64>(), near in -4_000_000_000_000_000_i64..=4_000_000_000_000_000) {
             for micros in [micros, near] {
                 let moment = Timestamp::from_micros(micros);
                 prop_assert_eq!(moment.to_string().parse(), Ok(moment));

@@ -12,11 +12,11 @@ pub struct Unit {
 const NANOSECONDS: &[(f64, &str)] = &[(1e3, "µs"), (1e6, "ms"), (1e9, "s"), (6e10, "m"), (3.6e12, "h")];
 const SECONDS: &[(f64, &str)] = &[(60.0, "m"), (3_600.0, "h")];
 const BYTES: &[(f64, &str)] = &[(1e3, "KB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB"), (1e15, "PB")];
-const OTHERS: &[(f64, &str)] =
+const POWERS_OF_TEN: &[(f64, &str)] =
     &[(1e3, "× 1e3"), (1e6, "× 1e6"), (1e9, "× 1e9"), (1e12, "× 1e12"), (1e15, "× 1e15")];
 
 /// Formats the digits of a number, including decimals, with a comma between groups of thousands.
-pub fn grouped(digits: &str) -> String {
+pub fn group_thousands(digits: &str) -> String {
     let whole = digits.find('.').unwrap_or(digits.len());
     let mut text = String::with_capacity(digits.len() + whole / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -32,7 +32,7 @@ impl Unit {
     /// Returns the most readable unit for a number of about `size`.
     pub fn for_size(units: &str, size: f64) -> Self {
         let plain = symbol(units);
-        match (by_name(units), step(OTHERS, size)) {
+        match (named_units(units), largest_fitting(POWERS_OF_TEN, size)) {
             (None, Some((divisor, factor))) => {
                 Self { divisor, symbol: format!("{plain} {factor}").trim_start().to_owned() }
             }
@@ -42,7 +42,7 @@ impl Unit {
 
     /// Like [`Self::for_size`], but without powers of ten: units without named larger units stay unchanged.
     pub fn named_for_size(units: &str, size: f64) -> Self {
-        match by_name(units).and_then(|steps| step(steps, size)) {
+        match named_units(units).and_then(|units| largest_fitting(units, size)) {
             Some((divisor, symbol)) => Self { divisor, symbol: symbol.to_owned() },
             None => Self { divisor: 1.0, symbol: symbol(units).to_owned() },
         }
@@ -50,7 +50,7 @@ impl Unit {
 }
 
 /// Returns the larger named units.
-fn by_name(units: &str) -> Option<&'static [(f64, &'static str)]> {
+fn named_units(units: &str) -> Option<&'static [(f64, &'static str)]> {
     match units {
         "nanoseconds (ns)" => Some(NANOSECONDS),
         "seconds (s)" => Some(SECONDS),
@@ -59,8 +59,8 @@ fn by_name(units: &str) -> Option<&'static [(f64, &'static str)]> {
     }
 }
 
-fn step(steps: &[(f64, &'static str)], size: f64) -> Option<(f64, &'static str)> {
-    steps.iter().rev().find(|(threshold, _)| size >= *threshold).copied()
+fn largest_fitting(units: &[(f64, &'static str)], size: f64) -> Option<(f64, &'static str)> {
+    units.iter().rev().find(|(threshold, _)| size >= *threshold).copied()
 }
 
 /// Returns the text in the first parentheses of the units, or the whole units if there are none.
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_has_its_steps() {
+    fn the_most_readable_unit_is_chosen() {
         for (units, size, divisor, symbol) in [
             ("nanoseconds (ns)", 999.9, 1.0, "ns"),
             ("nanoseconds (ns)", 1e3, 1e3, "µs"),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_power_of_ten_is_no_name() {
+    fn named_units_exclude_powers_of_ten() {
         let unit = |units| Unit::named_for_size(units, 2e6);
         assert_eq!(unit("instructions"), Unit { divisor: 1.0, symbol: "instructions".to_owned() });
         assert_eq!(unit("nanoseconds (ns)"), Unit { divisor: 1e6, symbol: "ms".to_owned() });

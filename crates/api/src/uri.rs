@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn any_url_that_parses_can_be_stored() {
+    fn any_parsed_url_can_be_stored() {
         for (text, stored) in [
             ("https://example.org", "https://example.org/"),
             ("ssh://git@example.org/a.git", "ssh://git@example.org/a.git"),

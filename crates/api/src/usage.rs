@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{License, OrganizationUuid, Plan, Timestamp, scalar::word};
+use crate::{License, OrganizationUuid, Plan, Timestamp, scalar::fixed_string};
 
-word! {
+fixed_string! {
     /// Terms that determine how usage is counted.
     UsageKind {
         /// Hosted organization without a plan. The period is the last 30 days.

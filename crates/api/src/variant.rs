@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_texts_in_the_order_of_their_names() {
+    fn parameters_are_texts_sorted_by_name() {
         assert_eq!(
             read(r#"{"b": 10, "a": "10", "d": true, "c": -2.50}"#).unwrap(),
             r#"{"a":"10","b":"10","c":"-2.5","d":"true"}"#
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_parameter_is_refused() {
+    fn invalid_parameters_are_rejected() {
         for json in ["{}", "[]", r#"{"": 1}"#, r#"{"a": null}"#, r#"{"a": [1]}"#, r#"{"a": "\u0000"}"#] {
             assert!(read(json).is_err(), "{json}");
         }

@@ -5,10 +5,10 @@ use utoipa::ToSchema;
 
 use crate::{
     Benchmark, Branch, Change, ChangeCause, ChangeDirection, Measure, ReportUuid, Testbed, Variant,
-    scalar::word,
+    scalar::fixed_string,
 };
 
-word! {
+fixed_string! {
     /// Result of a comparison.
     VerdictAnswer {
         /// The level differs from the baseline.

@@ -1,10 +1,10 @@
-//! Errors of requests: the server refused, or did not respond. Callers choose the message and the exit code.
+//! Errors of requests: the server rejected the request, or did not respond. Callers choose the message and the exit code.
 
 use std::{io, time::Duration};
 
 use ureq::Timeout;
 
-use crate::Failed;
+use crate::RetryableFailure;
 
 /// Why a request failed. The message reads as a clause: `the server refused …`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,32 +46,32 @@ fn attempts_suffix(attempts: u32) -> String {
 }
 
 /// A failed attempt and its known cause.
-pub(crate) struct Attempt {
-    what: What,
+pub(crate) struct FailedAttempt {
+    cause: Cause,
     /// Whether a retry may succeed and is safe.
-    pub(crate) passes: bool,
+    pub(crate) is_retryable: bool,
     /// Whether the server may have processed the request.
     pub(crate) may_have_arrived: bool,
     /// Delay that the server requests.
     pub(crate) retry_after: Option<Duration>,
 }
 
-enum What {
-    Answered { status: u16, message: String, request: Option<String> },
-    Silent(String),
+enum Cause {
+    ErrorResponse { status: u16, message: String, request: Option<String> },
+    NoResponse(String),
 }
 
-impl Attempt {
+impl FailedAttempt {
     /// Creates an attempt that failed without a response.
-    pub(crate) fn failed(error: &ureq::Error, timeout: Duration) -> Self {
+    pub(crate) fn without_response(error: &ureq::Error, timeout: Duration) -> Self {
         let not_connected = matches!(error, ureq::Error::HostNotFound | ureq::Error::ConnectionFailed);
         let refused = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
-        let arrived = !not_connected && !matches!(error, ureq::Error::Io(error) if refused(error));
-        let (reason, passes) = match error {
+        let may_have_arrived = !not_connected && !matches!(error, ureq::Error::Io(error) if refused(error));
+        let (reason, is_retryable) = match error {
             ureq::Error::Timeout(Timeout::Global | Timeout::PerCall) => {
-                (format!("no complete answer within {} s", timeout.as_secs()), true)
+                (format!("no complete response within {} s", timeout.as_secs()), true)
             }
-            ureq::Error::Timeout(_) => ("no answer in time".to_owned(), true),
+            ureq::Error::Timeout(_) => ("no response in time".to_owned(), true),
             ureq::Error::HostNotFound => ("the host name cannot be resolved".to_owned(), true),
             ureq::Error::ConnectionFailed => ("no connection".to_owned(), true),
             ureq::Error::Io(error) => match error.kind() {
@@ -87,11 +87,11 @@ impl Attempt {
             ureq::Error::Protocol(error) => (format!("the response is not valid HTTP ({error})"), false),
             error => (error.to_string(), false),
         };
-        Self { what: What::Silent(reason), passes, may_have_arrived: arrived, retry_after: None }
+        Self { cause: Cause::NoResponse(reason), is_retryable, may_have_arrived, retry_after: None }
     }
 
     /// Creates an attempt that failed with an error response.
-    pub(crate) fn answered(
+    pub(crate) fn with_response(
         status: u16,
         body: &[u8],
         retry_after: Option<Duration>,
@@ -104,22 +104,27 @@ impl Attempt {
             }
             (Err(_), _) => ("The response has no known error message.".to_owned(), None),
         };
-        let passes = status == 429 || status >= 500;
+        let is_retryable = status == 429 || status >= 500;
         // An overloaded server has not begun to process the request.
         let may_have_arrived = !matches!(status, 429 | 503);
-        Self { what: What::Answered { status, message, request }, passes, may_have_arrived, retry_after }
+        Self {
+            cause: Cause::ErrorResponse { status, message, request },
+            is_retryable,
+            may_have_arrived,
+            retry_after,
+        }
     }
 
     /// Converts the last of `attempts` failures to an error.
     pub(crate) fn into_error(self, host: &str, attempts: u32) -> Error {
         let reason = self.reason();
-        match self.what {
-            What::Answered { status, message, request } if status < 500 => {
+        match self.cause {
+            Cause::ErrorResponse { status, message, request } if status < 500 => {
                 Error::Refused { status, message, request }
             }
             _ => {
                 let reason = match self.retry_after {
-                    Some(wait) => format!("{reason} It requests a delay of {} s.", wait.as_secs()),
+                    Some(delay) => format!("{reason} It requests a delay of {} s.", delay.as_secs()),
                     None => reason,
                 };
                 Error::Unreachable { host: host.to_owned(), reason, attempts }
@@ -128,19 +133,21 @@ impl Attempt {
     }
 }
 
-impl Failed for Attempt {
-    fn passes(&self) -> bool {
-        self.passes
+impl RetryableFailure for FailedAttempt {
+    fn is_retryable(&self) -> bool {
+        self.is_retryable
     }
 
-    fn asked_wait(&self) -> Option<Duration> {
+    fn requested_delay(&self) -> Option<Duration> {
         self.retry_after
     }
 
     fn reason(&self) -> String {
-        match &self.what {
-            What::Answered { status, message, .. } => format!("it answers {status}: {message}"),
-            What::Silent(reason) => reason.clone(),
+        match &self.cause {
+            Cause::ErrorResponse { status, message, .. } => {
+                format!("it responded with status {status}: {message}")
+            }
+            Cause::NoResponse(reason) => reason.clone(),
         }
     }
 }

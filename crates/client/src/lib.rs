@@ -18,11 +18,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use error::Attempt;
 pub use error::Error;
-pub use request::{Answer, Request};
+use error::FailedAttempt;
+pub use request::{ApiResponse, Request};
 pub use resource::*;
-pub use retry::{Failed, Retry, RetryPolicy, retry_after};
+pub use retry::{Retry, RetryPolicy, RetryableFailure, retry_after};
 use serde::de::DeserializeOwned;
 use tidemark_api::{Direction, Page, SERVER_VERSION_HEADER, Url};
 pub use ureq::http;
@@ -33,7 +33,7 @@ use ureq::{
 };
 
 /// Maximum size of a response, in bytes.
-const ANSWER_MAX: u64 = 1 << 30;
+const RESPONSE_MAX: u64 = 1 << 30;
 /// Items per page when all items are read: the maximum of the API.
 const PER_PAGE: u8 = u8::MAX;
 /// Maximum number of pages of a list: 2.5 million items. Stops a list that a server never ends.
@@ -43,13 +43,13 @@ const LIST_TIMEOUT: Duration = Duration::from_secs(6 * 3600);
 
 /// Connection settings of a client.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ClientSettings {
     /// Address of the server, with an optional path prefix of the API.
     pub host: Url,
     /// Key or token, if any.
     pub credential: Option<Credential>,
     /// Time limit and retries of requests.
-    pub patience: RetryPolicy,
+    pub retry_policy: RetryPolicy,
     /// Whether to accept any certificate.
     pub insecure: bool,
 }
@@ -85,51 +85,55 @@ enum Transport {
 /// Client of one server.
 pub struct Client {
     transport: Transport,
-    settings: Settings,
+    settings: ClientSettings,
     base: String,
     on_retry: Box<dyn Fn(&Retry<'_>)>,
     /// Called once, with the first response.
-    on_first_answer: Cell<Option<FirstAnswer>>,
+    on_first_response: Cell<Option<OnVersion>>,
 }
 
 /// Receives the client and the Tidemark version of the server, if the first response has it.
-type FirstAnswer = Box<dyn FnOnce(&Client, Option<&str>)>;
+type OnVersion = Box<dyn FnOnce(&Client, Option<&str>)>;
 
 impl Client {
     /// Creates a client. It calls `on_retry` before every wait, so that the program can report the delay.
-    pub fn new(settings: Settings, on_retry: impl Fn(&Retry<'_>) + 'static) -> Self {
-        let agent = agent(settings.host.as_ref(), settings.patience.timeout, settings.insecure);
-        Self::over(Transport::Http(agent), settings, on_retry)
+    pub fn new(settings: ClientSettings, on_retry: impl Fn(&Retry<'_>) + 'static) -> Self {
+        let agent = agent(settings.host.as_ref(), settings.retry_policy.timeout, settings.insecure);
+        Self::with_transport(Transport::Http(agent), settings, on_retry)
     }
 
     /// Calls a function with the version of the server once it is known: after the first response that has the version,
     /// or after the first successful response without a version.
     #[must_use]
     pub fn on_version(self, on_version: impl FnOnce(&Self, Option<&str>) + 'static) -> Self {
-        self.on_first_answer.set(Some(Box::new(on_version)));
+        self.on_first_response.set(Some(Box::new(on_version)));
         self
     }
 
     /// Returns a client for optional requests: one attempt with this time limit, no retries, no calls of `on_retry`.
     pub fn without_retries(&self, timeout: Duration) -> Self {
-        let patience = RetryPolicy { attempts: 1, timeout, ..self.settings.patience };
-        let settings = Settings { patience, ..self.settings.clone() };
-        Self::over(self.transport.clone(), settings, |_| ())
+        let retry_policy = RetryPolicy { attempts: 1, timeout, ..self.settings.retry_policy };
+        let settings = ClientSettings { retry_policy, ..self.settings.clone() };
+        Self::with_transport(self.transport.clone(), settings, |_| ())
     }
 
     /// Creates a client of a server in this process. The host is only a name, and the server applies its own time
     /// limits.
-    pub fn inside(
+    pub fn in_process(
         server: InProcessServer,
-        settings: Settings,
+        settings: ClientSettings,
         on_retry: impl Fn(&Retry<'_>) + 'static,
     ) -> Self {
-        Self::over(Transport::InProcessServer(server), settings, on_retry)
+        Self::with_transport(Transport::InProcessServer(server), settings, on_retry)
     }
 
-    fn over(transport: Transport, settings: Settings, on_retry: impl Fn(&Retry<'_>) + 'static) -> Self {
+    fn with_transport(
+        transport: Transport,
+        settings: ClientSettings,
+        on_retry: impl Fn(&Retry<'_>) + 'static,
+    ) -> Self {
         let base = settings.host.as_ref().trim_end_matches('/').to_owned();
-        Self { transport, settings, base, on_retry: Box::new(on_retry), on_first_answer: Cell::new(None) }
+        Self { transport, settings, base, on_retry: Box::new(on_retry), on_first_response: Cell::new(None) }
     }
 
     /// Sends a request and parses the response.
@@ -142,7 +146,7 @@ impl Client {
         &self,
         list: &Request<Vec<T>>,
         direction: Option<Direction>,
-        on_page: impl FnMut(&Answer<Vec<T>>, Vec<T>) -> Result<(), Error>,
+        on_page: impl FnMut(&ApiResponse<Vec<T>>, Vec<T>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         self.pages_within(LIST_TIMEOUT, list, direction, on_page)
     }
@@ -152,7 +156,7 @@ impl Client {
         limit: Duration,
         list: &Request<Vec<T>>,
         direction: Option<Direction>,
-        mut on_page: impl FnMut(&Answer<Vec<T>>, Vec<T>) -> Result<(), Error>,
+        mut on_page: impl FnMut(&ApiResponse<Vec<T>>, Vec<T>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let started = Instant::now();
         for page in 1..=MAX_PAGES {
@@ -177,14 +181,14 @@ impl Client {
 
     /// Sends a request until it succeeds, fails permanently or has no attempts left. Retries a request that is not
     /// idempotent only if the server cannot have processed it.
-    pub fn fetch<T>(&self, request: &Request<T>) -> Result<Answer<T>, Error> {
+    pub fn fetch<T>(&self, request: &Request<T>) -> Result<ApiResponse<T>, Error> {
         let once = || {
             self.try_once(request).map_err(|mut failed| {
-                failed.passes &= request.repeatable || !failed.may_have_arrived;
+                failed.is_retryable &= request.idempotent || !failed.may_have_arrived;
                 failed
             })
         };
-        let answer = self.settings.patience.retry(once, |retry| (self.on_retry)(retry));
+        let answer = self.settings.retry_policy.retry(once, |retry| (self.on_retry)(retry));
         answer.map_err(|(failed, attempts)| failed.into_error(&self.base, attempts))
     }
 
@@ -203,21 +207,21 @@ impl Client {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let timeout = self.settings.patience.timeout;
+        let timeout = self.settings.retry_policy.timeout;
         request
             .body(Some(body))
             .map_err(ureq::Error::from)
-            .and_then(|request| self.deliver(request))
-            .map_err(|error| Attempt::failed(&error, timeout).into_error(&self.base, 1))
+            .and_then(|request| self.transmit(request))
+            .map_err(|error| FailedAttempt::without_response(&error, timeout).into_error(&self.base, 1))
     }
 
     /// Sends a request and reads the whole response. Reports the version of the first response.
-    fn deliver(&self, request: http::Request<Option<&[u8]>>) -> Result<Response<Vec<u8>>, ureq::Error> {
-        let answer = self.transport.send(request, self.settings.patience.timeout)?;
+    fn transmit(&self, request: http::Request<Option<&[u8]>>) -> Result<Response<Vec<u8>>, ureq::Error> {
+        let answer = self.transport.send(request, self.settings.retry_policy.timeout)?;
         let version = answer.headers().get(SERVER_VERSION_HEADER).and_then(|value| value.to_str().ok());
         // An error response without a version may come from a proxy.
         if (version.is_some() || answer.status().is_success())
-            && let Some(on_version) = self.on_first_answer.take()
+            && let Some(on_version) = self.on_first_response.take()
         {
             on_version(self, version);
         }
@@ -225,7 +229,7 @@ impl Client {
     }
 
     /// Sends a request once and reads its response.
-    fn try_once<T>(&self, request: &Request<T>) -> Result<Answer<T>, Attempt> {
+    fn try_once<T>(&self, request: &Request<T>) -> Result<ApiResponse<T>, FailedAttempt> {
         let Request { method, path, body, .. } = request;
         let mut request = Builder::new().method(*method).uri(format!("{}{path}", self.base));
         if let Some(Credential(text)) = &self.settings.credential {
@@ -237,21 +241,21 @@ impl Client {
         let answer = request
             .body(body.as_deref())
             .map_err(ureq::Error::from)
-            .and_then(|request| self.deliver(request))
-            .map_err(|error| Attempt::failed(&error, self.settings.patience.timeout))?;
+            .and_then(|request| self.transmit(request))
+            .map_err(|error| FailedAttempt::without_response(&error, self.settings.retry_policy.timeout))?;
         let status = answer.status().as_u16();
         let text = |name: &str| Some(answer.headers().get(name)?.to_str().ok()?.trim().to_owned());
         let number = |name| text(name)?.parse().ok();
-        let retry_after = text("retry-after").and_then(|asked| retry_after(&asked, text("date").as_deref()));
+        let retry_after = text("retry-after").and_then(|value| retry_after(&value, text("date").as_deref()));
         let (location, server_version) = (text("location"), text(SERVER_VERSION_HEADER));
         let (total, truncated) = (number("x-total-count"), number("x-perf-truncated"));
         match status {
             200..300 => {
                 let claim_token = text("x-claim-token");
                 let bytes = answer.into_body();
-                Ok(Answer { bytes, total, truncated, server_version, claim_token, kind: PhantomData })
+                Ok(ApiResponse { bytes, total, truncated, server_version, claim_token, kind: PhantomData })
             }
-            _ => Err(Attempt::answered(status, answer.body(), retry_after, location.as_deref())),
+            _ => Err(FailedAttempt::with_response(status, answer.body(), retry_after, location.as_deref())),
         }
     }
 }
@@ -291,7 +295,7 @@ impl Transport {
                     None => run(agent, http::Request::from_parts(head, ()), timeout),
                 };
                 let (head, mut body) = answer?.into_parts();
-                Ok(Response::from_parts(head, read_body(&mut body, ANSWER_MAX)?))
+                Ok(Response::from_parts(head, read_body(&mut body, RESPONSE_MAX)?))
             }
         }
     }
@@ -333,15 +337,15 @@ mod tests {
     fn read_endless_list(limit: Duration) -> (u32, String) {
         let full_page = format!("[{}]", vec!["0"; usize::from(PER_PAGE)].join(","));
         let server: InProcessServer = Rc::new(move |_| Response::new(full_page.clone().into_bytes()));
-        let patience = RetryPolicy {
+        let retry_policy = RetryPolicy {
             timeout: Duration::from_secs(600),
             attempts: 1,
-            first_wait: Duration::ZERO,
-            longest_wait: Duration::ZERO,
+            min_delay: Duration::ZERO,
+            max_delay: Duration::ZERO,
         };
         let host = "http://localhost".parse().unwrap();
-        let settings = Settings { host, credential: None, patience, insecure: false };
-        let client = Client::inside(server, settings, |_| ());
+        let settings = ClientSettings { host, credential: None, retry_policy, insecure: false };
+        let client = Client::in_process(server, settings, |_| ());
         let mut pages = 0;
         let list = Request::<Vec<u8>>::get(&[&"numbers"]);
         let error = client.pages_within(limit, &list, None, |_, _| {

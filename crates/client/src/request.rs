@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::Error;
 
 /// Characters that are not percent-encoded in a path or a query.
-const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A request with a response of type `T`.
 #[derive(Debug)]
@@ -18,15 +18,15 @@ pub struct Request<T> {
     pub(crate) path: String,
     pub(crate) body: Option<Vec<u8>>,
     /// Whether the request is idempotent, so that a retry is safe.
-    pub(crate) repeatable: bool,
-    answer: PhantomData<fn() -> T>,
+    pub(crate) idempotent: bool,
+    response: PhantomData<fn() -> T>,
 }
 
 // Not derived: a derive would require `T: Clone`.
 impl<T> Clone for Request<T> {
     fn clone(&self) -> Self {
-        let Self { method, path, body, repeatable, answer } = self;
-        Self { method, path: path.clone(), body: body.clone(), repeatable: *repeatable, answer: *answer }
+        let Self { method, path, body, idempotent, response } = self;
+        Self { method, path: path.clone(), body: body.clone(), idempotent: *idempotent, response: *response }
     }
 }
 
@@ -35,9 +35,9 @@ impl<T> Request<T> {
         let mut path = "/v0".to_owned();
         for segment in segments {
             path.push('/');
-            path.extend(utf8_percent_encode(&segment.to_string(), PLAIN));
+            path.extend(utf8_percent_encode(&segment.to_string(), UNRESERVED));
         }
-        Self { method, path, body: None, repeatable: method != "POST", answer: PhantomData }
+        Self { method, path, body: None, idempotent: method != "POST", response: PhantomData }
     }
 
     pub(crate) fn get(segments: &[&dyn Display]) -> Self {
@@ -45,15 +45,15 @@ impl<T> Request<T> {
     }
 
     pub(crate) fn post(segments: &[&dyn Display], body: &impl Serialize) -> Self {
-        Self::new("POST", segments).with(body)
+        Self::new("POST", segments).with_body(body)
     }
 
     pub(crate) fn put(segments: &[&dyn Display], body: &impl Serialize) -> Self {
-        Self::new("PUT", segments).with(body)
+        Self::new("PUT", segments).with_body(body)
     }
 
     pub(crate) fn patch(segments: &[&dyn Display], body: &impl Serialize) -> Self {
-        Self::new("PATCH", segments).with(body)
+        Self::new("PATCH", segments).with_body(body)
     }
 
     pub(crate) fn delete(segments: &[&dyn Display]) -> Self {
@@ -64,7 +64,7 @@ impl<T> Request<T> {
     #[must_use]
     pub fn query(mut self, query: &impl Serialize) -> Self {
         let text =
-            serde_urlencoded::to_string(query).expect("a query is a flat structure of words and numbers");
+            serde_urlencoded::to_string(query).expect("a query is a flat structure of strings and numbers");
         if !text.is_empty() {
             self.path.push(if self.path.contains('?') { '&' } else { '?' });
             self.path.push_str(&text);
@@ -74,20 +74,20 @@ impl<T> Request<T> {
 
     /// Marks the request as idempotent: the server recognizes a repetition.
     #[must_use]
-    pub fn repeatable(mut self) -> Self {
-        self.repeatable = true;
+    pub fn idempotent(mut self) -> Self {
+        self.idempotent = true;
         self
     }
 
-    fn with(mut self, body: &impl Serialize) -> Self {
-        self.body = Some(serde_json::to_vec(body).expect("the types of the contract are written as JSON"));
+    fn with_body(mut self, body: &impl Serialize) -> Self {
+        self.body = Some(serde_json::to_vec(body).expect("the types of the API serialize as JSON"));
         self
     }
 }
 
 /// A response.
 #[derive(Clone, Debug)]
-pub struct Answer<T> {
+pub struct ApiResponse<T> {
     pub(crate) bytes: Vec<u8>,
     /// Total number of items, if the response is a page of a list.
     pub total: Option<u64>,
@@ -100,25 +100,27 @@ pub struct Answer<T> {
     pub(crate) kind: PhantomData<fn() -> T>,
 }
 
-impl<T: DeserializeOwned> Answer<T> {
+impl<T: DeserializeOwned> ApiResponse<T> {
     /// Parses the response.
     pub fn read(&self) -> Result<T, Error> {
         let text = if self.bytes.is_empty() { b"null" } else { self.bytes.as_slice() };
-        serde_json::from_slice(text).map_err(|error| strange(&error))
+        serde_json::from_slice(text).map_err(|error| invalid_response(&error))
     }
 }
 
-impl<T> Answer<T> {
+impl<T> ApiResponse<T> {
     /// Returns the JSON of the response; `null` if the body is empty.
     pub fn json(&self) -> Result<&str, Error> {
         if self.bytes.is_empty() {
             return Ok("null");
         }
-        serde_json::from_slice::<&RawValue>(&self.bytes).map(RawValue::get).map_err(|error| strange(&error))
+        serde_json::from_slice::<&RawValue>(&self.bytes)
+            .map(RawValue::get)
+            .map_err(|error| invalid_response(&error))
     }
 }
 
-fn strange(error: &serde_json::Error) -> Error {
+fn invalid_response(error: &serde_json::Error) -> Error {
     Error::InvalidResponse { reason: format!("its response has an unexpected format ({error})") }
 }
 
@@ -129,13 +131,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_segment_stays_one() {
+    fn a_segment_is_percent_encoded() {
         let request = Request::<()>::get(&[&"projects", &"../a b/c?d#e%", &"é"]);
         assert_eq!(request.path, "/v0/projects/..%2Fa%20b%2Fc%3Fd%23e%25/%C3%A9");
     }
 
     #[test]
-    fn a_query_has_what_is_given() {
+    fn a_query_omits_absent_fields() {
         let filter = BranchFilter {
             name: Some("a&b=c".parse().unwrap()),
             sort: Some(ProjBranchesSort::Name),

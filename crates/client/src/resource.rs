@@ -10,10 +10,10 @@ use tidemark_api::{
     AuthUser, Backtest, Benchmark, BenchmarkFilter, BenchmarkPatch, Branch, BranchFilter, BranchPatch,
     Change, ChangeFilter, ChangePatch, Checkout, Confirm, Delivery, DeliveryFilter, DeliveryUuid, Detection,
     DetectionPatch, Invitation, Job, JobFilter, KeyFilter, Login, Measure, MeasureFilter, MeasurePatch,
-    Member, MemberFilter, MemberPatch, MetricUuid, Model, NewBacktest, NewBenchmark, NewBranch, NewCheckout,
-    NewClaim, NewMeasure, NewMember, NewNotice, NewOrganization, NewPlan, NewPlot, NewProject, NewProjectKey,
-    NewProjectMember, NewReport, NewRunner, NewRunnerSpec, NewSpec, NewSso, NewTestbed, NewThreshold,
-    NewToken, NewUserKey, Notice, NoticeFilter, NoticePatch, NoticeUuid, OneMetric, Organization,
+    Member, MemberFilter, MemberPatch, MetricDetail, MetricUuid, Model, NewBacktest, NewBenchmark, NewBranch,
+    NewCheckout, NewClaim, NewMeasure, NewMember, NewNotice, NewOrganization, NewPlan, NewPlot, NewProject,
+    NewProjectKey, NewProjectMember, NewReport, NewRunner, NewRunnerSpec, NewSpec, NewSso, NewTestbed,
+    NewThreshold, NewToken, NewUserKey, Notice, NoticeFilter, NoticePatch, NoticeUuid, Organization,
     OrganizationFilter, OrganizationPatch, OrganizationPermission, Perf, PerfQuery, Plan, PlanPatch,
     PlanRemoval, Plot, PlotFilter, PlotPatch, Project, ProjectFilter, ProjectKey, ProjectKeyCreated,
     ProjectKeyPatch, ProjectMember, ProjectMemberFilter, ProjectMemberPatch, ProjectPatch, ProjectPermission,
@@ -296,7 +296,7 @@ pub fn backtest(project: &ResourceId, new: &NewBacktest) -> Request<Backtest> {
 }
 
 /// Returns a metric with its report, benchmark and measure.
-pub fn metric(project: &ResourceId, metric: MetricUuid) -> Request<OneMetric> {
+pub fn metric(project: &ResourceId, metric: MetricUuid) -> Request<MetricDetail> {
     Request::get(&[&"projects", project, &"metrics", &metric])
 }
 

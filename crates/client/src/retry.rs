@@ -10,9 +10,9 @@ pub struct RetryPolicy {
     /// Maximum number of attempts, at least 1.
     pub attempts: u32,
     /// Delay before the second attempt; it doubles with each further attempt.
-    pub first_wait: Duration,
+    pub min_delay: Duration,
     /// Maximum delay. If the server requests a longer delay, the request is not retried.
-    pub longest_wait: Duration,
+    pub max_delay: Duration,
 }
 
 /// An upcoming retry.
@@ -21,7 +21,7 @@ pub struct Retry<'a> {
     /// Reason of the previous failure.
     pub reason: &'a str,
     /// Delay before the attempt.
-    pub wait: Duration,
+    pub delay: Duration,
     /// Number of the upcoming attempt, counted from 1.
     pub attempt: u32,
     /// Maximum number of attempts.
@@ -29,12 +29,12 @@ pub struct Retry<'a> {
 }
 
 /// A failed attempt.
-pub trait Failed {
+pub trait RetryableFailure {
     /// Whether a retry may succeed and is safe.
-    fn passes(&self) -> bool;
+    fn is_retryable(&self) -> bool;
 
     /// Delay that the server requests, if any.
-    fn asked_wait(&self) -> Option<Duration>;
+    fn requested_delay(&self) -> Option<Duration>;
 
     /// Reason of the failure, in a few words.
     fn reason(&self) -> String;
@@ -42,38 +42,38 @@ pub trait Failed {
 
 impl RetryPolicy {
     /// Runs `once` until it succeeds, fails permanently or has no attempts left. Then returns the last failure and the
-    /// number of attempts. Calls `on_retry` before every wait.
-    pub fn retry<T, F: Failed>(
+    /// number of attempts. Calls `on_retry` before every delay.
+    pub fn retry<T, F: RetryableFailure>(
         &self,
         mut once: impl FnMut() -> Result<T, F>,
         on_retry: impl Fn(&Retry<'_>),
     ) -> Result<T, (F, u32)> {
-        let Self { attempts, first_wait, longest_wait, .. } = *self;
-        let mut wait = first_wait.min(longest_wait);
+        let Self { attempts, min_delay, max_delay, .. } = *self;
+        let mut backoff = min_delay.min(max_delay);
         let mut attempt = 1;
         loop {
             let failed = match once() {
                 Ok(done) => return Ok(done),
                 Err(failed) => failed,
             };
-            let asked = failed.asked_wait().unwrap_or(wait);
-            if !failed.passes() || attempt >= attempts || asked > longest_wait {
+            let delay = failed.requested_delay().unwrap_or(backoff);
+            if !failed.is_retryable() || attempt >= attempts || delay > max_delay {
                 return Err((failed, attempt));
             }
             attempt += 1;
-            on_retry(&Retry { reason: &failed.reason(), wait: asked, attempt, attempts });
-            thread::sleep(asked);
-            wait = (wait * 2).min(longest_wait);
+            on_retry(&Retry { reason: &failed.reason(), delay, attempt, attempts });
+            thread::sleep(delay);
+            backoff = (backoff * 2).min(max_delay);
         }
     }
 }
 
 /// Returns the delay of a `Retry-After` header: seconds, or a date, which is compared with the clock of the server.
-pub fn retry_after(asked: &str, now: Option<&str>) -> Option<Duration> {
-    if let Ok(seconds) = asked.parse() {
+pub fn retry_after(value: &str, now: Option<&str>) -> Option<Duration> {
+    if let Ok(seconds) = value.parse() {
         return Some(Duration::from_secs(seconds));
     }
-    let then = httpdate::parse_http_date(asked).ok()?;
+    let then = httpdate::parse_http_date(value).ok()?;
     let now = httpdate::parse_http_date(now?).ok()?;
     Some(then.duration_since(now).unwrap_or_default())
 }

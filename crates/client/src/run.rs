@@ -7,7 +7,7 @@ use crate::{Client, Error, Request};
 
 /// A run that the server has recorded.
 #[derive(Clone, Debug)]
-pub struct Sent {
+pub struct RecordedRun {
     /// Report of the run.
     pub report: Report,
     /// Token that claims the organization that an anonymous run created.
@@ -15,10 +15,10 @@ pub struct Sent {
 }
 
 /// Sends a run. Adds an idempotency key if the run has none, so that the server records the run once.
-pub fn send(client: &Client, mut run: NewRun) -> Result<Sent, Error> {
+pub fn send(client: &Client, mut run: NewRun) -> Result<RecordedRun, Error> {
     run.idempotency_key.get_or_insert_with(|| ReportIdempotencyKey(Uuid::new_v4()));
-    let answer = client.fetch(&Request::<Report>::post(&[&"run"], &run).repeatable())?;
-    Ok(Sent { report: answer.read()?, claim_token: answer.claim_token })
+    let response = client.fetch(&Request::<Report>::post(&[&"run"], &run).idempotent())?;
+    Ok(RecordedRun { report: response.read()?, claim_token: response.claim_token })
 }
 
 /// Sends a run and returns its report.

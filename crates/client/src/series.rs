@@ -21,18 +21,18 @@ pub struct Series {
 /// Returns the values of many series. All other fields of the response are skipped.
 pub fn values(client: &Client, project: &ResourceId, query: &PerfQuery) -> Result<Vec<Series>, Error> {
     #[derive(Deserialize)]
-    struct Answer {
-        results: Vec<Found>,
+    struct PerfResponse {
+        results: Vec<PerfSeries>,
     }
     #[derive(Deserialize)]
-    struct Found {
-        benchmark: Named<BenchmarkUuid>,
-        variant: Option<Named<VariantUuid>>,
-        measure: Named<MeasureUuid>,
+    struct PerfSeries {
+        benchmark: Identified<BenchmarkUuid>,
+        variant: Option<Identified<VariantUuid>>,
+        measure: Identified<MeasureUuid>,
         metrics: Vec<Point>,
     }
     #[derive(Deserialize)]
-    struct Named<T> {
+    struct Identified<T> {
         uuid: T,
     }
     #[derive(Deserialize)]
@@ -44,13 +44,13 @@ pub fn values(client: &Client, project: &ResourceId, query: &PerfQuery) -> Resul
     struct Value {
         value: f64,
     }
-    let request = Request::<Answer>::get(&[&"projects", project, &"perf"]).query(query);
-    let answer = client.send(&request)?;
-    let series = answer.results.into_iter().map(|found| Series {
-        benchmark: found.benchmark.uuid,
-        variant: found.variant.map(|variant| variant.uuid),
-        measure: found.measure.uuid,
-        values: found.metrics.into_iter().map(|point| (point.report, point.metric.value)).collect(),
+    let request = Request::<PerfResponse>::get(&[&"projects", project, &"perf"]).query(query);
+    let response = client.send(&request)?;
+    let series = response.results.into_iter().map(|series| Series {
+        benchmark: series.benchmark.uuid,
+        variant: series.variant.map(|variant| variant.uuid),
+        measure: series.measure.uuid,
+        values: series.metrics.into_iter().map(|point| (point.report, point.metric.value)).collect(),
     });
     Ok(series.collect())
 }

@@ -1,6 +1,6 @@
 //! Tests of the client with misbehaving servers: silent, slow, busy, redirecting. The tests of the command line use a
 //! real server.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue panics")]
 
 use std::{
     cell::RefCell,
@@ -12,13 +12,13 @@ use std::{
 };
 
 use tidemark_api::{Direction, NewRun, Timestamp};
-use tidemark_client::{Client, Credential, Error, RetryPolicy, Settings, run, server};
+use tidemark_client::{Client, ClientSettings, Credential, Error, RetryPolicy, run, server};
 use tidemark_test_support::Stub;
 use ureq::http::Response;
 
 /// Time limit of requests that get a response. It ends a test that hangs; the result of a test must not depend on the
 /// speed of the machine.
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 const VERSION: &str = r#"{"version": "0.6.13"}"#;
 
 /// Starts a server that sends these responses, one per request.
@@ -33,28 +33,28 @@ fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Response<String>
     builder.body(body.to_owned()).unwrap()
 }
 
-fn refusal(message: &str) -> String {
+fn error_body(message: &str) -> String {
     format!(r#"{{"request_id": "00000000-0000-4000-8000-000000000001", "message": "{message}"}}"#)
 }
 
-fn settings(host: &str) -> Settings {
-    Settings {
+fn settings(host: &str) -> ClientSettings {
+    ClientSettings {
         host: host.parse().unwrap(),
         credential: Credential::new("svc_user_secret"),
-        patience: RetryPolicy {
-            timeout: PATIENCE,
+        retry_policy: RetryPolicy {
+            timeout: TIMEOUT,
             attempts: 3,
-            first_wait: Duration::from_millis(1),
-            longest_wait: Duration::from_secs(1),
+            min_delay: Duration::from_millis(1),
+            max_delay: Duration::from_secs(1),
         },
         insecure: false,
     }
 }
 
-/// Settings with other limits.
-fn with(host: &str, limits: impl Fn(&mut RetryPolicy)) -> Settings {
+/// Returns settings with other limits.
+fn with(host: &str, limits: impl Fn(&mut RetryPolicy)) -> ClientSettings {
     let mut settings = settings(host);
-    limits(&mut settings.patience);
+    limits(&mut settings.retry_policy);
     settings
 }
 
@@ -62,7 +62,7 @@ fn with(host: &str, limits: impl Fn(&mut RetryPolicy)) -> Settings {
 type Retries = Rc<RefCell<Vec<(u32, String)>>>;
 
 /// Creates a client that records its retries.
-fn client(settings: Settings) -> (Client, Retries) {
+fn client(settings: ClientSettings) -> (Client, Retries) {
     let retries = Rc::new(RefCell::new(Vec::new()));
     let log = Rc::clone(&retries);
     let client = Client::new(settings, move |retry| {
@@ -92,23 +92,26 @@ fn new_run(result: &str) -> NewRun {
 }
 
 #[test]
-fn a_busy_server_is_asked_again_with_the_same_run() {
+fn a_request_to_a_busy_server_is_retried_with_the_same_run() {
     let stub = serve(vec![
-        answer(503, &[("retry-after", "0")], &refusal("Busy.")),
-        answer(429, &[("retry-after", "1")], &refusal("Slowly.")),
-        answer(400, &[], &refusal("No such branch.")),
+        answer(503, &[("retry-after", "0")], &error_body("Busy.")),
+        answer(429, &[("retry-after", "1")], &error_body("Slowly.")),
+        answer(400, &[], &error_body("No such branch.")),
     ]);
     let (client, retries) = client(settings(&stub.address));
     let started = Instant::now();
     let error = run::create(&client, new_run("{}")).unwrap_err();
-    assert!(started.elapsed() >= Duration::from_secs(1), "it did not wait as long as it was asked to");
+    assert!(started.elapsed() >= Duration::from_secs(1), "the client did not wait for the requested delay");
     assert_eq!(
         error.to_string(),
         "the server refused (400): No such branch. (request 00000000-0000-4000-8000-000000000001)"
     );
     assert_eq!(
         *retries.borrow(),
-        [(2, "it answers 503: Busy.".to_owned()), (3, "it answers 429: Slowly.".to_owned())]
+        [
+            (2, "it responded with status 503: Busy.".to_owned()),
+            (3, "it responded with status 429: Slowly.".to_owned())
+        ]
     );
     let requests = stub.take_requests();
     let key = |index: usize| requests[index].json()["idempotency_key"].as_str().unwrap().to_owned();
@@ -118,7 +121,7 @@ fn a_busy_server_is_asked_again_with_the_same_run() {
 }
 
 #[test]
-fn an_answer_is_read_also_below_a_path() {
+fn the_host_can_have_a_path() {
     let stub = serve(vec![answer(200, &[], VERSION)]);
     let (client, retries) = client(settings(&format!("{}/bench/", stub.address)));
     assert_eq!(server::version(&client).unwrap().version, "0.6.13");
@@ -127,9 +130,9 @@ fn an_answer_is_read_also_below_a_path() {
 }
 
 #[test]
-fn who_asks_for_a_long_wait_is_left_alone() {
+fn a_requested_delay_above_the_maximum_is_an_error() {
     for (status, reachable) in [(429, true), (503, false)] {
-        let stub = serve(vec![answer(status, &[("retry-after", "3600")], &refusal("Later."))]);
+        let stub = serve(vec![answer(status, &[("retry-after", "3600")], &error_body("Later."))]);
         let (client, retries) = client(settings(&stub.address));
         let error = server::version(&client).unwrap_err();
         assert_eq!(matches!(error, Error::Refused { status: 429, .. }), reachable, "{error}");
@@ -139,7 +142,7 @@ fn who_asks_for_a_long_wait_is_left_alone() {
 }
 
 #[test]
-fn the_time_limit_is_for_the_whole_request() {
+fn the_timeout_applies_to_the_whole_request() {
     // A socket, because a `Stub` sends its response at once.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = format!("http://{}", listener.local_addr().unwrap());
@@ -151,16 +154,16 @@ fn the_time_limit_is_for_the_whole_request() {
             thread::sleep(Duration::from_millis(100));
         }
     });
-    let (client, _) = client(with(&host, |patience| {
-        patience.timeout = Duration::from_secs(1);
-        patience.attempts = 1;
+    let (client, _) = client(with(&host, |policy| {
+        policy.timeout = Duration::from_secs(1);
+        policy.attempts = 1;
     }));
     let error = server::version(&client).unwrap_err();
-    assert!(error.to_string().ends_with("no complete answer within 1 s"), "{error}");
+    assert!(error.to_string().ends_with("no complete response within 1 s"), "{error}");
 }
 
 #[test]
-fn nobody_there_is_tried_and_said() {
+fn a_refused_connection_is_retried() {
     // A reserved port: no process listens on it.
     let free = "127.0.0.1:1";
     let (client, retries) = client(settings(&format!("http://{free}")));
@@ -171,7 +174,7 @@ fn nobody_there_is_tried_and_said() {
 }
 
 #[test]
-fn who_hangs_up_may_have_had_too_much() {
+fn a_closed_connection_may_mean_a_request_that_is_too_large() {
     // A socket, because a `Stub` reads the whole request.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = format!("http://{}", listener.local_addr().unwrap());
@@ -179,14 +182,14 @@ fn who_hangs_up_may_have_had_too_much() {
         let mut start = [0; 100];
         listener.accept().unwrap().0.read_exact(&mut start).unwrap();
     });
-    let (client, _) = client(with(&host, |patience| patience.attempts = 1));
+    let (client, _) = client(with(&host, |policy| policy.attempts = 1));
     let error = run::create(&client, new_run(&"x".repeat(32 << 20))).unwrap_err();
     assert!(error.to_string().contains("the connection was closed"), "{error}");
     server.join().unwrap();
 }
 
 #[test]
-fn a_credential_does_not_follow_to_another_host() {
+fn a_credential_is_not_sent_to_the_target_of_a_redirect() {
     let stub = serve(vec![answer(308, &[("location", "http://127.0.0.2:1/")], "")]);
     let (client, _) = client(settings(&stub.address));
     let error = server::version(&client).unwrap_err();
@@ -194,7 +197,7 @@ fn a_credential_does_not_follow_to_another_host() {
 }
 
 #[test]
-fn another_kind_of_server_is_told_from_ours() {
+fn a_response_of_another_server_is_an_error() {
     let stub = serve(vec![answer(200, &[], "<html>")]);
     let (client, _) = client(settings(&stub.address));
     assert!(matches!(server::version(&client), Err(Error::InvalidResponse { .. })));
@@ -204,7 +207,7 @@ fn another_kind_of_server_is_told_from_ours() {
 }
 
 #[test]
-fn a_credential_does_not_show_itself() {
+fn debug_masks_a_credential() {
     assert_eq!(format!("{:?}", Credential::new("svc_user_secret").unwrap()), tidemark_api::name::MASK);
     for text in ["", "a b", "a\r\nx: y", "é"] {
         assert!(Credential::new(text).is_none(), "{text:?}");
@@ -212,10 +215,10 @@ fn a_credential_does_not_show_itself() {
 }
 
 #[test]
-fn a_wait_can_be_a_date() {
+fn a_requested_delay_can_be_a_date() {
     let busy = |date: &str| {
         let headers = [("date", "Sat, 31 Jan 2026 12:00:00 GMT"), ("retry-after", date)];
-        answer(503, &headers, &refusal("Busy."))
+        answer(503, &headers, &error_body("Busy."))
     };
     let stub = serve(vec![
         busy("Sat, 31 Jan 2026 12:00:01 GMT"),
@@ -223,20 +226,20 @@ fn a_wait_can_be_a_date() {
         busy("Sat, 31 Jan 2026 11:00:00 GMT"),
         busy("Sat, 31 Jan 2026 13:00:00 GMT"),
     ]);
-    let (client, retries) = client(with(&stub.address, |patience| patience.attempts = 9));
+    let (client, retries) = client(with(&stub.address, |policy| policy.attempts = 9));
     let started = Instant::now();
     let error = server::version(&client).unwrap_err();
-    assert!(started.elapsed() >= Duration::from_secs(1), "it did not wait as long as it was asked to");
+    assert!(started.elapsed() >= Duration::from_secs(1), "the client did not wait for the requested delay");
     assert_eq!(retries.borrow().len(), 2);
     assert!(error.to_string().contains("It requests a delay of 3600 s."), "{error}");
 }
 
 #[test]
-fn what_must_not_happen_twice_is_sent_again_only_if_it_did_not_arrive() {
+fn a_request_that_is_not_idempotent_is_retried_only_if_it_was_not_processed() {
     let new = tidemark_api::NewOrganization { name: "Acme".parse().unwrap(), slug: None };
     let request = tidemark_client::organizations().create(&new);
     let stub =
-        serve(vec![answer(503, &[("retry-after", "0")], &refusal("Busy.")), answer(502, &[], "<html>")]);
+        serve(vec![answer(503, &[("retry-after", "0")], &error_body("Busy.")), answer(502, &[], "<html>")]);
     let (client, retries) = client(settings(&stub.address));
     assert!(matches!(client.send(&request), Err(Error::Unreachable { attempts: 2, .. })));
     assert_eq!(retries.borrow().len(), 1);
@@ -246,7 +249,7 @@ fn what_must_not_happen_twice_is_sent_again_only_if_it_did_not_arrive() {
 }
 
 #[test]
-fn a_list_is_read_to_its_end() {
+fn all_pages_of_a_list_are_read() {
     let page = |count: usize| {
         let item = r#"{"uuid": "00000000-0000-4000-8000-000000000001", "name": "Acme", "slug": "acme", "license": null,
             "created": "2026-01-31T12:00:00Z", "modified": "2026-01-31T12:00:00Z", "claimed": null}"#;

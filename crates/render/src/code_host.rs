@@ -25,11 +25,11 @@ const REASON_MAX: usize = 200;
 
 /// A code host with a JSON API.
 pub trait CodeHost {
-    /// Error of a request that the host refused.
-    type Refusal;
+    /// Error of a rejected request.
+    type Error;
 
     /// Sends a request and returns the JSON document of the response.
-    fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Self::Refusal>;
+    fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Self::Error>;
 }
 
 /// Returns the headers of every request to a host of this kind.
@@ -48,22 +48,26 @@ pub fn headers(kind: JobCallbackKind, token: &str) -> Vec<(&'static str, String)
     }
 }
 
-/// Returns the reason of a refusal: the status and the message of the host.
+/// Returns the reason of a rejected request: the status and the message of the host.
 pub fn reason(status: u16, answer: &Value) -> String {
-    let said = said(answer);
-    if said.is_empty() { format!("it answers {status}") } else { format!("it answers {status}: {said}") }
+    let message = error_message(answer);
+    if message.is_empty() {
+        format!("it responded with status {status}")
+    } else {
+        format!("it responded with status {status}: {message}")
+    }
 }
 
-/// Whether the host refused because of a rate limit, which hosts also report as 403. `waits` is true if the host requests a
+/// Whether the host rejected a request because of a rate limit, which hosts also report as 403. `waits` is true if the host requests a
 /// delay.
-pub fn is_busy(status: u16, answer: &Value, waits: bool) -> bool {
-    status == 429 || (status == 403 && (waits || said(answer).contains("rate limit")))
+pub fn is_rate_limited(status: u16, answer: &Value, waits: bool) -> bool {
+    status == 429 || (status == 403 && (waits || error_message(answer).contains("rate limit")))
 }
 
-fn said(answer: &Value) -> String {
-    let said = [answer.get("message"), answer.get("error")].into_iter().flatten().next();
-    let said = said.map(|said| said.as_str().map_or_else(|| said.to_string(), str::to_owned));
-    format::plain(said.unwrap_or_default().trim_end_matches('.')).chars().take(REASON_MAX).collect()
+fn error_message(answer: &Value) -> String {
+    let message = [answer.get("message"), answer.get("error")].into_iter().flatten().next();
+    let message = message.map(|message| message.as_str().map_or_else(|| message.to_string(), str::to_owned));
+    format::plain(message.unwrap_or_default().trim_end_matches('.')).chars().take(REASON_MAX).collect()
 }
 
 /// Conclusion of a check.
@@ -86,7 +90,7 @@ impl Conclusion {
         if comment.report.counts.alerts.total > 0 {
             return Self::Failure;
         }
-        if comment.rows.iter().any(|row| row.standing == ThresholdStatus::Within) {
+        if comment.rows.iter().any(|row| row.status == ThresholdStatus::Within) {
             return Self::Success;
         }
         match comment.verdict.map(|verdict| &verdict.counts) {
@@ -108,7 +112,7 @@ impl Conclusion {
 
 /// Completion of a check on a commit.
 #[derive(Clone, Copy, Debug)]
-pub struct CheckEnd<'a> {
+pub struct CompletedCheck<'a> {
     /// ID of the check, if it changed after the check was opened.
     pub id: Option<&'a str>,
     /// Conclusion.
@@ -132,7 +136,7 @@ pub struct Commit<'a> {
 
 impl Commit<'_> {
     /// Opens a check and returns its number.
-    pub fn open_check<H: CodeHost>(&self, host: &H, id: Option<&str>) -> Result<Option<u64>, H::Refusal> {
+    pub fn open_check<H: CodeHost>(&self, host: &H, id: Option<&str>) -> Result<Option<u64>, H::Error> {
         let body = json!({
             "name": check_name(id),
             "head_sha": self.hash,
@@ -144,12 +148,12 @@ impl Commit<'_> {
     }
 
     /// Completes a check, or creates a completed check.
-    pub fn end_check<H: CodeHost>(
+    pub fn complete_check<H: CodeHost>(
         &self,
         host: &H,
         check: Option<u64>,
-        end: &CheckEnd<'_>,
-    ) -> Result<(), H::Refusal> {
+        end: &CompletedCheck<'_>,
+    ) -> Result<(), H::Error> {
         let mut body = json!({
             "status": "completed",
             "conclusion": end.conclusion.as_str(),
@@ -217,7 +221,7 @@ impl Thread<'_> {
         marker: &str,
         text: &str,
         may_create: bool,
-    ) -> Result<(), H::Refusal> {
+    ) -> Result<(), H::Error> {
         let body = json!({ "body": format!("{marker}\n{text}") });
         let list = match self {
             Self::Pull { repository, number, .. } => format!("/repos/{repository}/issues/{number}/comments"),
@@ -241,7 +245,7 @@ impl Thread<'_> {
     /// Returns the comment that begins with the marker. Any user can write a comment with this marker. Therefore a comment counts
     /// only if the owner of the token wrote it or, where the host reports the role of the author, if the author can write to the
     /// repository, for example Actions.
-    fn find<H: CodeHost>(&self, host: &H, list: &str, marker: &str) -> Result<Option<u64>, H::Refusal> {
+    fn find<H: CodeHost>(&self, host: &H, list: &str, marker: &str) -> Result<Option<u64>, H::Error> {
         let own = match self {
             Self::Pull { has_associations: true, .. } => Value::Null,
             Self::Pull { .. } | Self::Merge { .. } => host.send("GET", "/user", None)?,
@@ -280,22 +284,22 @@ impl Thread<'_> {
 
 /// Conditions for a comment on a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reserve {
+pub struct CommentConditions {
     /// Comment only if there is a threshold.
     pub only_thresholds: bool,
     /// Create a first comment only if there is a change or a value outside a threshold.
     pub only_on_alert: bool,
 }
 
-impl Reserve {
+impl CommentConditions {
     /// Whether the report gets no comment.
-    pub fn is_silent(self, rows: &[MetricRow<'_>]) -> bool {
-        self.only_thresholds && rows.iter().all(|row| row.standing == ThresholdStatus::NoThreshold)
+    pub fn skips_comment(self, rows: &[MetricRow<'_>]) -> bool {
+        self.only_thresholds && rows.iter().all(|row| row.status == ThresholdStatus::NoThreshold)
     }
 
     /// Whether to create a first comment on the report.
     pub fn may_create(self, rows: &[MetricRow<'_>]) -> bool {
-        !self.only_on_alert || rows.iter().any(|row| row.standing.is_outside())
+        !self.only_on_alert || rows.iter().any(|row| row.status.is_outside())
     }
 }
 
@@ -304,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_of_a_check_fits() {
+    fn the_name_of_a_check_is_truncated() {
         assert_eq!(check_name(None), "Tidemark");
         assert_eq!(check_name(Some("Lab")), "Tidemark (Lab)");
         for letter in ["x", "é", "漢", "🦀"] {

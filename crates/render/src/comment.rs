@@ -29,33 +29,39 @@ pub struct Comment<'a> {
 
 /// How much of a report a comment contains.
 #[derive(Clone, Copy)]
-struct Extent {
+struct ContentLimits {
     moved: usize,
     others: usize,
 }
 
 impl Comment<'_> {
     /// Returns the whole comment.
-    pub fn whole(&self, dialect: Dialect) -> String {
+    pub fn render(&self, dialect: Dialect) -> String {
         markup::write(&self.blocks(self.all()), dialect)
     }
 
     /// Returns the comment, cut to `limit` bytes.
-    pub fn within(&self, dialect: Dialect, limit: usize) -> String {
-        let write = |extent| markup::write(&self.blocks(extent), dialect);
+    pub fn render_within(&self, dialect: Dialect, limit: usize) -> String {
+        let write = |limits| markup::write(&self.blocks(limits), dialect);
         let all = self.all();
         let whole = write(all);
         if whole.len() <= limit {
             return whole;
         }
-        let fits = |extent| write(extent).len() <= limit;
-        let without_others = Extent { others: 0, ..all };
-        let extent = if fits(without_others) {
-            Extent { others: most(all.others, |others| fits(Extent { others, ..all })), ..all }
+        let fits = |limits| write(limits).len() <= limit;
+        let without_others = ContentLimits { others: 0, ..all };
+        let limits = if fits(without_others) {
+            ContentLimits {
+                others: largest_fitting(all.others, |others| fits(ContentLimits { others, ..all })),
+                ..all
+            }
         } else {
-            Extent { moved: most(all.moved, |moved| fits(Extent { moved, others: 0 })), others: 0 }
+            ContentLimits {
+                moved: largest_fitting(all.moved, |moved| fits(ContentLimits { moved, others: 0 })),
+                others: 0,
+            }
         };
-        write(extent)
+        write(limits)
     }
 
     /// Returns the verdict in a few words.
@@ -64,47 +70,47 @@ impl Comment<'_> {
     }
 
     fn lines(&self) -> Vec<VerdictRow<'_>> {
-        verdict::lines(self.rows, self.verdict)
+        verdict::verdict_rows(self.rows, self.verdict)
     }
 
-    fn all(&self) -> Extent {
+    fn all(&self) -> ContentLimits {
         let lines = self.lines();
-        let moved = lines.iter().filter(|line| line.has_moved()).count();
-        Extent { moved, others: lines.len() - moved }
+        let moved = lines.iter().filter(|line| line.has_changed()).count();
+        ContentLimits { moved, others: lines.len() - moved }
     }
 
-    fn blocks(&self, extent: Extent) -> Vec<Block> {
+    fn blocks(&self, limits: ContentLimits) -> Vec<Block> {
         let all = self.all();
         let mut blocks = vec![self.heading(), self.subject()];
         let lines = self.lines();
         let (moved, others) = lines.split_at(all.moved);
-        if extent.moved > 0 {
-            blocks.push(self.table(&moved[..extent.moved], true));
+        if limits.moved > 0 {
+            blocks.push(self.table(&moved[..limits.moved], true));
         }
         let sentences = self.verdict.map(verdict::sentences).unwrap_or_default();
         if !sentences.is_empty() {
             blocks.push(Block::Paragraph(vec![Span::text(sentences.join(" "))]));
         }
-        if extent.moved < all.moved || extent.others < all.others {
-            blocks.push(self.cut(extent));
+        if limits.moved < all.moved || limits.others < all.others {
+            blocks.push(self.truncation_note(limits));
         }
-        if extent.others > 0 {
+        if limits.others > 0 {
             let more = if all.moved > 0 { "other result" } else { "result" };
-            let number = match (extent.others, all.others) {
-                (shown, all) if shown == all => counted(all, more),
-                (shown, all) => format!("{shown} of {}", counted(all, more)),
+            let number = match (limits.others, all.others) {
+                (shown, all) if shown == all => count_text(all, more),
+                (shown, all) => format!("{shown} of {}", count_text(all, more)),
             };
-            let table = Box::new(self.table(&others[..extent.others], false));
+            let table = Box::new(self.table(&others[..limits.others], false));
             blocks.push(Block::Fold { summary: number, table });
         }
         if let Some(link) = self.links.report() {
-            blocks.push(Block::Paragraph(vec![Span::text("View the report").to(Some(link))]));
+            blocks.push(Block::Paragraph(vec![Span::text("View the report").with_link(Some(link))]));
         }
         blocks
     }
 
     fn heading(&self) -> Block {
-        let has = |standing: ThresholdStatus| self.rows.iter().any(|row| row.standing == standing);
+        let has = |status: ThresholdStatus| self.rows.iter().any(|row| row.status == status);
         let counts = self.verdict.map(|verdict| verdict.counts).unwrap_or_default();
         let is_unchanged = self.verdict.is_some_and(|verdict| verdict.answer == VerdictAnswer::Unchanged);
         let sign = match () {
@@ -123,7 +129,7 @@ impl Comment<'_> {
         let named = |name: &str| Span::name(format::plain(name));
         let mut spans = vec![
             Span::text("Project "),
-            named(project.name.as_str()).to(self.links.project()),
+            named(project.name.as_str()).with_link(self.links.project()),
             Span::text(" · branch "),
             named(branch.name.as_str()),
         ];
@@ -143,13 +149,16 @@ impl Comment<'_> {
             let plot = line.rows.first().and_then(|row| self.links.plot(self.report, row));
             [
                 (("Verdict", Align::Left), said(line.word().to_owned())),
-                (("Benchmark", Align::Left), Span::name(line.benchmark()).to(plot.filter(|_| stand_out))),
+                (
+                    ("Benchmark", Align::Left),
+                    Span::name(line.benchmark()).with_link(plot.filter(|_| stand_out)),
+                ),
                 (("Iterations", Align::Right), Span::text(line.iterations())),
                 (("Measure", Align::Left), Span::text(line.measure())),
                 (("Value", Align::Right), said(line.value())),
                 (("Level", Align::Right), Span::text(line.base())),
                 (("Change", Align::Right), said(line.change())),
-                (("95% interval", Align::Right), Span::text(line.reach())),
+                (("95% interval", Align::Right), Span::text(line.half_width())),
                 (("Detectable", Align::Right), Span::text(line.detectable())),
                 (("Limit", Align::Right), Span::text(line.limit())),
             ]
@@ -166,20 +175,20 @@ impl Comment<'_> {
     }
 
     /// Returns a note that results were cut, with a link to them.
-    fn cut(&self, extent: Extent) -> Block {
+    fn truncation_note(&self, limits: ContentLimits) -> Block {
         let all = self.all();
-        let left_out = (all.moved - extent.moved) + (all.others - extent.others);
+        let left_out = (all.moved - limits.moved) + (all.others - limits.others);
         Block::Paragraph(vec![
-            Span::strong(format!("{} did not fit here", counted(left_out, "result"))),
+            Span::strong(format!("{} did not fit here", count_text(left_out, "result"))),
             Span::text("; all of them are in "),
-            Span::text("the report").to(self.links.report()),
+            Span::text("the report").with_link(self.links.report()),
             Span::text("."),
         ])
     }
 }
 
 /// Returns the largest number up to `all` that fits, if `all` does not fit.
-fn most(all: usize, fits: impl Fn(usize) -> bool) -> usize {
+fn largest_fitting(all: usize, fits: impl Fn(usize) -> bool) -> usize {
     let (mut fitting, mut too_many) = (0, all);
     while too_many - fitting > 1 {
         let middle = fitting + (too_many - fitting) / 2;
@@ -188,7 +197,7 @@ fn most(all: usize, fits: impl Fn(usize) -> bool) -> usize {
     fitting
 }
 
-fn counted(count: usize, what: &str) -> String {
+fn count_text(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
@@ -210,12 +219,12 @@ pub fn encode(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::most;
+    use super::largest_fitting;
 
     #[test]
-    fn the_most_that_fits_is_found() {
+    fn the_largest_fitting_number_is_found() {
         for limit in 0..9 {
-            assert_eq!(most(10, |count| count <= limit), limit);
+            assert_eq!(largest_fitting(10, |count| count <= limit), limit);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Formats of values and names: numbers with their units, and texts without control characters for the terminal.
 
-use tidemark_api::{Parameters, Unit, unit::grouped};
+use tidemark_api::{Parameters, Unit, unit::group_thousands};
 
 /// Numbers of at least this size, and numbers below its inverse, are written in scientific notation.
-const LARGE: f64 = 1e15;
+const SCIENTIFIC_MIN: f64 = 1e15;
 
 /// Returns a benchmark with its parameters.
 pub fn benchmark(name: &str, parameters: Option<&Parameters>) -> String {
@@ -41,12 +41,12 @@ fn with_symbol(number: String, unit: &Unit) -> String {
 /// Returns a number with separated thousands: all digits of an integer, otherwise four significant digits.
 pub fn number(value: f64) -> String {
     let size = value.abs();
-    if size >= LARGE || (size > 0.0 && size < 1.0 / LARGE) {
+    if size >= SCIENTIFIC_MIN || (size > 0.0 && size < 1.0 / SCIENTIFIC_MIN) {
         return format!("{value:.3e}");
     }
     let decimals = if value.fract() == 0.0 { 0 } else { 3 - size.log10().floor() as i32 };
     let digits = format!("{size:.*}", usize::try_from(decimals).unwrap_or(0));
-    format!("{}{}", if value < 0.0 { "-" } else { "" }, grouped(&digits))
+    format!("{}{}", if value < 0.0 { "-" } else { "" }, group_thousands(&digits))
 }
 
 /// Returns a text on one line, without the characters that move the cursor, change colors or change the writing direction.
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_the_digits_that_tell() {
+    fn numbers_have_four_significant_digits() {
         for (value, shown) in [
             (0.0, "0"),
             (-0.0, "0"),
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn quantities_have_their_unit() {
+    fn quantities_have_a_unit() {
         let time = "nanoseconds (ns)";
         assert_eq!(quantity(1_234_567.0, time), "1.235 ms");
         assert_eq!(quantity(-2_500.0, time), "-2.500 µs");
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_cannot_play_tricks() {
+    fn control_characters_are_removed() {
         assert_eq!(plain("sort é 10\u{1b}[2J\n\u{202e}x"), "sort é 10\\u{1b}[2J\\u{a}\\u{202e}x");
     }
 }

@@ -81,7 +81,7 @@ impl Span {
     }
 
     /// Adds a link, if there is one.
-    pub fn to(self, link: Option<String>) -> Self {
+    pub fn with_link(self, link: Option<String>) -> Self {
         Self { link, ..self }
     }
 
@@ -90,20 +90,20 @@ impl Span {
             return;
         }
         let piece = match (dialect, self.style) {
-            (Dialect::Html, Style::Plain) => html(&self.text),
-            (Dialect::Html, Style::Strong) => format!("<strong>{}</strong>", html(&self.text)),
-            (Dialect::Html, Style::Name) => format!("<code>{}</code>", html(&self.text)),
-            (_, Style::Plain) => markdown(&self.text),
-            (_, Style::Strong) => format!("**{}**", markdown(&self.text)),
+            (Dialect::Html, Style::Plain) => escape_html(&self.text),
+            (Dialect::Html, Style::Strong) => format!("<strong>{}</strong>", escape_html(&self.text)),
+            (Dialect::Html, Style::Name) => format!("<code>{}</code>", escape_html(&self.text)),
+            (_, Style::Plain) => escape_markdown(&self.text),
+            (_, Style::Strong) => format!("**{}**", escape_markdown(&self.text)),
             (_, Style::Name) => code(&self.text, in_table),
         };
         match (&self.link, dialect) {
             (None, _) => text.push_str(&piece),
             (Some(link), Dialect::Html) => {
-                let _ = write!(text, "<a href=\"{}\">{piece}</a>", html(&address(link)));
+                let _ = write!(text, "<a href=\"{}\">{piece}</a>", escape_html(&escape_url(link)));
             }
             (Some(link), _) => {
-                let _ = write!(text, "[{piece}]({})", address(link));
+                let _ = write!(text, "[{piece}]({})", escape_url(link));
             }
         }
     }
@@ -134,12 +134,12 @@ impl Block {
             (Self::Table { titles, rows }, Dialect::Html) => html_table(titles, rows, text),
             (Self::Table { titles, rows }, _) => markdown_table(titles, rows, text),
             (Self::Fold { summary, table }, Dialect::Markdown) => {
-                let _ = write!(text, "### {}\n\n", markdown(summary));
+                let _ = write!(text, "### {}\n\n", escape_markdown(summary));
                 table.write(dialect, text);
             }
             (Self::Fold { summary, table }, _) => {
                 let gap = if dialect == Dialect::Html { "" } else { "\n" };
-                let _ = write!(text, "<details><summary>{}</summary>\n{gap}", html(summary));
+                let _ = write!(text, "<details><summary>{}</summary>\n{gap}", escape_html(summary));
                 table.write(dialect, text);
                 let _ = writeln!(text, "{gap}</details>");
             }
@@ -165,7 +165,7 @@ fn line(spans: &[Span], text: &mut String) {
 fn html_table(titles: &[(&str, Align)], rows: &[Vec<Span>], text: &mut String) {
     text.push_str("<table>\n<thead><tr>");
     for (title, _) in titles {
-        let _ = write!(text, "<th>{}</th>", html(title));
+        let _ = write!(text, "<th>{}</th>", escape_html(title));
     }
     text.push_str("</tr></thead>\n<tbody>\n");
     for row in rows {
@@ -186,7 +186,7 @@ fn html_table(titles: &[(&str, Align)], rows: &[Vec<Span>], text: &mut String) {
 fn markdown_table(titles: &[(&str, Align)], rows: &[Vec<Span>], text: &mut String) {
     text.push('|');
     for (title, _) in titles {
-        let _ = write!(text, " {} |", markdown(title));
+        let _ = write!(text, " {} |", escape_markdown(title));
     }
     text.push_str("\n|");
     for (_, align) in titles {
@@ -208,7 +208,7 @@ fn markdown_table(titles: &[(&str, Align)], rows: &[Vec<Span>], text: &mut Strin
 }
 
 /// Escapes a text for HTML.
-pub fn html(text: &str) -> String {
+pub fn escape_html(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -224,7 +224,7 @@ pub fn html(text: &str) -> String {
 }
 
 /// Escapes a text for Markdown.
-fn markdown(text: &str) -> String {
+fn escape_markdown(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     let mut last = ' ';
     for character in text.chars() {
@@ -259,7 +259,7 @@ fn code(text: &str, in_table: bool) -> String {
 }
 
 /// Returns a URL that cannot end its Markdown link.
-fn address(link: &str) -> String {
+fn escape_url(link: &str) -> String {
     // Written by hand: a set of `percent_encoding` is longer, and it also encodes every non-ASCII character.
     let mut safe = String::with_capacity(link.len());
     for character in link.chars() {
@@ -278,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_stays_a_name() {
+    fn names_are_escaped() {
         for (name, alone, in_table) in [
             ("sort", "`sort`", "`sort`"),
             ("a|b", "`a|b`", "`a\\|b`"),
@@ -292,10 +292,13 @@ mod tests {
     }
 
     #[test]
-    fn text_has_no_meaning() {
-        assert_eq!(markdown("4.1 µs"), "4.1 µs");
-        assert_eq!(markdown("[x](http://y) www.z @ada"), "\\[x\\]\\(http\\://y\\) www\\.z @\u{2060}ada");
-        assert_eq!(html("<b a='1'>&"), "&lt;b a=&#39;1&#39;&gt;&amp;");
-        assert_eq!(address("http://x/a(b)|c"), "http://x/a%28b%29%7Cc");
+    fn text_is_escaped() {
+        assert_eq!(escape_markdown("4.1 µs"), "4.1 µs");
+        assert_eq!(
+            escape_markdown("[x](http://y) www.z @ada"),
+            "\\[x\\]\\(http\\://y\\) www\\.z @\u{2060}ada"
+        );
+        assert_eq!(escape_html("<b a='1'>&"), "&lt;b a=&#39;1&#39;&gt;&amp;");
+        assert_eq!(escape_url("http://x/a(b)|c"), "http://x/a%28b%29%7Cc");
     }
 }

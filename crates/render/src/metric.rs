@@ -41,9 +41,9 @@ impl ThresholdStatus {
 /// A metric of a report with its threshold.
 pub struct MetricRow<'a> {
     /// Position relative to the threshold.
-    pub standing: ThresholdStatus,
+    pub status: ThresholdStatus,
     /// By how much the value is worse than the baseline, as a share; negative if better.
-    badness: f64,
+    degradation: f64,
     /// Benchmark.
     pub result: &'a ReportResult,
     /// Measure and value.
@@ -62,8 +62,8 @@ pub fn rows(report: &Report) -> Vec<MetricRow<'_>> {
         }
     }
     rows.sort_by(|left, right| {
-        let badness = right.badness.partial_cmp(&left.badness).unwrap_or(Ordering::Equal);
-        left.standing.cmp(&right.standing).then(badness)
+        let degradation = right.degradation.partial_cmp(&left.degradation).unwrap_or(Ordering::Equal);
+        left.status.cmp(&right.status).then(degradation)
     });
     rows
 }
@@ -74,14 +74,14 @@ impl<'a> MetricRow<'a> {
         let judged = measured
             .boundary
             .is_some_and(|boundary| boundary.lower_limit.is_some() || boundary.upper_limit.is_some());
-        let standing = match crossed {
+        let status = match crossed {
             Some(limit) => ThresholdStatus::of_crossing(limit, worse),
             None if judged => ThresholdStatus::Within,
             None if measured.threshold.is_some() => ThresholdStatus::NoBaseline,
             None => ThresholdStatus::NoThreshold,
         };
-        let badness = badness(change_of(measured), worse);
-        Self { standing, badness, result, measured }
+        let degradation = degradation(change_of(measured), worse);
+        Self { status, degradation, result, measured }
     }
 
     /// Returns the benchmark with its parameters.
@@ -132,7 +132,7 @@ pub fn change(value: f64, baseline: Option<f64>) -> Option<f64> {
 }
 
 /// Returns by how much a change is worse; negative if it is better.
-pub fn badness(change: Option<f64>, worse: Worse) -> f64 {
+pub fn degradation(change: Option<f64>, worse: Worse) -> f64 {
     let change = change.unwrap_or(0.0);
     match worse {
         Worse::Up => change,
@@ -143,11 +143,10 @@ pub fn badness(change: Option<f64>, worse: Worse) -> f64 {
 
 /// Returns the number of values outside their threshold as text; `None` if there are no thresholds.
 pub fn limits(rows: &[MetricRow<'_>]) -> Option<String> {
-    let count =
-        |standing: fn(ThresholdStatus) -> bool| rows.iter().filter(|row| standing(row.standing)).count();
+    let count = |status: fn(ThresholdStatus) -> bool| rows.iter().filter(|row| status(row.status)).count();
     let outside = count(ThresholdStatus::is_outside);
-    let judged = outside + count(|standing| standing == ThresholdStatus::Within);
-    match (outside, judged, count(|standing| standing == ThresholdStatus::NoBaseline)) {
+    let judged = outside + count(|status| status == ThresholdStatus::Within);
+    match (outside, judged, count(|status| status == ThresholdStatus::NoBaseline)) {
         (0, 0, 0) => None,
         (0, 0, 1) => Some("the threshold of 1 value has too few earlier values".to_owned()),
         (0, 0, waiting) => Some(format!("the thresholds of {waiting} values have too few earlier values")),

@@ -35,11 +35,11 @@ const COLORS: [u32; 2] = [0x00c4_314b, 0x002d_7d46];
 pub struct Notification<'a> {
     event: EventUuid,
     time: Timestamp,
-    parts: Vec<Part<'a>>,
+    parts: Vec<ReportPart<'a>>,
 }
 
 /// A report of the event with its changes or alerts.
-struct Part<'a> {
+struct ReportPart<'a> {
     report: &'a Report,
     items: Vec<Item<'a>>,
     link: Option<String>,
@@ -81,7 +81,7 @@ impl<'a> Notification<'a> {
         let part = |report: &'a Report| {
             let mut items: Vec<Item<'_>> = match news {
                 NotificationContent::Alerts => {
-                    let outside = metric::rows(report).into_iter().filter(|row| row.standing.is_outside());
+                    let outside = metric::rows(report).into_iter().filter(|row| row.status.is_outside());
                     outside.map(Item::Alert).collect()
                 }
                 NotificationContent::Changes(changes) => {
@@ -93,7 +93,7 @@ impl<'a> Notification<'a> {
                 items.retain(Item::is_regression);
             }
             let link = Links::new(console, Some(console), report, false).report();
-            (!items.is_empty()).then_some(Part { report, items, link })
+            (!items.is_empty()).then_some(ReportPart { report, items, link })
         };
         let parts: Vec<_> = reports.iter().filter_map(part).collect();
         (!parts.is_empty()).then_some(Self { event, time, parts })
@@ -104,13 +104,13 @@ impl<'a> Notification<'a> {
         let project = self.parts.first().map(|part| format::plain(part.report.project.name.as_str()));
         let project = project.unwrap_or_default();
         let title = match self.parts.as_slice() {
-            [part] => format!("{project}: {} {}", part.summary(), part.place(Style::Plain)),
+            [part] => format!("{project}: {} {}", part.summary(), part.location(Style::Plain)),
             parts => {
                 let items = parts.iter().flat_map(|part| &part.items);
                 format!("{project}: {} in {} reports", counts(items), parts.len())
             }
         };
-        cut(&title, TITLE_MAX)
+        truncate(&title, TITLE_MAX)
     }
 
     /// Returns the event as JSON for webhooks.
@@ -124,7 +124,7 @@ impl<'a> Notification<'a> {
             "time": self.time,
             "title": self.title(),
             "project": project,
-            "reports": self.parts.iter().map(Part::json).collect::<Vec<_>>(),
+            "reports": self.parts.iter().map(ReportPart::json).collect::<Vec<_>>(),
         })
     }
 
@@ -187,9 +187,9 @@ impl<'a> Notification<'a> {
     }
 }
 
-impl Part<'_> {
+impl ReportPart<'_> {
     /// Returns the branch and the testbed.
-    fn place(&self, style: Style) -> String {
+    fn location(&self, style: Style) -> String {
         let (branch, testbed) = (self.report.branch.name.as_str(), self.report.testbed.name.as_str());
         format!("on {} at {}", style.name(branch), style.name(testbed))
     }
@@ -200,12 +200,12 @@ impl Part<'_> {
     }
 
     /// Whether the probable cause is the host.
-    fn is_of_host(&self) -> bool {
+    fn is_caused_by_host(&self) -> bool {
         self.items.iter().any(|item| matches!(item, Item::Change(Change { cause: ChangeCause::Host, .. })))
     }
 
     fn lines(&self, style: Style) -> Vec<String> {
-        let head = format!("{} {}", self.summary(), self.place(style));
+        let head = format!("{} {}", self.summary(), self.location(style));
         let head = match (&self.link, style) {
             (Some(link), Style::Plain) => format!("{head}: {link}"),
             (Some(link), Style::Slack) => format!("{head}: <{link}|report>"),
@@ -213,7 +213,7 @@ impl Part<'_> {
             (None, _) => head,
         };
         let mut lines = vec![head];
-        if self.is_of_host() {
+        if self.is_caused_by_host() {
             lines.push("Most benchmarks changed together: check the machine first.".to_owned());
         }
         lines.extend(self.items.iter().take(LINES_MAX).map(|item| item.line(style)));
@@ -229,7 +229,7 @@ impl Part<'_> {
         let (mut alerts, mut changes) = (Vec::new(), Vec::new());
         for item in items.iter().take(ALERTS_MAX) {
             match item {
-                Item::Alert(row) => alerts.push(alert(row)),
+                Item::Alert(row) => alerts.push(alert_json(row)),
                 Item::Change(change) => changes.push(json!(change)),
             }
         }
@@ -252,14 +252,14 @@ impl Part<'_> {
 impl Item<'_> {
     fn is_regression(&self) -> bool {
         match self {
-            Self::Alert(row) => row.standing == ThresholdStatus::Worse,
+            Self::Alert(row) => row.status == ThresholdStatus::Worse,
             Self::Change(change) => change.direction == ChangeDirection::Regression,
         }
     }
 
     fn is_improvement(&self) -> bool {
         match self {
-            Self::Alert(row) => row.standing == ThresholdStatus::Better,
+            Self::Alert(row) => row.status == ThresholdStatus::Better,
             Self::Change(change) => change.direction == ChangeDirection::Improvement,
         }
     }
@@ -267,14 +267,14 @@ impl Item<'_> {
     /// Returns the item as a line for people.
     fn line(&self, style: Style) -> String {
         match self {
-            Self::Alert(row) => line(row, style),
-            Self::Change(change) => changed(change, style),
+            Self::Alert(row) => alert_line(row, style),
+            Self::Change(change) => change_line(change, style),
         }
     }
 }
 
 /// Returns a change as a line for people.
-fn changed(change: &Change, style: Style) -> String {
+fn change_line(change: &Change, style: Style) -> String {
     let arrow = if change.after > change.before { "▲" } else { "▼" };
     let benchmark = format::benchmark(
         change.benchmark.name.as_str(),
@@ -301,7 +301,7 @@ fn changed(change: &Change, style: Style) -> String {
 }
 
 /// Returns an alert as JSON.
-fn alert(row: &MetricRow<'_>) -> Value {
+fn alert_json(row: &MetricRow<'_>) -> Value {
     let boundary = row.measured.boundary.unwrap_or_default();
     let (value, baseline) = (row.measured.metric.value, boundary.baseline);
     json!({
@@ -309,8 +309,8 @@ fn alert(row: &MetricRow<'_>) -> Value {
         "parameters": row.result.variant.as_ref().map(|variant| &variant.parameters),
         "measure": row.measured.measure.name,
         "units": row.measured.measure.units,
-        "verdict": if row.standing == ThresholdStatus::Better { "improvement" } else { "regression" },
-        "direction": if is_up(row) { "up" } else { "down" },
+        "verdict": if row.status == ThresholdStatus::Better { "improvement" } else { "regression" },
+        "direction": if is_above_limit(row) { "up" } else { "down" },
         "value": value,
         "baseline": baseline,
         "change": metric::change(value, baseline),
@@ -320,8 +320,8 @@ fn alert(row: &MetricRow<'_>) -> Value {
 }
 
 /// Returns an alert as a line for people.
-fn line(row: &MetricRow<'_>, style: Style) -> String {
-    let arrow = if is_up(row) { "▲" } else { "▼" };
+fn alert_line(row: &MetricRow<'_>, style: Style) -> String {
+    let arrow = if is_above_limit(row) { "▲" } else { "▼" };
     let (change, baseline, limit) = (row.change(), row.baseline(), row.limit());
     let change = if change.is_empty() { String::new() } else { format!(" {change}") };
     let expected = match (baseline.is_empty(), limit.is_empty()) {
@@ -339,7 +339,7 @@ fn line(row: &MetricRow<'_>, style: Style) -> String {
 }
 
 /// Whether the value is above its upper limit.
-fn is_up(row: &MetricRow<'_>) -> bool {
+fn is_above_limit(row: &MetricRow<'_>) -> bool {
     let limit = row.measured.boundary.and_then(|boundary| boundary.upper_limit);
     limit.is_some_and(|limit| row.measured.metric.value > limit)
 }
@@ -370,12 +370,12 @@ fn counts<'a>(items: impl Iterator<Item = &'a Item<'a>>) -> String {
     counts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Cuts a text to at most this many characters.
-fn cut(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
+/// Cuts a text to at limit this many characters.
+fn truncate(text: &str, limit: usize) -> String {
+    if text.chars().count() <= limit {
         return text.to_owned();
     }
-    let mut cut: String = text.chars().take(most - 1).collect();
+    let mut cut: String = text.chars().take(limit - 1).collect();
     cut.push('…');
     cut
 }
@@ -383,7 +383,7 @@ fn cut(text: &str, most: usize) -> String {
 impl Style {
     /// Returns a name without mentions and markup, because users choose names.
     fn name(self, name: &str) -> String {
-        let name = cut(&format::plain(name), NAME_MAX);
+        let name = truncate(&format::plain(name), NAME_MAX);
         match self {
             Self::Plain => name,
             // In code, only the closing backtick has a meaning.

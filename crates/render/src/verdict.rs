@@ -13,13 +13,13 @@ use tidemark_api::{
 };
 
 /// Maximum number of changes that are listed one by one.
-const MOST: usize = 20;
+const LISTED_CHANGES_MAX: usize = 20;
 /// Runs that a conclusive baseline needs. In a smaller baseline, all runs can be closer to their level than one run in twenty.
-const ENOUGH: u32 = 19;
+const CONCLUSIVE_RUNS: u32 = 19;
 /// Sentence about the number of runs that a large and a small change require.
-const NEEDED: &str = "A large change shows after 3 runs, a small one after 19.";
+const REQUIRED_RUNS: &str = "A large change shows after 3 runs, a small one after 19.";
 /// Largest smallest detectable change that is shown, as a share. A larger share only means that there is too much noise.
-const WHOLE: f64 = 1.0;
+const SHOWN_DETECTABLE_MAX: f64 = 1.0;
 /// Length of a short commit hash.
 const SHORT_HASH: usize = 10;
 
@@ -32,7 +32,7 @@ pub struct VerdictRow<'a> {
 }
 
 /// Returns the series of a report: changed series and series outside a threshold first, the worst first.
-pub fn lines<'a>(rows: &'a [MetricRow<'a>], verdict: Option<&'a Verdict>) -> Vec<VerdictRow<'a>> {
+pub fn verdict_rows<'a>(rows: &'a [MetricRow<'a>], verdict: Option<&'a Verdict>) -> Vec<VerdictRow<'a>> {
     let key = |row: &MetricRow<'_>| {
         let variant = row.result.variant.as_ref().map(|variant| variant.uuid);
         (row.result.benchmark.uuid, variant, row.measured.measure.uuid)
@@ -40,38 +40,38 @@ pub fn lines<'a>(rows: &'a [MetricRow<'a>], verdict: Option<&'a Verdict>) -> Vec
     let comparisons = verdict.into_iter().flat_map(|verdict| &verdict.comparisons);
     let comparisons: HashMap<_, (usize, &VerdictComparison)> = comparisons
         .enumerate()
-        .map(|(place, one)| {
+        .map(|(index, one)| {
             let variant = one.variant.as_ref().map(|variant| variant.uuid);
-            ((one.benchmark.uuid, variant, one.measure.uuid), (place, one))
+            ((one.benchmark.uuid, variant, one.measure.uuid), (index, one))
         })
         .collect();
-    let mut places: HashMap<_, usize> = HashMap::new();
+    let mut indexes: HashMap<_, usize> = HashMap::new();
     let mut lines: Vec<(usize, VerdictRow<'_>)> = Vec::new();
     for row in rows {
         let found = comparisons.get(&key(row));
-        let place = *places.entry(key(row)).or_insert(lines.len());
-        if place == lines.len() {
+        let index = *indexes.entry(key(row)).or_insert(lines.len());
+        if index == lines.len() {
             let comparison = found.map(|(_, comparison)| *comparison);
             lines.push((
-                found.map_or(usize::MAX, |(place, _)| *place),
+                found.map_or(usize::MAX, |(index, _)| *index),
                 VerdictRow { rows: Vec::new(), comparison },
             ));
         }
-        lines[place].1.rows.push(row);
+        lines[index].1.rows.push(row);
     }
-    lines.sort_by_key(|(place, line)| (!line.has_moved(), *place));
+    lines.sort_by_key(|(index, line)| (!line.has_changed(), *index));
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
 /// Returns the rows of a verdict without metrics.
-pub fn compared(verdict: &Verdict) -> Vec<VerdictRow<'_>> {
+pub fn comparison_rows(verdict: &Verdict) -> Vec<VerdictRow<'_>> {
     verdict.comparisons.iter().map(|one| VerdictRow { rows: Vec::new(), comparison: Some(one) }).collect()
 }
 
 impl VerdictRow<'_> {
     /// Whether the series changed or has a value outside a threshold.
-    pub fn has_moved(&self) -> bool {
-        self.comparison.is_some_and(|one| one.answer == VerdictAnswer::Changed) || self.outside() > 0
+    pub fn has_changed(&self) -> bool {
+        self.comparison.is_some_and(|one| one.answer == VerdictAnswer::Changed) || self.count_outside() > 0
     }
 
     /// Whether the series regressed.
@@ -101,10 +101,10 @@ impl VerdictRow<'_> {
 
     /// Returns the name of the measure.
     pub fn measure(&self) -> String {
-        self.of_measure().map_or_else(String::new, |measure| format::plain(measure.name.as_str()))
+        self.measure_of_series().map_or_else(String::new, |measure| format::plain(measure.name.as_str()))
     }
 
-    fn of_measure(&self) -> Option<&Measure> {
+    fn measure_of_series(&self) -> Option<&Measure> {
         let measured = self.rows.first().map(|row| &row.measured.measure);
         measured.map(|measure| &**measure).or(self.comparison.map(|one| &one.measure))
     }
@@ -117,7 +117,7 @@ impl VerdictRow<'_> {
     /// Returns the value: the median of the iterations.
     pub fn value(&self) -> String {
         let values: Vec<f64> = self.rows.iter().map(|row| row.measured.metric.value).collect();
-        let units = self.of_measure().map_or("", |measure| measure.units.as_str());
+        let units = self.measure_of_series().map_or("", |measure| measure.units.as_str());
         let value = median(&values).or(self.comparison.map(|one| one.head));
         value.map_or_else(String::new, |value| format::quantity(value, units))
     }
@@ -134,17 +134,19 @@ impl VerdictRow<'_> {
     }
 
     /// Returns half the width of the 95 % confidence interval of the change.
-    pub fn reach(&self) -> String {
+    pub fn half_width(&self) -> String {
         let ends = self.comparison.and_then(|one| Some((one.change?, one.lower?, one.upper?)));
-        let reach = ends.map(|(change, lower, upper)| (change - lower).max(upper - change));
-        reach.map_or_else(String::new, |reach| format!("±{}", format::share(reach)))
+        let half_width = ends.map(|(change, lower, upper)| (change - lower).max(upper - change));
+        half_width.map_or_else(String::new, |half_width| format!("±{}", format::share(half_width)))
     }
 
     /// Returns the smallest detectable change. Above 100 % only the fact that there is too much noise counts.
     pub fn detectable(&self) -> String {
         match self.comparison.and_then(|one| one.detectable) {
             None => String::new(),
-            Some(share) if share > WHOLE => format!(">{}", format::share(WHOLE)),
+            Some(share) if share > SHOWN_DETECTABLE_MAX => {
+                format!(">{}", format::share(SHOWN_DETECTABLE_MAX))
+            }
             Some(share) => format::share(share),
         }
     }
@@ -152,7 +154,7 @@ impl VerdictRow<'_> {
     /// Returns the limits of the threshold, and whether the value is outside.
     pub fn limit(&self) -> String {
         let limit = self.rows.first().map_or_else(String::new, |row| row.limit());
-        match (self.outside(), self.rows.len()) {
+        match (self.count_outside(), self.rows.len()) {
             (0, _) => limit,
             (1, 1) => format!("outside {limit}"),
             (outside, all) => format!("{outside} of {all} outside {limit}"),
@@ -160,8 +162,8 @@ impl VerdictRow<'_> {
     }
 
     /// Returns the number of iterations outside their threshold.
-    fn outside(&self) -> usize {
-        self.rows.iter().filter(|row| row.standing.is_outside()).count()
+    fn count_outside(&self) -> usize {
+        self.rows.iter().filter(|row| row.status.is_outside()).count()
     }
 }
 
@@ -225,8 +227,8 @@ pub fn sentences(verdict: &Verdict) -> Vec<String> {
     }
     let changes: Vec<&Change> =
         verdict.changes.iter().filter(|change| change.cause != ChangeCause::Noise).collect();
-    sentences.extend(changes.iter().take(MOST).map(|change| found(change)));
-    if let Some(more) = changes.len().checked_sub(MOST).filter(|more| *more > 0) {
+    sentences.extend(changes.iter().take(LISTED_CHANGES_MAX).map(|change| change_sentence(change)));
+    if let Some(more) = changes.len().checked_sub(LISTED_CHANGES_MAX).filter(|more| *more > 0) {
         sentences.push(format!("… and {more} more changes."));
     }
     sentences
@@ -234,39 +236,41 @@ pub fn sentences(verdict: &Verdict) -> Vec<String> {
 
 /// Returns why comparisons are inconclusive and what to do; `None` if none is.
 fn advice(verdict: &Verdict) -> Option<String> {
-    let unclear = || verdict.comparisons.iter().filter(|one| one.answer == VerdictAnswer::Inconclusive);
-    let runs = unclear().map(|one| one.base_runs).max()?;
-    let mut seen: Vec<f64> = unclear().filter_map(|one| one.detectable).collect();
-    seen.sort_by(f64::total_cmp);
-    let seen = seen.get(seen.len() / 2).copied();
+    let inconclusive = || verdict.comparisons.iter().filter(|one| one.answer == VerdictAnswer::Inconclusive);
+    let runs = inconclusive().map(|one| one.base_runs).max()?;
+    let mut detectable: Vec<f64> = inconclusive().filter_map(|one| one.detectable).collect();
+    detectable.sort_by(f64::total_cmp);
+    let detectable = detectable.get(detectable.len() / 2).copied();
     let runs = match runs {
-        0 => return Some(format!("There is no earlier run to compare with. {NEEDED}")),
+        0 => return Some(format!("There is no earlier run to compare with. {REQUIRED_RUNS}")),
         1 => "There is 1 earlier run".to_owned(),
-        runs if runs < ENOUGH => format!("There are {runs} earlier runs"),
+        runs if runs < CONCLUSIVE_RUNS => format!("There are {runs} earlier runs"),
         _ => {
-            let seen = match seen {
-                Some(seen) if seen <= WHOLE => format!("changes below {}", format::share(seen)),
+            let detectable = match detectable {
+                Some(detectable) if detectable <= SHOWN_DETECTABLE_MAX => {
+                    format!("changes below {}", format::share(detectable))
+                }
                 Some(_) => "even changes of 100%".to_owned(),
                 None => "changes".to_owned(),
             };
             return Some(format!(
-                "Inconclusive: the noise hides {seen}. More iterations (--iter), measuring both commits in turn (--ab) or a \
+                "Inconclusive: the noise hides {detectable}. More iterations (--iter), measuring both commits in turn (--ab) or a \
                  quieter testbed shows smaller ones."
             ));
         }
     };
-    Some(match seen.filter(|seen| *seen <= WHOLE) {
-        Some(seen) => format!(
-            "{runs}, so the confidence is low: a change of {} would have been seen. {NEEDED} --ab compares \
+    Some(match detectable.filter(|detectable| *detectable <= SHOWN_DETECTABLE_MAX) {
+        Some(detectable) => format!(
+            "{runs}, so the confidence is low: a change of {} would have been detected. {REQUIRED_RUNS} --ab compares \
              two commits without earlier runs.",
-            format::share(seen)
+            format::share(detectable)
         ),
-        None => format!("{runs}. {NEEDED} --ab compares two commits without earlier runs."),
+        None => format!("{runs}. {REQUIRED_RUNS} --ab compares two commits without earlier runs."),
     })
 }
 
 /// Returns a sentence about a change that was found with a report.
-fn found(change: &Change) -> String {
+fn change_sentence(change: &Change) -> String {
     let units = change.measure.units.as_str();
     let since = match &change.at.version.hash {
         Some(hash) => hash.as_str().chars().take(SHORT_HASH).collect(),

@@ -2,11 +2,11 @@
 //! connection does not stop a job; the runner keeps messages that the server has not acknowledged and sends them
 //! again. `measure.rs` runs the job.
 
-mod end;
+mod job;
+mod job_end;
 mod journal;
 mod socket;
 mod upload;
-mod work;
 
 use std::{
     mem,
@@ -30,35 +30,35 @@ use tokio::{
 use uuid::Uuid;
 
 use self::{
-    end::failed,
+    job_end::failed,
     journal::Journal,
-    socket::{Refusal, Socket},
+    socket::{ConnectError, Socket},
 };
 use crate::{
     Host,
     error::Result,
     image::Images,
-    measure::{Bounds, End, RunResults},
-    sandbox::{Watch, pin},
+    measure::{JobEnd, OutputLimits, RunResults},
+    sandbox::{RunControl, pin},
 };
 
 /// Interval between two heartbeats. Also the delay with which users who watch a job see its output.
-const HEARTBEAT: Duration = Duration::from_secs(3);
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(3);
 /// Timeout of a response.
-const ANSWER: Duration = Duration::from_secs(30);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Delay before the first reconnect, and the maximum delay.
-const FIRST_WAIT: Duration = Duration::from_millis(500);
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+const MIN_RECONNECT_DELAY: Duration = Duration::from_millis(500);
+const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(60);
 /// Maximum time to send pending messages after the runner was asked to stop.
-const FAREWELL: Duration = Duration::from_secs(15);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(15);
 /// Error of a job whose runner was stopped or killed.
 const STOPPED: &str = "The runner was stopped before the job had ended.";
 const KILLED: &str = "The runner was killed before the job had ended.";
 /// Error of a job whose thread panicked.
-const BROKEN: &str = "The runner failed because of a fault of its own; its log has more.";
+const PANICKED: &str = "The runner failed with an internal error. See the log of the runner.";
 
-/// Identity of the runner and what it allows.
-pub struct Settings {
+/// Settings of the channel: server, identity of the runner and limits.
+pub struct ChannelSettings {
     /// URL of the server.
     pub host: Url,
     /// UUID or slug of the runner.
@@ -70,8 +70,8 @@ pub struct Settings {
     /// Folder of images and of the journal.
     pub folder: PathBuf,
     /// Limits of a run in addition to the limits of its spec.
-    pub bounds: Bounds,
-    /// Whether jobs whose spec has a network get the network of this host. Otherwise the runner refuses these jobs.
+    pub bounds: OutputLimits,
+    /// Whether jobs whose spec has a network get the network of this host. Otherwise the runner rejects these jobs.
     pub allows_network: bool,
     /// Called on every connection with the Tidemark version of the server, if the server reports it.
     pub on_version: OnVersion,
@@ -85,25 +85,25 @@ enum Event {
     /// The job is prepared, and the benchmarks can start.
     Prepared,
     /// The job has ended.
-    Ended(End),
+    Ended(JobEnd),
 }
 
 /// The current job.
-struct Current {
+struct CurrentJob {
     job: JobUuid,
     /// Lease of the job.
     lease: LeaseUuid,
-    watch: Watch,
+    control: RunControl,
     /// Whether the server canceled the job.
     is_canceled: bool,
     /// Whether the job is prepared.
     is_prepared: bool,
     /// Starts the benchmarks; `None` once they have started.
-    go: Option<SyncSender<()>>,
+    start: Option<SyncSender<()>>,
 }
 
 /// Kind of the last request, which has no response yet.
-enum Asked {
+enum PendingRequest {
     Ready,
     End(JobUuid),
     Begin,
@@ -112,32 +112,32 @@ enum Asked {
 }
 
 /// Next message to send.
-enum Next {
+enum NextMessage {
     /// Send this message and wait this long for the response.
-    Say(FromRunner, Asked, Duration),
+    Send(FromRunner, PendingRequest, Duration),
     /// Nothing to send now.
     Nothing,
     /// The output of a job could not be uploaded.
-    Unsent(String),
+    UploadFailed(String),
 }
 
 /// Why a connection ended.
-enum Parted {
+enum Disconnect {
     /// The connection was lost.
     Lost(String),
     /// The output of a job could not be uploaded.
-    Unsent(String),
+    UploadFailed(String),
     /// No messages are left to send.
     Done,
 }
 
 /// A running runner.
 struct Daemon {
-    settings: Arc<Settings>,
+    settings: Arc<ChannelSettings>,
     host: Arc<Host>,
     images: Arc<Images>,
     journal: Journal,
-    current: Option<Current>,
+    current: Option<CurrentJob>,
     events: mpsc::Receiver<Event>,
     event_sender: mpsc::Sender<Event>,
     stopping: watch::Receiver<bool>,
@@ -146,25 +146,31 @@ struct Daemon {
     lease: LeaseUuid,
     /// When the next heartbeat is due.
     heartbeat: Instant,
+    /// When the runner exits even if messages are pending; `None` until it is asked to stop.
+    shutdown_deadline: Option<Instant>,
 }
 
 /// Why a runner stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum StopReason {
     /// It was asked to stop.
     Requested,
     /// The server rejected the runner, with this reason.
-    Refused(String),
+    Rejected(String),
 }
 
 /// Runs jobs until the runner is asked to stop or the server does not know it.
-pub async fn run(settings: Settings, host: Host, stopping: watch::Receiver<bool>) -> Result<Ended> {
+pub async fn run(
+    settings: ChannelSettings,
+    host: Host,
+    stopping: watch::Receiver<bool>,
+) -> Result<StopReason> {
     // The runner's own work stays off the cores of jobs.
     pin(&host.cores.host)?;
     let images = Images::open(settings.folder.join("images"))?;
     let mut journal = Journal::open(settings.folder.join("journal"))?;
-    for job in journal.begun() {
-        tracing::warn!(%job, "an earlier runner was killed in the middle of a job");
+    for job in journal.unfinished() {
+        tracing::warn!(%job, "an earlier runner was killed during a job");
         journal.end_without_results(failed(job, KILLED))?;
     }
     let (event_sender, events) = mpsc::channel(4);
@@ -180,6 +186,7 @@ pub async fn run(settings: Settings, host: Host, stopping: watch::Receiver<bool>
         next_id: 1,
         lease: new_lease(),
         heartbeat: Instant::now(),
+        shutdown_deadline: None,
     };
     daemon.run().await
 }
@@ -190,49 +197,48 @@ fn new_lease() -> LeaseUuid {
 
 impl Daemon {
     /// Connects, and reconnects after each lost connection.
-    async fn run(mut self) -> Result<Ended> {
-        let mut wait = FIRST_WAIT;
-        let mut leave_by = None;
+    async fn run(mut self) -> Result<StopReason> {
+        let mut max_delay = MIN_RECONNECT_DELAY;
         loop {
             let reason = match Socket::connect(&self.settings).await {
                 Ok(mut socket) => {
                     tracing::info!("connected to the server");
-                    let parted = self.talk(&mut socket, &mut leave_by).await?;
+                    let reason = self.exchange_messages(&mut socket).await?;
                     socket.close().await;
-                    match parted {
-                        Parted::Done => return Ok(Ended::Requested),
-                        Parted::Lost(reason) => {
-                            wait = FIRST_WAIT;
+                    match reason {
+                        Disconnect::Done => return Ok(StopReason::Requested),
+                        Disconnect::Lost(reason) => {
+                            max_delay = MIN_RECONNECT_DELAY;
                             reason
                         }
                         // The connection works, so only the delay prevents an immediate retry.
-                        Parted::Unsent(reason) => reason,
+                        Disconnect::UploadFailed(reason) => reason,
                     }
                 }
-                Err(Refusal::ForGood(reason)) => {
-                    self.abandon().await?;
-                    return Ok(Ended::Refused(reason));
+                Err(ConnectError::Permanent(reason)) => {
+                    self.abandon_job().await?;
+                    return Ok(StopReason::Rejected(reason));
                 }
-                Err(Refusal::ForNow(reason)) => reason,
+                Err(ConnectError::Temporary(reason)) => reason,
             };
             // Random jitter, so that many runners of one server do not reconnect at the same moment.
             let share = (Uuid::new_v4().as_u128() % 1000) as f64 / 1000.0;
-            let pause = wait.mul_f64(0.5 + share / 2.0);
-            tracing::warn!(reason, wait = pause.as_secs_f64(), "the server is not there; will try again");
-            wait = (wait * 2).min(LONGEST_WAIT);
-            if self.pause(pause, &mut leave_by).await? {
-                return Ok(Ended::Requested);
+            let delay = max_delay.mul_f64(0.5 + share / 2.0);
+            tracing::warn!(reason, delay = delay.as_secs_f64(), "connection to server failed; retrying");
+            max_delay = (max_delay * 2).min(MAX_RECONNECT_DELAY);
+            if self.wait_to_reconnect(delay).await? {
+                return Ok(StopReason::Requested);
             }
         }
     }
 
     /// Waits before the next connection while the job continues. Returns whether the runner must exit.
-    async fn pause(&mut self, pause: Duration, leave_by: &mut Option<Instant>) -> Result<bool> {
-        let until = Instant::now() + pause;
+    async fn wait_to_reconnect(&mut self, delay: Duration) -> Result<bool> {
+        let until = Instant::now() + delay;
         loop {
             if *self.stopping.borrow() {
-                self.stop_for_good(leave_by);
-                let is_late = leave_by.is_some_and(|end| end <= Instant::now());
+                self.begin_shutdown();
+                let is_late = self.shutdown_deadline.is_some_and(|end| end <= Instant::now());
                 // The next runner process sends the remaining messages.
                 if self.current.is_none() && (is_late || self.journal.first().is_none()) {
                     return Ok(true);
@@ -241,20 +247,20 @@ impl Daemon {
             let mut stopping = self.stopping.clone();
             tokio::select! {
                 () = sleep_until(until) => return Ok(false),
-                Some(event) = self.events.recv() => self.note(event)?,
-                _ = stopping.changed(), if leave_by.is_none() => {}
+                Some(event) = self.events.recv() => self.handle_event(event)?,
+                _ = stopping.changed(), if self.shutdown_deadline.is_none() => {}
             }
         }
     }
 
     /// Stops the job of a runner that the server no longer knows.
-    async fn abandon(&mut self) -> Result<()> {
+    async fn abandon_job(&mut self) -> Result<()> {
         if let Some(current) = &self.current {
-            current.watch.stop();
+            current.control.stop();
         }
         while self.current.is_some() {
             match self.events.recv().await {
-                Some(event) => self.note(event)?,
+                Some(event) => self.handle_event(event)?,
                 None => break,
             }
         }
@@ -262,68 +268,68 @@ impl Daemon {
     }
 
     /// Stops the job because the runner stops.
-    fn stop_for_good(&self, leave_by: &mut Option<Instant>) {
-        if leave_by.is_none() {
-            *leave_by = Some(Instant::now() + FAREWELL);
+    fn begin_shutdown(&mut self) {
+        if self.shutdown_deadline.is_none() {
+            self.shutdown_deadline = Some(Instant::now() + SHUTDOWN_TIMEOUT);
             if let Some(current) = &self.current {
-                current.watch.stop();
+                current.control.stop();
             }
         }
     }
 
     /// Exchanges messages on one connection until it is lost or all messages are sent.
-    async fn talk(&mut self, socket: &mut Socket, leave_by: &mut Option<Instant>) -> Result<Parted> {
-        let mut asked: Option<(u64, Asked, Instant)> = None;
+    async fn exchange_messages(&mut self, socket: &mut Socket) -> Result<Disconnect> {
+        let mut pending: Option<(u64, PendingRequest, Instant)> = None;
         let mut resumes = self.current.is_some();
         loop {
             if *self.stopping.borrow() {
-                self.stop_for_good(leave_by);
-                let is_late = leave_by.is_some_and(|end| end <= Instant::now());
+                self.begin_shutdown();
+                let is_late = self.shutdown_deadline.is_some_and(|end| end <= Instant::now());
                 if self.current.is_none() && (is_late || self.journal.first().is_none()) {
-                    self.decline(socket).await?;
-                    return Ok(Parted::Done);
+                    self.close_and_decline(socket).await?;
+                    return Ok(Disconnect::Done);
                 }
             }
-            if asked.is_none() {
-                match self.next(&mut resumes).await? {
-                    Next::Say(message, kind, patience) => {
+            if pending.is_none() {
+                match self.next_message(&mut resumes).await? {
+                    NextMessage::Send(message, kind, timeout) => {
                         let id = self.next_id;
                         self.next_id += 1;
-                        if !socket.say(&Envelope { id: Some(id), message }).await {
-                            return Ok(Parted::Lost("the connection is gone".to_owned()));
+                        if !socket.send(&Envelope { id: Some(id), message }).await {
+                            return Ok(Disconnect::Lost("the connection was closed".to_owned()));
                         }
-                        asked = Some((id, kind, Instant::now() + patience));
+                        pending = Some((id, kind, Instant::now() + timeout));
                     }
-                    Next::Nothing => {}
-                    Next::Unsent(reason) => return Ok(Parted::Unsent(reason)),
+                    NextMessage::Nothing => {}
+                    NextMessage::UploadFailed(reason) => return Ok(Disconnect::UploadFailed(reason)),
                 }
             }
-            let patience = asked.as_ref().map(|(.., end)| *end);
+            let timeout = pending.as_ref().map(|(.., end)| *end);
             let mut stopping = self.stopping.clone();
             tokio::select! {
                 message = socket.receive() => match message {
-                    Ok(Some(answer)) => self.answered(answer, &mut asked)?,
+                    Ok(Some(answer)) => self.handle_message(answer, &mut pending)?,
                     Ok(None) => {}
-                    Err(reason) => return Ok(Parted::Lost(reason)),
+                    Err(reason) => return Ok(Disconnect::Lost(reason)),
                 },
-                Some(event) = self.events.recv() => self.note(event)?,
-                () = until(patience) => return Ok(Parted::Lost("the server does not answer".to_owned())),
-                () = sleep_until(self.heartbeat), if self.current.is_some() && asked.is_none() => {}
-                () = until(*leave_by), if self.current.is_none() => {}
-                _ = stopping.changed(), if leave_by.is_none() => {}
+                Some(event) = self.events.recv() => self.handle_event(event)?,
+                () = sleep_until_some(timeout) => return Ok(Disconnect::Lost("the server did not respond".to_owned())),
+                () = sleep_until(self.heartbeat), if self.current.is_some() && pending.is_none() => {}
+                () = sleep_until_some(self.shutdown_deadline), if self.current.is_none() => {}
+                _ = stopping.changed(), if self.shutdown_deadline.is_none() => {}
             }
         }
     }
 
     /// Returns the next message to send.
-    async fn next(&mut self, resumes: &mut bool) -> Result<Next> {
+    async fn next_message(&mut self, resumes: &mut bool) -> Result<NextMessage> {
         // Ends of earlier jobs come first: the server hands out no new job before it knows them.
         if let Some(ended) = self.journal.first().cloned() {
-            let job = end::job(&ended.message);
+            let job = job_end::job(&ended.message);
             let delivered = upload::deliver(&self.settings, &mut self.journal, ended).await?;
-            return Ok(
-                delivered.map_or_else(Next::Unsent, |message| Next::Say(message, Asked::End(job), ANSWER))
-            );
+            return Ok(delivered.map_or_else(NextMessage::UploadFailed, |message| {
+                NextMessage::Send(message, PendingRequest::End(job), RESPONSE_TIMEOUT)
+            }));
         }
         let Some(current) = &mut self.current else {
             let metadata = RunnerMetadata {
@@ -334,44 +340,48 @@ impl Daemon {
             let poll = self.settings.poll;
             let lease = Some(self.lease);
             let ready = FromRunner::Ready { poll_timeout: Some(poll), runner: Some(metadata), lease };
-            return Ok(Next::Say(ready, Asked::Ready, Duration::from_secs(poll.get().into()) + ANSWER));
+            return Ok(NextMessage::Send(
+                ready,
+                PendingRequest::Ready,
+                Duration::from_secs(poll.get().into()) + RESPONSE_TIMEOUT,
+            ));
         };
         let (job, lease) = (current.job, Some(current.lease));
-        let (message, asked) = if *resumes {
+        let (message, pending) = if *resumes {
             *resumes = false;
-            (FromRunner::Resume { job, lease }, Asked::Other)
-        } else if current.is_prepared && current.go.is_some() {
-            (FromRunner::Running { job: Some(job), lease }, Asked::Begin)
+            (FromRunner::Resume { job, lease }, PendingRequest::Other)
+        } else if current.is_prepared && current.start.is_some() {
+            (FromRunner::Running { job: Some(job), lease }, PendingRequest::Begin)
         } else if self.heartbeat <= Instant::now() {
-            let printed = current.watch.printed();
-            (FromRunner::Heartbeat { job: Some(job), lease, printed }, Asked::Other)
+            let printed = current.control.take_output_tail();
+            (FromRunner::Heartbeat { job: Some(job), lease, printed }, PendingRequest::Other)
         } else {
-            return Ok(Next::Nothing);
+            return Ok(NextMessage::Nothing);
         };
-        self.heartbeat = Instant::now() + HEARTBEAT;
-        Ok(Next::Say(message, asked, ANSWER))
+        self.heartbeat = Instant::now() + HEARTBEAT_INTERVAL;
+        Ok(NextMessage::Send(message, pending, RESPONSE_TIMEOUT))
     }
 
     /// Handles a message of the server.
-    fn answered(
+    fn handle_message(
         &mut self,
-        said: Envelope<ToRunner>,
-        asked: &mut Option<(u64, Asked, Instant)>,
+        message: Envelope<ToRunner>,
+        pending: &mut Option<(u64, PendingRequest, Instant)>,
     ) -> Result<()> {
-        let answered = match asked.take() {
-            Some((id, kind, _)) if said.id == Some(id) => Some(kind),
+        let answered = match pending.take() {
+            Some((id, kind, _)) if message.id == Some(id) => Some(kind),
             other => {
-                *asked = other;
+                *pending = other;
                 None
             }
         };
-        match (said.message, answered) {
-            (ToRunner::Ack { refused, .. }, Some(Asked::End(job))) => {
+        match (message.message, answered) {
+            (ToRunner::Ack { refused, .. }, Some(PendingRequest::End(job))) => {
                 match refused {
                     Some(reason) => {
-                        tracing::warn!(%job, reason, "the server did not want the end of the job");
+                        tracing::warn!(%job, reason, "server rejected the end of the job");
                     }
-                    None => tracing::info!(%job, "the server knows how the job ended"),
+                    None => tracing::info!(%job, "server acknowledged the end of the job"),
                 }
                 self.journal.remove(job)
             }
@@ -379,61 +389,67 @@ impl Daemon {
                 if let Some(current) = &mut self.current
                     && job.is_none_or(|job| job == current.job)
                 {
-                    tracing::info!(job = %current.job, "the server stops the job");
+                    tracing::info!(job = %current.job, "server canceled the job");
                     current.is_canceled = true;
-                    current.watch.stop();
+                    current.control.stop();
                 }
                 Ok(())
             }
-            (ToRunner::Ack { .. }, Some(Asked::Begin)) => {
+            (ToRunner::Ack { .. }, Some(PendingRequest::Begin)) => {
                 if let Some(current) = &mut self.current
-                    && let Some(go) = current.go.take()
+                    && let Some(start) = current.start.take()
                 {
-                    tracing::info!(job = %current.job, "the benchmarks begin");
+                    tracing::info!(job = %current.job, "benchmarks started");
                     // The job thread waits for this, unless it was stopped.
-                    let _ = go.send(());
+                    let _ = start.send(());
                 }
                 Ok(())
             }
-            (ToRunner::Job(order), Some(Asked::Ready)) => self.begin(*order),
+            (ToRunner::Job(order), Some(PendingRequest::Ready)) => self.start_job(*order),
             (ToRunner::Ack { .. } | ToRunner::NoJob | ToRunner::Job(_), _) => Ok(()),
         }
     }
 
     /// Starts a job in its own thread.
-    fn begin(&mut self, order: JobOrder) -> Result<()> {
-        let (job, watch) = (order.uuid, Watch::default());
+    fn start_job(&mut self, order: JobOrder) -> Result<()> {
+        let (job, control) = (order.uuid, RunControl::default());
         let lease = mem::replace(&mut self.lease, new_lease());
-        tracing::info!(%job, image = order.config.image, "begins a job");
+        tracing::info!(%job, image = order.config.image, "job started");
         self.journal.begin(job)?;
         let mut results = RunResults::create(&self.journal.results(job), self.settings.bounds)?;
-        self.heartbeat = Instant::now() + HEARTBEAT;
+        self.heartbeat = Instant::now() + HEARTBEAT_INTERVAL;
         let (settings, host, images) =
             (Arc::clone(&self.settings), Arc::clone(&self.host), Arc::clone(&self.images));
-        let (control, prepared_sender, end_sender) =
-            (watch.clone(), self.event_sender.clone(), self.event_sender.clone());
-        let (go, begins) = sync_channel(1);
+        let (job_control, prepared_sender, end_sender) =
+            (control.clone(), self.event_sender.clone(), self.event_sender.clone());
+        let (start, started) = sync_channel(1);
         let worker = thread::spawn(move || {
             let prepared = || {
                 // Sending fails if the runner has ended.
                 drop(prepared_sender.blocking_send(Event::Prepared));
-                work::wait(&begins, &control)
+                job::wait(&started, &job_control)
             };
-            work::run(&settings, &host, &images, &order, &control, &mut results, prepared)
+            job::run(&settings, &host, &images, &order, &job_control, &mut results, prepared)
         });
         thread::spawn(move || {
             // A panic ends the job, but not the runner.
-            let end = worker.join().unwrap_or_else(|_| End::Failed(BROKEN.to_owned()));
+            let end = worker.join().unwrap_or_else(|_| JobEnd::Failed(PANICKED.to_owned()));
             // Sending fails if the runner has ended.
             drop(end_sender.blocking_send(Event::Ended(end)));
         });
-        self.current =
-            Some(Current { job, lease, watch, is_canceled: false, is_prepared: false, go: Some(go) });
+        self.current = Some(CurrentJob {
+            job,
+            lease,
+            control,
+            is_canceled: false,
+            is_prepared: false,
+            start: Some(start),
+        });
         Ok(())
     }
 
     /// Handles an event of the job. The journal keeps the end of the job until the server has acknowledged it.
-    fn note(&mut self, event: Event) -> Result<()> {
+    fn handle_event(&mut self, event: Event) -> Result<()> {
         match event {
             Event::Prepared => {
                 if let Some(current) = &mut self.current {
@@ -442,28 +458,28 @@ impl Daemon {
                 Ok(())
             }
             Event::Ended(end) => {
-                let Some(Current { job, is_canceled, .. }) = self.current.take() else { return Ok(()) };
+                let Some(CurrentJob { job, is_canceled, .. }) = self.current.take() else { return Ok(()) };
                 let results = Vec::new();
                 let message = match end {
-                    End::Completed => FromRunner::Completed { job, results, uploaded: false },
-                    End::Failed(error) => FromRunner::Failed { job, results, error, uploaded: false },
-                    End::Stopped if is_canceled => FromRunner::Canceled { job, results, uploaded: false },
-                    End::Stopped => {
+                    JobEnd::Completed => FromRunner::Completed { job, results, uploaded: false },
+                    JobEnd::Failed(error) => FromRunner::Failed { job, results, error, uploaded: false },
+                    JobEnd::Stopped if is_canceled => FromRunner::Canceled { job, results, uploaded: false },
+                    JobEnd::Stopped => {
                         FromRunner::Failed { job, results, error: STOPPED.to_owned(), uploaded: false }
                     }
                 };
                 // Write the journal before the log: a runner that is killed in between must not have logged a result
                 // that it lost.
-                let name = end::name(&message);
+                let name = job_end::name(&message);
                 self.journal.end(message)?;
-                tracing::info!(%job, end = name, "a job has ended");
+                tracing::info!(%job, end = name, "job ended");
                 Ok(())
             }
         }
     }
 
     /// Closes the connection. A job that the server hands out at the same moment ends as failed.
-    async fn decline(&mut self, socket: &mut Socket) -> Result<()> {
+    async fn close_and_decline(&mut self, socket: &mut Socket) -> Result<()> {
         socket.close().await;
         while let Ok(Ok(message)) = timeout(Duration::from_secs(2), socket.receive()).await {
             if let Some(Envelope { message: ToRunner::Job(order), .. }) = message {
@@ -475,7 +491,7 @@ impl Daemon {
 }
 
 /// Waits until `end`, or forever without one.
-async fn until(end: Option<Instant>) {
+async fn sleep_until_some(end: Option<Instant>) {
     match end {
         Some(end) => sleep_until(end).await,
         None => std::future::pending().await,

@@ -23,18 +23,19 @@ use serde::Serialize;
 use crate::{
     error::{Error, Explain, Result},
     sandbox::{
-        Cgroups, Command, Exit, Limits, Runtime, Sandbox, Task, Watch, cgroup, overlay, own_mounts, runtime,
+        Cgroups, Command, Exit, Limits, RunControl, Runtime, Sandbox, Task, cgroup, mount_overlay, runtime,
+        unshare_mounts,
     },
 };
 
 /// Timeout of a test of the runtime.
-const PROBE: Duration = Duration::from_secs(20);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(20);
 /// Memory limit of a test of the runtime, in bytes.
 const PROBE_MEMORY: u64 = 64 << 20;
 /// Number of cores from which the host keeps two cores instead of one.
 const MANY_CORES: usize = 8;
 /// Folders of the host that contain the program of the test.
-const PROGRAMS: [&str; 5] = ["/usr", "/bin", "/lib", "/lib64", "/nix"];
+const PROGRAM_FOLDERS: [&str; 5] = ["/usr", "/bin", "/lib", "/lib64", "/nix"];
 
 /// A host that can run jobs.
 #[derive(Clone, Debug)]
@@ -44,7 +45,7 @@ pub struct Host {
     /// Cores of the host.
     pub cores: Cores,
     /// What this host cannot do, one sentence each.
-    pub gaps: Vec<String>,
+    pub restrictions: Vec<String>,
     /// Locks the folder against other runners.
     _lock: Arc<File>,
 }
@@ -60,11 +61,11 @@ pub struct Cores {
 
 /// A capability of a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Ability {
+pub struct Capability {
     /// Name of the capability.
     pub name: &'static str,
     /// State of the capability.
-    pub state: State,
+    pub state: CapabilityState,
     /// Description of the state, and what to do if it is not good.
     pub detail: String,
 }
@@ -72,7 +73,7 @@ pub struct Ability {
 /// State of a capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum CapabilityState {
     /// Works as required.
     Good,
     /// Works with restrictions.
@@ -105,7 +106,7 @@ impl Cores {
         let all = self.jobs.len() + self.host.len();
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         if count > all {
-            return Err(Error::new(format!("The job needs {count} cores, and this host has {all}.")));
+            return Err(Error::new(format!("The job requires {count} cores; this host has {all}.")));
         }
         Ok(self.jobs.iter().chain(&self.host).take(count).copied().collect())
     }
@@ -119,7 +120,7 @@ pub fn become_root() -> Result<()> {
     }
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     nix::sched::unshare(CloneFlags::CLONE_NEWUSER).explain(|| {
-        "The runner is not root, and no user namespace can be made; run it as root, or allow user namespaces"
+        "The runner is not root, and a user namespace cannot be created; run it as root, or allow user namespaces"
     })?;
     let write = |file: &str, text: String| {
         fs::write(Path::new("/proc/self").join(file), text).explain(|| "The user namespace cannot be set up")
@@ -135,7 +136,7 @@ fn lock(folder: &Path) -> Result<File> {
     let file = made.explain(|| "The folder of the runner cannot be used")?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
-        Err(_) => Err(Error::new("Another runner uses the same folder; name another one with --data-dir.")),
+        Err(_) => Err(Error::new("Another runner uses the same folder; set another with --data-dir.")),
     }
 }
 
@@ -150,92 +151,94 @@ impl Host {
     pub fn prepare(folder: &Path) -> Result<Self> {
         let lock = lock(folder)?;
         let folder = folder.join("sandbox");
-        fs::create_dir_all(&folder).explain(|| "The folder of the runner cannot be made")?;
+        fs::create_dir_all(&folder).explain(|| "The folder of the runner cannot be created")?;
         // The runtime exits, and its containers become children of this process.
-        set_child_subreaper(Some(getpid())).explain(|| "Containers cannot be watched")?;
-        let (sandbox, mut gaps) = Probe { folder }.sandbox()?;
-        sandbox.sweep()?;
-        gaps.extend(shortcomings(&sandbox));
-        Ok(Self { sandbox, cores: Cores::find(), gaps, _lock: Arc::new(lock) })
+        set_child_subreaper(Some(getpid()))
+            .explain(|| "The runner cannot become the parent of its containers")?;
+        let (sandbox, mut restrictions) = SandboxSearch { folder }.sandbox()?;
+        sandbox.remove_leftovers()?;
+        restrictions.extend(missing_features(&sandbox));
+        Ok(Self { sandbox, cores: Cores::find(), restrictions, _lock: Arc::new(lock) })
     }
 
     /// Returns the capabilities of the host, from what jobs require to what reduces noise. Tests the limits of jobs
     /// with `program`, which must call [`crate::probe::run`] first.
-    pub fn abilities(found: &Result<Self>, program: &Path) -> Vec<Ability> {
-        let mut abilities = Vec::new();
+    pub fn capabilities(found: &Result<Self>, program: &Path) -> Vec<Capability> {
+        let mut capabilities = Vec::new();
         match found {
             Ok(host) => {
-                abilities.extend(host.sandbox_abilities());
-                abilities.extend(check::test(host, program));
+                capabilities.extend(host.sandbox_capabilities());
+                capabilities.extend(check::test(host, program));
             }
             Err(error) => {
-                abilities.push(missing("runtime", error.to_string()));
-                abilities.extend(check::untested());
+                capabilities.push(missing("runtime", error.to_string()));
+                capabilities.extend(check::untested());
             }
         }
-        abilities.extend(quietness());
-        abilities
+        capabilities.extend(noise_capabilities());
+        capabilities
     }
 
-    fn sandbox_abilities(&self) -> Vec<Ability> {
+    fn sandbox_capabilities(&self) -> Vec<Capability> {
         let Sandbox { runtime, cgroups, limits_swap, is_root, .. } = &self.sandbox;
-        let or = |is_good: bool, name, detail: &str, otherwise: &str| {
+        let good_or_poor = |is_good: bool, name, detail: &str, otherwise: &str| {
             if is_good { good(name, detail) } else { poor(name, otherwise) }
         };
         vec![
             good("runtime", format!("{} {}", runtime.name, runtime.version)),
-            or(
+            good_or_poor(
                 *is_root,
                 "root",
                 "the runner is root",
-                "the runner is root of a user namespace only: images run as one user, and the host is not tuned",
+                "the runner is root only of a user namespace: images run as one user, and the host is not tuned",
             ),
             match cgroups {
                 Some(Cgroups::V1) => good("control groups", "version 1"),
                 Some(Cgroups::V2) => good("control groups", "version 2"),
-                None => poor("control groups", NO_GROUPS),
+                None => poor("control groups", NO_CGROUPS),
             },
-            or(*limits_swap || !has_swap(), "no swap", "jobs are kept from swap", NO_SWAP_LIMIT),
+            good_or_poor(*limits_swap || !has_swap(), "no swap", "jobs cannot use swap", NO_SWAP_LIMIT),
         ]
     }
 }
 
-const NO_GROUPS: &str =
-    "none can be made: memory, processes and cores are limited for each process only; run the runner as root";
-const NO_SWAP_LIMIT: &str = "swap cannot be kept from jobs: switch it off with `swapoff -a`";
-const NO_OVERLAY: &str = "nothing can be laid over an image: jobs cannot write; use a kernel with overlayfs";
-const NO_SECCOMP: &str = "the runtime does not filter system calls: install one with seccomp, such as `crun`";
+const NO_CGROUPS: &str =
+    "not available: memory, processes and cores are limited only per process; run the runner as root";
+const NO_SWAP_LIMIT: &str = "jobs can use swap: disable swap with `swapoff -a`";
+const NO_OVERLAY: &str = "overlayfs is not available: jobs cannot write; use a kernel with overlayfs";
+const NO_SECCOMP: &str =
+    "the runtime does not filter system calls: install a runtime with seccomp, for example `crun`";
 
 /// Returns what a sandbox lacks, one sentence each.
-fn shortcomings(sandbox: &Sandbox) -> Vec<String> {
+fn missing_features(sandbox: &Sandbox) -> Vec<String> {
     let Sandbox { cgroups, limits_swap, overlay, seccomp, .. } = sandbox;
     [
-        (cgroups.is_none(), format!("Control groups: {NO_GROUPS}.")),
+        (cgroups.is_none(), format!("Control groups: {NO_CGROUPS}.")),
         (!limits_swap && has_swap(), format!("Swap: {NO_SWAP_LIMIT}.")),
         (!overlay, format!("Disk: {NO_OVERLAY}.")),
         (!seccomp, format!("System calls: {NO_SECCOMP}.")),
     ]
     .into_iter()
-    .filter_map(|(is_so, sentence)| is_so.then_some(sentence))
+    .filter_map(|(is_missing, sentence)| is_missing.then_some(sentence))
     .collect()
 }
 
 /// Searches for a sandbox that works.
-struct Probe {
+struct SandboxSearch {
     folder: PathBuf,
 }
 
-impl Probe {
+impl SandboxSearch {
     /// Returns the best sandbox that works on this host, and why better sandboxes do not work.
     fn sandbox(&self) -> Result<(Sandbox, Vec<String>)> {
         let (root, binds) = self.root()?;
         let mut reasons = Vec::new();
-        let overlay = self.has_overlay().map_err(|error| reasons.push(error.to_string())).is_ok();
+        let overlay = self.test_overlay().map_err(|error| reasons.push(error.to_string())).is_ok();
         for name in runtime::NAMES {
             let Some(runtime) = Runtime::find(name, &self.folder) else { continue };
             for mut sandbox in self.candidates(&runtime, overlay) {
-                sandbox.runtime.makes_groups = sandbox.cgroups.is_some();
-                match works(&sandbox, &root, &binds) {
+                sandbox.runtime.creates_cgroups = sandbox.cgroups.is_some();
+                match test_sandbox(&sandbox, &root, &binds) {
                     Ok(()) => {
                         reasons.dedup();
                         return Ok((sandbox, reasons));
@@ -252,7 +255,7 @@ impl Probe {
 
     /// Returns the sandboxes to try with a runtime, the best first.
     fn candidates(&self, runtime: &Runtime, overlay: bool) -> Vec<Sandbox> {
-        let cgroups = Cgroups::find().filter(|_| cgroup::is_writable());
+        let cgroups = Cgroups::detect().filter(|_| cgroup::is_writable());
         let mut limits = vec![(None, false)];
         if cgroups.is_some() {
             limits.splice(0..0, [(cgroups, true), (cgroups, false)]);
@@ -265,7 +268,7 @@ impl Probe {
             seccomp,
             is_root: is_root(),
             folder: self.folder.clone(),
-            reading: Cores::find().host,
+            reader_cores: Cores::find().host,
         };
         let with = |(cgroups, swap)| [true, false].map(|seccomp| make(cgroups, swap, seccomp));
         limits.into_iter().flat_map(with).collect()
@@ -276,15 +279,15 @@ impl Probe {
         let root = self.folder.join("probe");
         // An earlier image prevents the creation.
         drop(fs::remove_dir_all(&root));
-        let what = || "The folder of the runner cannot be made";
+        let what = || "The folder of the runner cannot be created";
         fs::create_dir(&root).explain(what)?;
         let mut binds = Vec::new();
-        for path in PROGRAMS.map(Path::new).into_iter().filter(|path| path.exists()) {
-            let place = root.join(path.strip_prefix("/").unwrap_or(path));
+        for path in PROGRAM_FOLDERS.map(Path::new).into_iter().filter(|path| path.exists()) {
+            let target = root.join(path.strip_prefix("/").unwrap_or(path));
             match fs::read_link(path) {
-                Ok(target) => symlink(target, place).explain(what)?,
+                Ok(link) => symlink(link, target).explain(what)?,
                 Err(_) => {
-                    fs::create_dir(place).explain(what)?;
+                    fs::create_dir(target).explain(what)?;
                     binds.push(path.to_owned());
                 }
             }
@@ -292,24 +295,24 @@ impl Probe {
         Ok((root, binds))
     }
 
-    fn has_overlay(&self) -> Result<()> {
+    fn test_overlay(&self) -> Result<()> {
         let folder =
-            tempfile::tempdir_in(&self.folder).explain(|| "The folder of the runner cannot be made")?;
+            tempfile::tempdir_in(&self.folder).explain(|| "The folder of the runner cannot be created")?;
         let below = folder.path().join("below");
-        fs::create_dir(&below).explain(|| "The folder of the runner cannot be made")?;
-        let try_it = || {
-            own_mounts(false)?;
+        fs::create_dir(&below).explain(|| "The folder of the runner cannot be created")?;
+        let test = || {
+            unshare_mounts(false)?;
             let root = folder.path().join("root");
-            overlay(&below, &folder.path().join("scratch"), &root, PROBE_MEMORY)?;
-            fs::write(root.join("written"), "").explain(|| "Nothing can be written over an image")
+            mount_overlay(&below, &folder.path().join("scratch"), &root, PROBE_MEMORY)?;
+            fs::write(root.join("written"), "").explain(|| "The overlay over an image cannot be written")
         };
-        std::thread::scope(|scope| scope.spawn(try_it).join())
+        std::thread::scope(|scope| scope.spawn(test).join())
             .unwrap_or_else(|_| Err(Error::new("The test of the mounts has failed.")))
     }
 }
 
 /// Runs `true` of the host in the sandbox.
-fn works(sandbox: &Sandbox, root: &Path, binds: &[PathBuf]) -> Result<()> {
+fn test_sandbox(sandbox: &Sandbox, root: &Path, binds: &[PathBuf]) -> Result<()> {
     let command = Command {
         words: vec!["true".to_owned()],
         variables: Vec::new(),
@@ -322,28 +325,28 @@ fn works(sandbox: &Sandbox, root: &Path, binds: &[PathBuf]) -> Result<()> {
         root,
         command: &command,
         limits: &limits,
-        deadline: Instant::now() + PROBE,
+        deadline: Instant::now() + PROBE_TIMEOUT,
         output: 4096,
         files: &[],
-        watch: &Watch::default(),
+        control: &RunControl::default(),
         binds,
     })?;
     match outcome.exit {
         Exit::Code(0) => Ok(()),
-        _ => Err(Error::new(format!("`{}` runs, but not as it should.", sandbox.runtime.name))),
+        _ => Err(Error::new(format!("`{}` cannot run `true` in a container.", sandbox.runtime.name))),
     }
 }
 
-fn good(name: &'static str, detail: impl Into<String>) -> Ability {
-    Ability { name, state: State::Good, detail: detail.into() }
+fn good(name: &'static str, detail: impl Into<String>) -> Capability {
+    Capability { name, state: CapabilityState::Good, detail: detail.into() }
 }
 
-fn poor(name: &'static str, detail: impl Into<String>) -> Ability {
-    Ability { name, state: State::Poor, detail: detail.into() }
+fn poor(name: &'static str, detail: impl Into<String>) -> Capability {
+    Capability { name, state: CapabilityState::Poor, detail: detail.into() }
 }
 
-fn missing(name: &'static str, detail: impl Into<String>) -> Ability {
-    Ability { name, state: State::Missing, detail: detail.into() }
+fn missing(name: &'static str, detail: impl Into<String>) -> Capability {
+    Capability { name, state: CapabilityState::Missing, detail: detail.into() }
 }
 
 fn has_swap() -> bool {
@@ -355,34 +358,41 @@ fn read(path: &str) -> Option<String> {
 }
 
 /// Returns the settings that make the host noisy or quiet.
-fn quietness() -> Vec<Ability> {
+fn noise_capabilities() -> Vec<Capability> {
     let cpu = |file: &str| read(&format!("/sys/devices/system/cpu/{file}"));
-    let mut abilities = Vec::new();
-    let mut say = |name, found: Option<(bool, String)>| {
-        abilities.push(match found {
+    let mut capabilities = Vec::new();
+    let mut report = |name, found: Option<(bool, String)>| {
+        capabilities.push(match found {
             Some((true, detail)) => good(name, detail),
             Some((false, detail)) => poor(name, detail),
-            None => good(name, "the system does not say"),
+            None => good(name, "unknown"),
         });
     };
-    say("governor", cpu("cpu0/cpufreq/scaling_governor").map(|word| (word == "performance", word)));
+    report("governor", cpu("cpu0/cpufreq/scaling_governor").map(|word| (word == "performance", word)));
     let turbo = cpu("intel_pstate/no_turbo").map(|word| word == "0");
     let turbo = turbo.or_else(|| cpu("cpufreq/boost").map(|word| word == "1"));
     let on_off = |is_on: bool| (!is_on, if is_on { "on".to_owned() } else { "off".to_owned() });
-    say("turbo", turbo.map(on_off));
-    say("SMT", cpu("smt/active").map(|word| on_off(word == "1")));
-    say("ASLR", read("/proc/sys/kernel/randomize_va_space").map(|word| on_off(word != "0")));
-    say("swap", Some(on_off(has_swap())));
+    report("turbo", turbo.map(on_off));
+    report("SMT", cpu("smt/active").map(|word| on_off(word == "1")));
+    report("ASLR", read("/proc/sys/kernel/randomize_va_space").map(|word| on_off(word != "0")));
+    report("swap", Some(on_off(has_swap())));
     let guest = read("/proc/cpuinfo").map(|text| {
         let is_guest = text.lines().any(|line| {
             line.starts_with("flags") && line.split_whitespace().any(|flag| flag == "hypervisor")
         });
-        (!is_guest, if is_guest { "yes: its neighbors are heard".to_owned() } else { "no".to_owned() })
+        (
+            !is_guest,
+            if is_guest {
+                "yes: other guests of the same host add noise".to_owned()
+            } else {
+                "no".to_owned()
+            },
+        )
     });
-    say("virtual", guest);
+    report("virtual", guest);
     let isolated = cpu("isolated");
-    say("isolated cores", Some((isolated.is_some(), isolated.unwrap_or_else(|| "none".to_owned()))));
-    abilities
+    report("isolated cores", Some((isolated.is_some(), isolated.unwrap_or_else(|| "none".to_owned()))));
+    capabilities
 }
 
 #[cfg(test)]
@@ -390,7 +400,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jobs_have_cores_that_the_host_does_not_use() {
+    fn cores_are_divided_between_host_and_jobs() {
         let divided = |count: usize| Cores::divide(&(0..count).collect::<Vec<_>>());
         assert_eq!(divided(1), Cores { host: vec![], jobs: vec![0] });
         assert_eq!(divided(4), Cores { host: vec![0], jobs: vec![1, 2, 3] });
@@ -398,6 +408,6 @@ mod tests {
         assert_eq!(divided(4).choose(2).unwrap(), [1, 2]);
         assert_eq!(divided(4).choose(4).unwrap(), [1, 2, 3, 0]);
         let error = divided(4).choose(5).unwrap_err();
-        assert_eq!(error.to_string(), "The job needs 5 cores, and this host has 4.");
+        assert_eq!(error.to_string(), "The job requires 5 cores; this host has 4.");
     }
 }

@@ -26,13 +26,13 @@ use crate::{
 /// Maximum size in bytes of a manifest and of a configuration.
 const DOCUMENT_MAX: u64 = 4 << 20;
 /// Maximum number of images kept.
-const KEPT: usize = 16;
+const IMAGES_MAX: usize = 16;
 /// Prefix of the folder of an image that is not complete yet.
-const UNFINISHED: &str = "new-";
+const INCOMPLETE_PREFIX: &str = "new-";
 /// Maximum depth of nested indexes.
-const INDEX_DEPTH: u32 = 2;
+const INDEX_DEPTH_MAX: u32 = 2;
 /// Timeout of one response of a registry.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(900);
+pub(crate) const REGISTRY_TIMEOUT: Duration = Duration::from_secs(900);
 
 /// An unpacked image.
 #[derive(Debug)]
@@ -105,9 +105,9 @@ pub struct Images {
 impl Images {
     /// Opens the folder of images and removes incomplete images. Only one runner may use the folder at a time.
     pub fn open(folder: PathBuf) -> Result<Self> {
-        fs::create_dir_all(&folder).explain(|| "The folder of the images cannot be made")?;
+        fs::create_dir_all(&folder).explain(|| "The folder of the images cannot be created")?;
         for entry in fs::read_dir(&folder).explain(|| "The folder of the images cannot be read")?.flatten() {
-            if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+            if entry.file_name().to_string_lossy().starts_with(INCOMPLETE_PREFIX) {
                 // An incomplete image only takes space.
                 drop(remove_path(&entry.path()));
             }
@@ -124,52 +124,56 @@ impl Images {
     /// Returns the image with a digest or a tag. Fetches and unpacks it if it is not on this machine.
     pub fn get(&self, source: &Source, reference: &str) -> Result<Image> {
         // The content of a digest never changes, so no request is needed.
-        if let Some(folder) = self.known(reference) {
+        if let Some(folder) = self.cached(reference) {
             return self.open_image(&folder);
         }
-        let (digest, manifest) = find(source, reference, INDEX_DEPTH)?;
-        let folder = self.folder.join(plain(&digest));
-        let described = manifest.config.as_ref().ok_or_else(|| Error::new("This is not an image to run."))?;
+        let (digest, manifest) = find_manifest(source, reference, INDEX_DEPTH_MAX)?;
+        let folder = self.folder.join(hex_digest(&digest));
+        let descriptor = manifest.config.as_ref().ok_or_else(|| {
+            Error::new("The manifest has no configuration, so it is not a container image.")
+        })?;
         if !folder.exists() {
-            let new = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(&self.folder);
+            let new = tempfile::Builder::new().prefix(INCOMPLETE_PREFIX).tempdir_in(&self.folder);
             // The image may hold more than the destructor of a temporary folder can remove.
-            let new = new.explain(|| "The folder of the image cannot be made")?.keep();
-            let kept = keep(source, described, &manifest.layers, &new, self.quota)
-                .and_then(|()| fs::rename(&new, &folder).explain(|| "The image cannot be put in its place"));
-            if kept.is_err() {
+            let new = new.explain(|| "The folder of the image cannot be created")?.keep();
+            let fetched =
+                fetch_image(source, descriptor, &manifest.layers, &new, self.quota).and_then(|()| {
+                    fs::rename(&new, &folder).explain(|| "The image cannot be moved to its folder")
+                });
+            if fetched.is_err() {
                 // If this fails, the next start removes the folder.
                 drop(remove_path(&new));
             }
-            kept?;
+            fetched?;
         }
         if reference.contains(':') && reference != digest {
             // For the digest of an index, record which of its images was chosen.
-            let written = fs::write(self.folder.join(format!("{}.ref", plain(reference))), &digest);
-            written.explain(|| "It cannot be written down which image is meant")?;
+            let written = fs::write(self.folder.join(format!("{}.ref", hex_digest(reference))), &digest);
+            written.explain(|| "The digest of the image cannot be saved")?;
         }
         self.open_image(&folder)
     }
 
     /// Returns the folder of the image with this digest, if it is on this machine.
-    fn known(&self, reference: &str) -> Option<PathBuf> {
+    fn cached(&self, reference: &str) -> Option<PathBuf> {
         let hex = reference.strip_prefix("sha256:").filter(|hex| is_hex(hex))?;
         let folder = self.folder.join(hex);
         if folder.exists() {
             return Some(folder);
         }
-        let meant = fs::read_to_string(self.folder.join(format!("{hex}.ref"))).ok()?;
-        Some(self.folder.join(plain(&meant))).filter(|folder| folder.exists())
+        let referenced = fs::read_to_string(self.folder.join(format!("{hex}.ref"))).ok()?;
+        Some(self.folder.join(hex_digest(&referenced))).filter(|folder| folder.exists())
     }
 
     fn open_image(&self, folder: &Path) -> Result<Image> {
         let text = fs::read(folder.join("config.json"));
         let text = text.explain(|| "The image's configuration cannot be read")?;
-        self.forget_others(folder);
-        Ok(Image { root: folder.join("root"), config: check_machine(&text)? })
+        self.evict(folder);
+        Ok(Image { root: folder.join("root"), config: parse_config(&text)? })
     }
 
-    /// Marks an image as used now, and removes the least recently used images beyond [`KEPT`].
-    fn forget_others(&self, used: &Path) {
+    /// Marks an image as used now, and removes the least recently used images beyond [`IMAGES_MAX`].
+    fn evict(&self, used: &Path) {
         // Errors do not matter: the next call removes what this call could not.
         drop(fs::write(used.join("used"), ""));
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
@@ -180,19 +184,21 @@ impl Images {
             })
             .collect();
         images.sort();
-        let many = images.len().saturating_sub(KEPT);
-        for (_, image) in images.into_iter().take(many).filter(|(_, image)| image != used) {
+        let excess = images.len().saturating_sub(IMAGES_MAX);
+        for (_, image) in images.into_iter().take(excess).filter(|(_, image)| image != used) {
             drop(remove_path(&image));
         }
     }
 }
 
 /// Returns the digest and the manifest of the image for this platform.
-fn find(source: &Source, reference: &str, depth: u32) -> Result<(String, Manifest)> {
+fn find_manifest(source: &Source, reference: &str, depth: u32) -> Result<(String, Manifest)> {
     let bytes = source.manifest(reference)?;
     let digest = digest(&bytes);
     if reference.contains(':') && reference != digest {
-        return Err(Error::new("The registry answered with another image than was asked for."));
+        return Err(Error::new(format!(
+            "The source returned an image with the digest {digest} instead of {reference}."
+        )));
     }
     let manifest: Manifest = serde_json::from_slice(&bytes)
         .map_err(|_| Error::new("The manifest of the image cannot be read."))?;
@@ -200,12 +206,14 @@ fn find(source: &Source, reference: &str, depth: u32) -> Result<(String, Manifes
         return Ok((digest, manifest));
     }
     let fits = |one: &&Descriptor| {
-        one.platform.as_ref().is_some_and(|platform| is_this_machine(&platform.os, &platform.architecture))
+        one.platform.as_ref().is_some_and(|platform| is_this_platform(&platform.os, &platform.architecture))
     };
     match manifest.manifests.iter().find(fits) {
-        Some(one) if depth > 0 => find(source, &one.digest, depth - 1),
-        Some(_) => Err(Error::new("The index of the image points at an index that points at an index.")),
-        None => Err(Error::new(format!("The image is not made for linux on {}.", machine()))),
+        Some(one) if depth > 0 => find_manifest(source, &one.digest, depth - 1),
+        Some(_) => Err(Error::new(format!(
+            "The indexes of the image are nested more than {INDEX_DEPTH_MAX} deep, the limit of a runner."
+        ))),
+        None => Err(Error::new(format!("The image has no manifest for linux/{}.", architecture()))),
     }
 }
 
@@ -214,7 +222,7 @@ fn digest(bytes: &[u8]) -> String {
 }
 
 /// Returns a digest without its algorithm.
-fn plain(digest: &str) -> &str {
+fn hex_digest(digest: &str) -> &str {
     digest.trim_start_matches("sha256:")
 }
 
@@ -223,7 +231,7 @@ fn is_hex(text: &str) -> bool {
 }
 
 /// Returns the architecture of this machine by its name in image manifests.
-fn machine() -> &'static str {
+fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
         "aarch64" => "arm64",
@@ -231,54 +239,55 @@ fn machine() -> &'static str {
     }
 }
 
-fn is_this_machine(os: &str, architecture: &str) -> bool {
-    os == "linux" && architecture == machine()
+fn is_this_platform(os: &str, image_architecture: &str) -> bool {
+    os == "linux" && image_architecture == architecture()
 }
 
 /// Parses a configuration; fails if this machine cannot run the image.
-fn check_machine(text: &[u8]) -> Result<ImageConfig> {
+fn parse_config(text: &[u8]) -> Result<ImageConfig> {
     let file: ConfigFile = serde_json::from_slice(text)
         .map_err(|_| Error::new("The configuration of the image cannot be read."))?;
     if let (Some(os), Some(architecture)) = (&file.os, &file.architecture)
-        && !is_this_machine(os, architecture)
+        && !is_this_platform(os, architecture)
     {
         return Err(Error::new(format!(
-            "The image is made for {os} on {architecture}, not for this machine."
+            "The image is for {os}/{architecture}; this host is linux/{}.",
+            self::architecture()
         )));
     }
     Ok(file.config.unwrap_or_default())
 }
 
 /// Fetches and verifies a small blob of an image.
-fn document(source: &Source, described: &Descriptor) -> Result<Vec<u8>> {
+fn fetch_document(source: &Source, descriptor: &Descriptor) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let limited = Descriptor { size: described.size.min(DOCUMENT_MAX), ..described.clone() };
+    let limited = Descriptor { size: descriptor.size.min(DOCUMENT_MAX), ..descriptor.clone() };
     fetch(source, &limited, &mut bytes)?;
     Ok(bytes)
 }
 
 /// Fetches a blob, and fails if its content does not match its digest.
-fn fetch(source: &Source, described: &Descriptor, target: &mut impl Write) -> Result<()> {
-    let mut checked = Checked { target, hash: Sha256::new(), left: described.size };
-    source.blob(&described.digest, &mut checked)?;
-    let (found, left) = (format!("sha256:{}", hex::encode(checked.hash.finalize())), checked.left);
-    if left > 0 || found != described.digest {
-        return Err(Error::new("A piece of the image is not what its digest says; push the image again."));
+fn fetch(source: &Source, descriptor: &Descriptor, target: &mut impl Write) -> Result<()> {
+    let mut writer = VerifyingWriter { target, hash: Sha256::new(), left: descriptor.size };
+    source.blob(&descriptor.digest, &mut writer)?;
+    let (found, left) = (format!("sha256:{}", hex::encode(writer.hash.finalize())), writer.left);
+    if left > 0 || found != descriptor.digest {
+        return Err(Error::new("A blob of the image does not match its digest; push the image again."));
     }
     Ok(())
 }
 
 /// A writer that hashes, and rejects more bytes than the manifest states.
-struct Checked<'a, W> {
+struct VerifyingWriter<'a, W> {
     target: &'a mut W,
     hash: Sha256,
     left: u64,
 }
 
-impl<W: Write> Write for Checked<'_, W> {
+impl<W: Write> Write for VerifyingWriter<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         if bytes.len() as u64 > self.left {
-            return Err(std::io::Error::other("it is larger than its manifest says"));
+            return Err(std::io::Error::other("it is larger than the manifest states"));
         }
         self.target.write_all(bytes)?;
         self.hash.update(bytes);
@@ -292,15 +301,15 @@ impl<W: Write> Write for Checked<'_, W> {
 }
 
 /// Fetches an image into a folder: its configuration and its layers, which share a quota.
-fn keep(
+fn fetch_image(
     source: &Source,
     config: &Descriptor,
     layers: &[Descriptor],
     folder: &Path,
     mut quota: Quota,
 ) -> Result<()> {
-    let config = document(source, config)?;
-    check_machine(&config)?;
+    let config = fetch_document(source, config)?;
+    parse_config(&config)?;
     fs::write(folder.join("config.json"), &config).explain(|| "The image's configuration cannot be kept")?;
     if layers.len() > LAYERS_MAX {
         let count = layers.len();
@@ -311,11 +320,11 @@ fn keep(
         return Err(Quota::too_large());
     }
     let root = folder.join("root");
-    fs::create_dir(&root).explain(|| "The folder of the image cannot be made")?;
-    for described in layers {
+    fs::create_dir(&root).explain(|| "The folder of the image cannot be created")?;
+    for descriptor in layers {
         let mut file: File =
             tempfile::tempfile_in(folder).explain(|| "The layer of the image cannot be kept")?;
-        fetch(source, described, &mut file)?;
+        fetch(source, descriptor, &mut file)?;
         file.rewind().explain(|| "The layer of the image cannot be read")?;
         unpack_layer(file, &root, &mut quota)?;
     }

@@ -20,17 +20,17 @@ use crate::{
     error::{Error, Result},
     image::{Image, ImageConfig},
     noise,
-    sandbox::{Command, Exit, Found, Limits, Outcome, Task, Wanted, Watch, pin},
+    sandbox::{Command, Exit, FileRequest, FoundFile, Limits, RunControl, RunOutcome, Task, pin},
 };
 
 /// Duration of one measurement of noise.
-const NOISE: Duration = Duration::from_millis(50);
+const NOISE_DURATION: Duration = Duration::from_millis(50);
 /// Marks the name of a result that is not a file of the job.
-const SYNTHETIC: char = '\0';
+const SYNTHETIC_MARK: char = '\0';
 
-/// What to run, and how often.
+/// Command of a job, and its number of runs.
 #[derive(Clone, Debug, Default)]
-pub struct Work {
+pub struct JobPlan {
     /// Replaces the entry point of the image.
     pub entrypoint: Option<Vec<String>>,
     /// Arguments, or the command if there is no entry point.
@@ -55,7 +55,7 @@ pub struct Work {
 
 /// Limits of a run on this host, in addition to the limits of its spec.
 #[derive(Clone, Copy, Debug)]
-pub struct Bounds {
+pub struct OutputLimits {
     /// Maximum number of bytes that are kept of each output stream, and of all files together.
     pub output: u64,
     /// Maximum number of files that are read.
@@ -64,7 +64,7 @@ pub struct Bounds {
     pub total: u64,
 }
 
-impl Default for Bounds {
+impl Default for OutputLimits {
     fn default() -> Self {
         Self { output: 25 << 20, files: 255, total: RESULTS_MAX }
     }
@@ -72,7 +72,7 @@ impl Default for Bounds {
 
 /// How a job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum JobEnd {
     /// All runs were made.
     Completed,
     /// A run failed.
@@ -81,9 +81,9 @@ pub enum End {
     Stopped,
 }
 
-impl Work {
-    /// Creates the work for the configuration of a job.
-    pub fn of(config: &JobConfig) -> Self {
+impl JobPlan {
+    /// Creates the plan for the configuration of a job.
+    pub fn new(config: &JobConfig) -> Self {
         Self {
             entrypoint: config.entrypoint.clone(),
             cmd: config.cmd.clone(),
@@ -109,27 +109,29 @@ impl Work {
         let mut words = self.entrypoint.clone().or_else(|| image.entrypoint.clone()).unwrap_or_default();
         words.extend(cmd);
         if words.is_empty() {
-            return Err(Error::new("The image has no command, and the job names none."));
+            return Err(Error::new(
+                "The image has no command. Set the command or the entry point of the job.",
+            ));
         }
         let is_replaced = |variable: &&String| {
             variable.split_once('=').is_none_or(|(name, _)| !self.variables.contains_key(name))
         };
-        let own = image.env.iter().flatten().filter(is_replaced).cloned();
-        let given = self.variables.iter().map(|(name, JobSecret(value))| format!("{name}={value}"));
+        let from_image = image.env.iter().flatten().filter(is_replaced).cloned();
+        let from_job = self.variables.iter().map(|(name, JobSecret(value))| format!("{name}={value}"));
         let folder = image.working_dir.clone().filter(|folder| folder.starts_with('/'));
         Ok(Command {
             words,
-            variables: own.chain(given).collect(),
+            variables: from_image.chain(from_job).collect(),
             folder: folder.unwrap_or_else(|| "/".to_owned()),
             user: image.user.clone().unwrap_or_default(),
         })
     }
 
     /// Returns the files to read after each run.
-    fn wanted(&self, bounds: Bounds) -> Vec<Wanted> {
+    fn file_requests(&self, bounds: OutputLimits) -> Vec<FileRequest> {
         let limit = (!self.file_size).then_some(bounds.output);
         let files = self.files.iter().take(bounds.files);
-        files.map(|path| Wanted { path: path.clone(), limit }).collect()
+        files.map(|path| FileRequest { path: path.clone(), limit }).collect()
     }
 }
 
@@ -147,76 +149,82 @@ pub fn limits(host: &Host, spec: &Spec) -> Result<Limits> {
 pub fn run(
     host: &Host,
     image: &Image,
-    work: &Work,
+    plan: &JobPlan,
     limits: &Limits,
-    watch: &Watch,
+    control: &RunControl,
     results: &mut RunResults,
-    mut on_run: impl FnMut(&Outcome),
-) -> End {
-    let deadline = Instant::now() + work.timeout;
-    let mut all = || -> Result<End> {
-        let command = work.command(&image.config)?;
-        let wanted = work.wanted(results.bounds);
-        let mut before = restlessness(limits);
-        for _ in 0..work.iterations {
+    mut on_run: impl FnMut(&RunOutcome),
+) -> JobEnd {
+    let deadline = Instant::now() + plan.timeout;
+    let mut run_all = || -> Result<JobEnd> {
+        let command = plan.command(&image.config)?;
+        let requests = plan.file_requests(results.bounds);
+        let mut before = measure_noise(limits);
+        for _ in 0..plan.iterations {
             let task = Task {
                 root: &image.root,
                 command: &command,
                 limits,
                 deadline,
-                output: results.bounds.output.min(results.left()),
-                files: &wanted,
-                watch,
+                output: results.bounds.output.min(results.remaining()),
+                files: &requests,
+                control,
                 binds: &[],
             };
             let outcome = host.sandbox.run(&task)?;
             on_run(&outcome);
-            let after = restlessness(limits);
+            let after = measure_noise(limits);
             let noise = JobNoise { before, after };
             before = after;
-            let failure = failure(&outcome, work, limits);
+            let failure = failure(&outcome, plan, limits);
             let is_stopped = outcome.exit == Exit::Stopped;
             let is_last = !matches!(outcome.exit, Exit::Code(_));
-            work.keep(&command, outcome, noise, results)?;
+            plan.append_result(&command, outcome, noise, results)?;
             match failure {
-                _ if is_stopped => return Ok(End::Stopped),
-                Some(reason) if is_last || !work.allow_failure => return Ok(End::Failed(reason)),
+                _ if is_stopped => return Ok(JobEnd::Stopped),
+                Some(reason) if is_last || !plan.allow_failure => return Ok(JobEnd::Failed(reason)),
                 _ => {}
             }
         }
-        Ok(End::Completed)
+        Ok(JobEnd::Completed)
     };
-    all().unwrap_or_else(|error| End::Failed(error.to_string()))
+    run_all().unwrap_or_else(|error| JobEnd::Failed(error.to_string()))
 }
 
 /// Measures the noise on the cores of a job.
-fn restlessness(limits: &Limits) -> f64 {
+fn measure_noise(limits: &Limits) -> f64 {
     std::thread::scope(|scope| {
         let measure = || {
             // If pinning fails, the noise of other cores is still useful.
             drop(pin(&limits.cores));
-            noise::restlessness(NOISE)
+            noise::processor_noise(NOISE_DURATION)
         };
         scope.spawn(measure).join().unwrap_or(0.0)
     })
 }
 
 /// Returns why a run failed, if it failed.
-fn failure(outcome: &Outcome, work: &Work, limits: &Limits) -> Option<String> {
+fn failure(outcome: &RunOutcome, plan: &JobPlan, limits: &Limits) -> Option<String> {
     match outcome.exit {
         Exit::Code(0) => None,
-        Exit::Code(_) if outcome.figures.ran_out => {
-            Some(format!("The command needed more memory than the {} MiB that it has.", limits.memory >> 20))
+        Exit::Code(_) if outcome.usage.is_out_of_memory => {
+            Some(format!("The command exceeded its memory limit of {} MiB.", limits.memory >> 20))
         }
-        Exit::Code(code) => Some(format!("The command ended with {code}.")),
-        Exit::TimedOut => Some(format!("The job took longer than its {} s.", work.timeout.as_secs())),
+        Exit::Code(code) => Some(format!("The command exited with status {code}.")),
+        Exit::TimedOut => Some(format!("The job exceeded its timeout of {} s.", plan.timeout.as_secs())),
         Exit::Stopped => Some("The job was stopped.".to_owned()),
     }
 }
 
-impl Work {
+impl JobPlan {
     /// Appends the result of one run.
-    fn keep(&self, command: &Command, run: Outcome, noise: JobNoise, results: &mut RunResults) -> Result<()> {
+    fn append_result(
+        &self,
+        command: &Command,
+        run: RunOutcome,
+        noise: JobNoise,
+        results: &mut RunResults,
+    ) -> Result<()> {
         let exit_code = match run.exit {
             Exit::Code(code) => code,
             // The exit status of a shell for a killed process.
@@ -226,18 +234,18 @@ impl Work {
             let name = if command.words.is_empty() { self.name.clone() } else { command.words.join(" ") };
             let seconds = (run.wall.as_secs_f64() * 100.0).round() / 100.0;
             let metric = json!({ name: { "build-time": { "value": seconds } } });
-            vec![(format!("build{SYNTHETIC}time"), LongText::Short(metric.to_string()))]
+            vec![(format!("build{SYNTHETIC_MARK}time"), LongText::Memory(metric.to_string()))]
         } else if self.file_size {
-            run.files.iter().map(size).collect()
+            run.files.iter().map(size_result).collect()
         } else {
-            let content = |file: Found| Some((file.path, LongText::Kept(file.content?)));
+            let content = |file: FoundFile| Some((file.path, LongText::File(file.content?)));
             run.files.into_iter().filter_map(content).collect()
         };
         let short = JobIteration {
             exit_code,
             noise: Some(noise),
-            cpu_time: run.figures.cpu.map(|time| time.as_secs_f64()),
-            peak_memory: run.figures.memory,
+            cpu_time: run.usage.cpu.map(|time| time.as_secs_f64()),
+            peak_memory: run.usage.memory,
             ..JobIteration::default()
         };
         results.push(&short, &run.stdout, &run.stderr, &output)
@@ -245,10 +253,10 @@ impl Work {
 }
 
 /// Returns the size of a file as a result.
-fn size(file: &Found) -> (String, LongText) {
+fn size_result(file: &FoundFile) -> (String, LongText) {
     let name = Path::new(&file.path).file_name().map_or_else(|| file.path.clone().into(), ToOwned::to_owned);
     let metric = json!({ name.to_string_lossy(): { "file-size": { "value": file.size } } });
-    (format!("size{SYNTHETIC}{}", file.path), LongText::Short(metric.to_string()))
+    (format!("size{SYNTHETIC_MARK}{}", file.path), LongText::Memory(metric.to_string()))
 }
 
 #[cfg(test)]
@@ -260,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_the_image_s_or_the_job_s() {
+    fn the_job_overrides_the_command_of_the_image() {
         let image =
             ImageConfig { entrypoint: words("/bench"), cmd: words("--all"), ..ImageConfig::default() };
         for (entrypoint, cmd, expected) in [
@@ -269,10 +277,10 @@ mod tests {
             (words("/other"), None, "/other"),
             (words("/other"), words("x"), "/other x"),
         ] {
-            let work = Work { entrypoint, cmd, ..Work::default() };
-            assert_eq!(work.command(&image).unwrap().words.join(" "), expected);
+            let plan = JobPlan { entrypoint, cmd, ..JobPlan::default() };
+            assert_eq!(plan.command(&image).unwrap().words.join(" "), expected);
         }
-        assert!(Work::default().command(&ImageConfig::default()).is_err());
+        assert!(JobPlan::default().command(&ImageConfig::default()).is_err());
     }
 
     #[test]
@@ -280,7 +288,7 @@ mod tests {
         let env = Some(vec!["A=1".to_owned(), "B=2".to_owned()]);
         let image = ImageConfig { cmd: words("x"), env, ..ImageConfig::default() };
         let variables = BTreeMap::from([("B".to_owned(), JobSecret("3".to_owned()))]);
-        let command = Work { variables, ..Work::default() }.command(&image).unwrap();
+        let command = JobPlan { variables, ..JobPlan::default() }.command(&image).unwrap();
         assert_eq!(command.variables, ["A=1", "B=3"]);
     }
 }

@@ -8,15 +8,15 @@ use std::{
 /// Share of the first samples that is left out, because caches and clock speeds settle.
 const WARM_UP: f64 = 0.1;
 /// Minimum number of samples, however long each takes.
-const FEWEST: usize = 20;
+const MIN_SAMPLES: usize = 20;
 /// Number of arithmetic steps per sample: some tens of microseconds.
-const STEPS: u32 = 10_000;
+const STEPS_PER_SAMPLE: u32 = 10_000;
 
 /// Runs the same work repeatedly and returns the duration of each run in seconds.
 pub fn sample(time: Duration, mut work: impl FnMut()) -> Vec<f64> {
     let started = Instant::now();
     let mut samples = Vec::new();
-    while started.elapsed() < time || samples.len() < FEWEST {
+    while started.elapsed() < time || samples.len() < MIN_SAMPLES {
         let begin = Instant::now();
         work();
         samples.push(begin.elapsed().as_secs_f64());
@@ -27,7 +27,7 @@ pub fn sample(time: Duration, mut work: impl FnMut()) -> Vec<f64> {
 /// Does arithmetic that needs no memory.
 pub fn compute() {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    for step in 0..STEPS {
+    for step in 0..STEPS_PER_SAMPLE {
         state = (state ^ (state >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9).wrapping_add(u64::from(step));
     }
     black_box(state);
@@ -35,19 +35,19 @@ pub fn compute() {
 
 /// Returns the coefficient of variation in percent, without the first samples.
 pub fn jitter(samples: &[f64]) -> f64 {
-    let samples = settled(samples);
+    let samples = without_warm_up(samples);
     let (mean, deviation) = moments(samples);
     deviation / mean * 100.0
 }
 
 /// Measures the noise of the processor: the standard deviation of the duration of arithmetic, divided by its median.
-pub fn restlessness(time: Duration) -> f64 {
+pub fn processor_noise(time: Duration) -> f64 {
     let samples = sample(time, compute);
-    let (_, deviation) = moments(settled(&samples));
-    deviation / median(settled(&samples))
+    let (_, deviation) = moments(without_warm_up(&samples));
+    deviation / median(without_warm_up(&samples))
 }
 
-fn settled(samples: &[f64]) -> &[f64] {
+fn without_warm_up(samples: &[f64]) -> &[f64] {
     &samples[(samples.len() as f64 * WARM_UP) as usize..]
 }
 
@@ -77,8 +77,8 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_has_some_noise() {
-        let found = restlessness(Duration::from_millis(1));
-        assert!(found.is_finite() && found >= 0.0, "{found}");
+    fn the_noise_of_the_processor_is_finite() {
+        let noise = processor_noise(Duration::from_millis(1));
+        assert!(noise.is_finite() && noise >= 0.0, "{noise}");
     }
 }

@@ -1,5 +1,5 @@
 //! The program that `tidemark runner check` runs inside a sandbox: it tries to exceed a limit and prints how much it
-//! got. The runner starts its own program under another name for this; `host/check.rs` judges the outcome.
+//! got. The runner starts its own program under another name for this; `host/check.rs` interprets the output.
 
 use std::{
     env,
@@ -23,11 +23,11 @@ use rustix::{
 /// Program name that makes the process a probe.
 pub(crate) const NAME: &str = "tidemark-probe";
 /// Number of bytes that are allocated or written at a time.
-const PIECE: usize = 1 << 20;
+const CHUNK: usize = 1 << 20;
 /// Timeout of a connection.
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Stack size in bytes of a thread that only waits.
-const STACK: usize = 64 << 10;
+const STACK_SIZE: usize = 64 << 10;
 
 /// Runs as a probe if the program was started under the name of a probe, and returns the exit status.
 pub fn run() -> Option<ExitCode> {
@@ -36,13 +36,13 @@ pub fn run() -> Option<ExitCode> {
     if Path::new(&program).file_name()? != NAME {
         return None;
     }
-    let what = words.next().unwrap_or_default();
+    let probe = words.next().unwrap_or_default();
     let number = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
-    let found = match what.as_str() {
-        "memory" => take_memory(number),
+    let found = match probe.as_str() {
+        "memory" => allocate_memory(number),
         "processes" => start_threads(number),
         "disk" => write_file(number),
-        "system-calls" => call_system(),
+        "system-calls" => try_system_calls(),
         "network" => connect(number),
         "cores" => cores(),
         _ => return Some(ExitCode::FAILURE),
@@ -53,24 +53,24 @@ pub fn run() -> Option<ExitCode> {
 }
 
 /// Allocates memory, and returns how many bytes it got.
-fn take_memory(bytes: usize) -> String {
-    let mut taken: Vec<Vec<u8>> = Vec::new();
-    while taken.len() * PIECE < bytes {
-        let mut piece = Vec::new();
-        if piece.try_reserve_exact(PIECE).is_err() {
+fn allocate_memory(bytes: usize) -> String {
+    let mut allocated: Vec<Vec<u8>> = Vec::new();
+    while allocated.len() * CHUNK < bytes {
+        let mut chunk = Vec::new();
+        if chunk.try_reserve_exact(CHUNK).is_err() {
             break;
         }
         // Memory counts only after it was written to.
-        piece.resize(PIECE, 1);
-        taken.push(piece);
+        chunk.resize(CHUNK, 1);
+        allocated.push(chunk);
     }
-    (taken.len() * PIECE).to_string()
+    (allocated.len() * CHUNK).to_string()
 }
 
 /// Starts threads, and returns their number, including the main thread.
 fn start_threads(count: usize) -> String {
     let wait = || {
-        thread::Builder::new().stack_size(STACK).spawn(|| {
+        thread::Builder::new().stack_size(STACK_SIZE).spawn(|| {
             loop {
                 thread::park();
             }
@@ -83,16 +83,16 @@ fn start_threads(count: usize) -> String {
 fn write_file(bytes: usize) -> String {
     let mut written = 0;
     if let Ok(mut file) = File::create("/probe") {
-        let piece = vec![1; PIECE];
-        while written < bytes && file.write_all(&piece).is_ok() {
-            written += PIECE;
+        let chunk = vec![1; CHUNK];
+        while written < bytes && file.write_all(&chunk).is_ok() {
+            written += CHUNK;
         }
     }
     written.to_string()
 }
 
 /// Makes system calls that need no privileges and that a sandbox denies, and returns the calls that were not denied.
-fn call_system() -> String {
+fn try_system_calls() -> String {
     let calls = [
         ("unshare", unshare(CloneFlags::empty()).err().map(|error| Errno::from_raw_os_error(error as i32))),
         ("open_tree", open_tree(CWD, "/", OpenTreeFlags::OPEN_TREE_CLOEXEC).err()),
@@ -107,8 +107,8 @@ fn connect(port: usize) -> String {
     let devices: Vec<&str> =
         devices.lines().filter_map(|line| Some(line.split_once(':')?.0.trim())).collect();
     let port = u16::try_from(port).unwrap_or(0);
-    let is_reached = TcpStream::connect_timeout(&(Ipv4Addr::LOCALHOST, port).into(), CONNECT).is_ok();
-    format!("{} {}", if is_reached { "reached" } else { "apart" }, devices.join(" "))
+    let is_reached = TcpStream::connect_timeout(&(Ipv4Addr::LOCALHOST, port).into(), CONNECT_TIMEOUT).is_ok();
+    format!("{} {}", if is_reached { "reached" } else { "isolated" }, devices.join(" "))
 }
 
 /// Returns the cores that the process may run on.

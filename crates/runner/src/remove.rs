@@ -23,7 +23,7 @@ pub(crate) fn remove(parent: impl AsFd, name: &[u8]) -> Result<()> {
         Err(Errno::NOENT) => Ok(()),
         // Some file systems return the second error for a folder.
         Err(Errno::ISDIR | Errno::PERM) => {
-            clear(&open(&parent, name)?)?;
+            remove_content(&open(&parent, name)?)?;
             unlinkat(&parent, name, AtFlags::REMOVEDIR)
         }
         other => other,
@@ -32,16 +32,16 @@ pub(crate) fn remove(parent: impl AsFd, name: &[u8]) -> Result<()> {
 
 /// Removes the content of a folder. Empties its subfolders one after the other, and moves their subfolders up to
 /// empty them later.
-fn clear(top: &OwnedFd) -> Result<()> {
+fn remove_content(top: &OwnedFd) -> Result<()> {
     let mut number = 0_u64;
     loop {
-        let folders = empty_of_files(top)?;
+        let folders = remove_files(top)?;
         if folders.is_empty() {
             return Ok(());
         }
         for name in folders {
             let folder = open(top, &name)?;
-            for inner in empty_of_files(&folder)? {
+            for inner in remove_files(&folder)? {
                 move_up(&folder, &inner, top, &mut number)?;
             }
             unlinkat(top, name.as_slice(), AtFlags::REMOVEDIR)?;
@@ -61,7 +61,7 @@ fn move_up(from: &OwnedFd, name: &[u8], top: &OwnedFd, number: &mut u64) -> Resu
 }
 
 /// Removes the files of a folder, and returns the names of its subfolders.
-fn empty_of_files(folder: &OwnedFd) -> Result<Vec<Vec<u8>>> {
+fn remove_files(folder: &OwnedFd) -> Result<Vec<Vec<u8>>> {
     let mut folders = Vec::new();
     for (name, kind) in children(folder)? {
         let is_folder = match kind {

@@ -37,10 +37,10 @@ use tidemark_api::channel::PRINTED_MAX;
 use uuid::Uuid;
 
 pub use self::{
-    captured::Captured,
-    cgroup::{Cgroups, Figures},
-    config::{Command, PROCESSES},
-    files::{Found, Wanted},
+    captured::CapturedOutput,
+    cgroup::{Cgroups, ResourceUsage},
+    config::{Command, PROCESSES_MAX},
+    files::{FileRequest, FoundFile},
     runtime::Runtime,
 };
 use crate::{
@@ -49,11 +49,11 @@ use crate::{
 };
 
 /// Interval at which a run is checked for a stop request.
-const LOOK: Duration = Duration::from_millis(50);
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// Maximum time for the processes of a run to exit after they were killed.
-const FAREWELL: Duration = Duration::from_secs(30);
+const KILL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum time for the runtime to prepare a run or to clean up after it.
-const RUNTIME: Duration = Duration::from_secs(60);
+const RUNTIME_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Configuration of a sandbox.
 #[derive(Clone, Debug)]
@@ -73,7 +73,7 @@ pub struct Sandbox {
     /// Folder of bundles.
     pub folder: PathBuf,
     /// Cores that read outputs, separate from the cores of the job.
-    pub reading: Vec<usize>,
+    pub reader_cores: Vec<usize>,
 }
 
 /// Limits of a run.
@@ -102,29 +102,29 @@ pub struct Task<'a> {
     /// Maximum number of bytes that are kept of each of the two output streams.
     pub output: u64,
     /// Files to read after the run.
-    pub files: &'a [Wanted],
+    pub files: &'a [FileRequest],
     /// Receives the output, and can stop the run.
-    pub watch: &'a Watch,
+    pub control: &'a RunControl,
     /// Folders of the host to bind-mount; only for tests of the runtime.
     pub(crate) binds: &'a [PathBuf],
 }
 
-/// Shows the output of the runs of a job while they run, and stops them.
+/// Handle of a running job: returns its newest output, and stops it.
 #[derive(Clone, Debug, Default)]
-pub struct Watch {
+pub struct RunControl {
     stop: Arc<AtomicBool>,
-    printed: Arc<Mutex<Printed>>,
+    tail: Arc<Mutex<OutputTail>>,
 }
 
 /// The end of the output.
 #[derive(Debug, Default)]
-struct Printed {
+struct OutputTail {
     bytes: Vec<u8>,
-    /// Whether [`Watch::printed`] has not returned it yet.
+    /// Whether [`RunControl::take_output_tail`] has not returned it yet.
     is_new: bool,
 }
 
-impl Watch {
+impl RunControl {
     /// Stops the run, now or when it starts.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Release);
@@ -136,19 +136,19 @@ impl Watch {
     }
 
     /// Returns the end of the output if there is new output.
-    pub fn printed(&self) -> Option<String> {
-        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_new = std::mem::take(&mut printed.is_new);
-        is_new.then(|| String::from_utf8_lossy(&printed.bytes).into_owned())
+    pub fn take_output_tail(&self) -> Option<String> {
+        let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = std::mem::take(&mut tail.is_new);
+        is_new.then(|| String::from_utf8_lossy(&tail.bytes).into_owned())
     }
 
-    fn print(&self, bytes: &[u8]) {
+    fn append_output(&self, bytes: &[u8]) {
         let bytes = &bytes[bytes.len().saturating_sub(PRINTED_MAX)..];
-        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
-        let too_many = (printed.bytes.len() + bytes.len()).saturating_sub(PRINTED_MAX);
-        printed.bytes.drain(..too_many);
-        printed.bytes.extend_from_slice(bytes);
-        printed.is_new = true;
+        let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let excess = (tail.bytes.len() + bytes.len()).saturating_sub(PRINTED_MAX);
+        tail.bytes.drain(..excess);
+        tail.bytes.extend_from_slice(bytes);
+        tail.is_new = true;
     }
 }
 
@@ -165,33 +165,33 @@ pub enum Exit {
 
 /// Outcome of a run.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// How the run ended.
     pub exit: Exit,
     /// Duration from the start of the command to its end.
     pub wall: Duration,
     /// Standard output.
-    pub stdout: Captured,
+    pub stdout: CapturedOutput,
     /// Standard error.
-    pub stderr: Captured,
+    pub stderr: CapturedOutput,
     /// The requested files that exist.
-    pub files: Vec<Found>,
+    pub files: Vec<FoundFile>,
     /// Resource usage, if the kernel counts it.
-    pub figures: Figures,
+    pub usage: ResourceUsage,
 }
 
 impl Sandbox {
     /// Runs a command, and returns when all its processes and mounts are gone.
-    pub fn run(&self, task: &Task<'_>) -> Result<Outcome> {
+    pub fn run(&self, task: &Task<'_>) -> Result<RunOutcome> {
         let bundle = tempfile::Builder::new().prefix("bundle-").tempdir_in(&self.folder);
-        let bundle = bundle.explain(|| "The folder of the sandbox cannot be made")?;
-        self.apart(&task.limits.cores, || self.run_here(task, &bundle))
+        let bundle = bundle.explain(|| "The folder of the sandbox cannot be created")?;
+        self.run_in_mount_namespace(&task.limits.cores, || self.run_in_bundle(task, &bundle))
     }
 
     /// Deletes the containers and bundles that a killed runner left.
-    pub fn sweep(&self) -> Result<()> {
-        self.apart(&[], || {
-            for id in self.runtime.known() {
+    pub fn remove_leftovers(&self) -> Result<()> {
+        self.run_in_mount_namespace(&[], || {
+            for id in self.runtime.containers() {
                 self.runtime.delete(&id)?;
             }
             Ok(())
@@ -206,7 +206,7 @@ impl Sandbox {
     }
 
     /// Runs `work` in a thread with its own mount namespace, on these cores.
-    pub(crate) fn apart<T: Send>(
+    pub(crate) fn run_in_mount_namespace<T: Send>(
         &self,
         cores: &[usize],
         work: impl FnOnce() -> Result<T> + Send,
@@ -214,17 +214,17 @@ impl Sandbox {
         let hides = self.runtime.hides_unified;
         let inside = || {
             pin(cores)?;
-            own_mounts(hides)?;
+            unshare_mounts(hides)?;
             work()
         };
         thread::scope(|scope| scope.spawn(inside).join())
-            .unwrap_or_else(|_| Err(Error::new("The sandbox has failed for a reason of its own.")))
+            .unwrap_or_else(|_| Err(Error::new("The sandbox failed with an internal error.")))
     }
 
-    fn run_here(&self, task: &Task<'_>, bundle: &TempDir) -> Result<Outcome> {
+    fn run_in_bundle(&self, task: &Task<'_>, bundle: &TempDir) -> Result<RunOutcome> {
         let id = format!("tidemark-{}", Uuid::new_v4());
-        let root = self.root(task, bundle.path())?;
-        let config = config::write(self, task, &root, &id)?;
+        let root = self.mount_root(task, bundle.path())?;
+        let config = config::bundle_config(self, task, &root, &id)?;
         let written = fs::write(bundle.path().join("config.json"), config.to_string());
         written.explain(|| "The configuration of the sandbox cannot be written")?;
         let outcome = self.execute(task, bundle.path(), &root, &id);
@@ -235,16 +235,16 @@ impl Sandbox {
     }
 
     /// Mounts the root of the command: the files of the image with a writable layer in memory, up to the disk limit.
-    fn root(&self, task: &Task<'_>, bundle: &Path) -> Result<PathBuf> {
+    fn mount_root(&self, task: &Task<'_>, bundle: &Path) -> Result<PathBuf> {
         if !self.overlay {
             return Ok(task.root.to_owned());
         }
         let [scratch, root] = ["scratch", "root"].map(|name| bundle.join(name));
-        overlay(task.root, &scratch, &root, task.limits.disk)?;
+        mount_overlay(task.root, &scratch, &root, task.limits.disk)?;
         Ok(root)
     }
 
-    fn execute(&self, task: &Task<'_>, bundle: &Path, root: &Path, id: &str) -> Result<Outcome> {
+    fn execute(&self, task: &Task<'_>, bundle: &Path, root: &Path, id: &str) -> Result<RunOutcome> {
         let pid_file = bundle.join("pid");
         let mut create = self.runtime.command(bundle);
         create.arg("create").arg("--bundle").arg(bundle).arg("--pid-file").arg(&pid_file).arg(id);
@@ -255,11 +255,11 @@ impl Sandbox {
             let stdout = child.stdout.take().map(|pipe| scope.spawn(move || self.capture(pipe, task)));
             let stderr = child.stderr.take().map(|pipe| scope.spawn(move || self.capture(pipe, task)));
             // Fails here if the command is not in the image.
-            self.runtime.finish(child, bundle, RUNTIME)?;
-            let process = init(&pid_file)?;
+            self.runtime.wait_for_exit(child, bundle, RUNTIME_TIMEOUT)?;
+            let process = open_init(&pid_file)?;
             let began = Instant::now();
-            let exit = match self.runtime.call(&["start", id], bundle, RUNTIME) {
-                Ok(()) => watch(&process, task)?,
+            let exit = match self.runtime.call(&["start", id], bundle, RUNTIME_TIMEOUT) {
+                Ok(()) => wait_or_kill(&process, task)?,
                 Err(error) => {
                     kill(&process)?;
                     return Err(error);
@@ -268,23 +268,23 @@ impl Sandbox {
             let wall = began.elapsed();
             let code = reap(&process)?;
             let exit = exit.unwrap_or(Exit::Code(code));
-            let figures = self.cgroups.map(|cgroups| cgroups.figures(id)).unwrap_or_default();
-            let read = |reader: Option<ScopedJoinHandle<'_, Result<Captured>>>| {
+            let usage = self.cgroups.map(|cgroups| cgroups.resource_usage(id)).unwrap_or_default();
+            let read = |reader: Option<ScopedJoinHandle<'_, Result<CapturedOutput>>>| {
                 let captured = reader.and_then(|reader| reader.join().ok());
                 captured.unwrap_or_else(|| Err(Error::new("The output of the job cannot be read.")))
             };
             let (stdout, stderr) = (read(stdout)?, read(stderr)?);
             let files = files::read(root, &task.command.folder, task.files, &self.folder)?;
-            Ok(Outcome { exit, wall, stdout, stderr, files, figures })
+            Ok(RunOutcome { exit, wall, stdout, stderr, files, usage })
         })
     }
 
     /// Reads an output stream to its end and keeps its start in a file, so that the job is never blocked and its
     /// output uses no memory.
-    fn capture(&self, mut pipe: impl Read, task: &Task<'_>) -> Result<Captured> {
+    fn capture(&self, mut pipe: impl Read, task: &Task<'_>) -> Result<CapturedOutput> {
         // If pinning fails, read on the cores of the job.
-        drop(pin(&self.reading));
-        let mut captured = Captured::create(&self.folder)?;
+        drop(pin(&self.reader_cores));
+        let mut captured = CapturedOutput::create(&self.folder)?;
         let mut written = Ok(());
         let mut buffer = vec![0; 64 << 10];
         // A read error counts as the end of the output.
@@ -295,7 +295,7 @@ impl Sandbox {
                 written = captured.write(&buffer[..kept]);
             }
             captured.left_out += (read - kept) as u64;
-            task.watch.print(&buffer[..read]);
+            task.control.append_output(&buffer[..read]);
         }
         written.map(|()| captured)
     }
@@ -308,32 +308,32 @@ pub(crate) fn pin(cores: &[usize]) -> Result<()> {
     }
     let mut set = CpuSet::new();
     cores.iter().for_each(|core| set.set(*core));
-    sched_setaffinity(None, &set).explain(|| "The cores of the job cannot be used")
+    sched_setaffinity(None, &set).explain(|| "The thread cannot be pinned to its cores")
 }
 
 /// Moves this thread to its own mount namespace, without the mounts that the runtime does not support.
-pub(crate) fn own_mounts(hides_unified: bool) -> Result<()> {
-    let what = || "No mount namespace can be made; run the runner as root, or allow user namespaces";
+pub(crate) fn unshare_mounts(hides_unified: bool) -> Result<()> {
+    let what = || "A mount namespace cannot be created; run the runner as root, or allow user namespaces";
     nix::sched::unshare(CloneFlags::CLONE_NEWNS).explain(what)?;
     mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE).explain(what)?;
     if hides_unified {
-        unmount(cgroup::UNIFIED, UnmountFlags::DETACH)
+        unmount(cgroup::UNIFIED_MOUNT_POINT, UnmountFlags::DETACH)
             .explain(|| "The second cgroup tree cannot be hidden")?;
     }
     Ok(())
 }
 
 /// Mounts an overlay at `root`: `below` is the lower layer, and writes go to a tmpfs at `scratch`.
-pub(crate) fn overlay(below: &Path, scratch: &Path, root: &Path, size: u64) -> Result<()> {
+pub(crate) fn mount_overlay(below: &Path, scratch: &Path, root: &Path, size: u64) -> Result<()> {
     let made = [scratch, root].iter().try_for_each(fs::create_dir);
-    made.explain(|| "The folder of the sandbox cannot be made")?;
+    made.explain(|| "The folder of the sandbox cannot be created")?;
     let options = std::ffi::CString::new(format!("size={size},mode=0755")).unwrap_or_default();
     let flags = MountFlags::NODEV | MountFlags::NOSUID;
     mount("tmpfs", scratch, "tmpfs", flags, Some(options.as_c_str()))
-        .explain(|| "The memory for what a job writes cannot be mounted")?;
+        .explain(|| "The tmpfs for the files of the job cannot be mounted")?;
     let [upper, work] = ["upper", "work"].map(|name| scratch.join(name));
     let made = [&upper, &work].iter().try_for_each(fs::create_dir);
-    made.explain(|| "The folder of the sandbox cannot be made")?;
+    made.explain(|| "The folder of the sandbox cannot be created")?;
     // Escape the characters that separate options and folders.
     let escape = |path: &Path| {
         path.display().to_string().replace('\\', "\\\\").replace(',', "\\,").replace(':', "\\:")
@@ -341,7 +341,7 @@ pub(crate) fn overlay(below: &Path, scratch: &Path, root: &Path, size: u64) -> R
     let options = format!("lowerdir={},upperdir={},workdir={}", escape(below), escape(&upper), escape(&work));
     let options = std::ffi::CString::new(options).unwrap_or_default();
     mount("overlay", root, "overlay", flags, Some(options.as_c_str()))
-        .explain(|| "The files of the job cannot be laid over those of its image")
+        .explain(|| "The overlay over the image cannot be mounted")
 }
 
 /// The first process of a sandbox.
@@ -350,7 +350,7 @@ struct Init {
     handle: OwnedFd,
 }
 
-fn init(pid_file: &Path) -> Result<Init> {
+fn open_init(pid_file: &Path) -> Result<Init> {
     let text = fs::read_to_string(pid_file).explain(|| "The process of the sandbox cannot be found")?;
     let id = text.trim().parse().ok().and_then(Pid::from_raw);
     let id = id.ok_or_else(|| Error::new("The process of the sandbox cannot be found."))?;
@@ -360,13 +360,13 @@ fn init(pid_file: &Path) -> Result<Init> {
 }
 
 /// Waits until the command exits, or kills it at its deadline or on a stop request. Returns the reason for the kill.
-fn watch(process: &Init, task: &Task<'_>) -> Result<Option<Exit>> {
+fn wait_or_kill(process: &Init, task: &Task<'_>) -> Result<Option<Exit>> {
     loop {
         let left = task.deadline.saturating_duration_since(Instant::now());
-        if has_ended(process, left.min(LOOK))? {
+        if has_exited(process, left.min(STOP_CHECK_INTERVAL))? {
             return Ok(None);
         }
-        let reason = if task.watch.is_stopped() {
+        let reason = if task.control.is_stopped() {
             Exit::Stopped
         } else if left.is_zero() {
             Exit::TimedOut
@@ -379,11 +379,11 @@ fn watch(process: &Init, task: &Task<'_>) -> Result<Option<Exit>> {
 }
 
 /// Whether a process exits within `time`.
-fn has_ended(process: &Init, time: Duration) -> Result<bool> {
-    ends_within(&process.handle, time)
+fn has_exited(process: &Init, time: Duration) -> Result<bool> {
+    exits_within(&process.handle, time)
 }
 
-pub(crate) fn ends_within(handle: impl AsFd, time: Duration) -> Result<bool> {
+pub(crate) fn exits_within(handle: impl AsFd, time: Duration) -> Result<bool> {
     let time = Timespec::try_from(time).unwrap_or(Timespec { tv_sec: 0, tv_nsec: 0 });
     let mut waits = [PollFd::new(&handle, PollFlags::IN)];
     match poll(&mut waits, Some(&time)) {
@@ -397,10 +397,13 @@ pub(crate) fn ends_within(handle: impl AsFd, time: Duration) -> Result<bool> {
 fn kill(process: &Init) -> Result<()> {
     // It may have exited already.
     let _ = pidfd_send_signal(&process.handle, Signal::KILL);
-    let asked = Instant::now();
-    while !has_ended(process, LOOK)? {
-        if asked.elapsed() > FAREWELL {
-            return Err(Error::new("The processes of the job do not end, even though they were killed."));
+    let killed = Instant::now();
+    while !has_exited(process, STOP_CHECK_INTERVAL)? {
+        if killed.elapsed() > KILL_TIMEOUT {
+            return Err(Error::new(format!(
+                "The processes of the job did not exit within {} s after they were killed.",
+                KILL_TIMEOUT.as_secs()
+            )));
         }
     }
     Ok(())
@@ -427,16 +430,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_what_is_printed_is_seen_once() {
-        let watch = Watch::default();
-        assert_eq!(watch.printed(), None);
-        watch.print(b"one ");
-        watch.print(b"two");
-        assert_eq!(watch.printed().as_deref(), Some("one two"));
-        assert_eq!(watch.printed(), None);
-        watch.print(&vec![b'x'; PRINTED_MAX - 1]);
-        assert_eq!(watch.printed().unwrap(), format!("o{}", "x".repeat(PRINTED_MAX - 1)));
-        watch.print(&vec![b'y'; 3 * PRINTED_MAX]);
-        assert_eq!(watch.printed().unwrap(), "y".repeat(PRINTED_MAX));
+    fn the_tail_of_the_output_is_returned_once() {
+        let control = RunControl::default();
+        assert_eq!(control.take_output_tail(), None);
+        control.append_output(b"one ");
+        control.append_output(b"two");
+        assert_eq!(control.take_output_tail().as_deref(), Some("one two"));
+        assert_eq!(control.take_output_tail(), None);
+        control.append_output(&vec![b'x'; PRINTED_MAX - 1]);
+        assert_eq!(control.take_output_tail().unwrap(), format!("o{}", "x".repeat(PRINTED_MAX - 1)));
+        control.append_output(&vec![b'y'; 3 * PRINTED_MAX]);
+        assert_eq!(control.take_output_tail().unwrap(), "y".repeat(PRINTED_MAX));
     }
 }

@@ -17,24 +17,24 @@ use crate::{
 };
 
 /// Folder of the original values. A reboot deletes it, and resets the settings.
-const MEMORY: &str = "/run/tidemark-runner";
+const STATE_FOLDER: &str = "/run/tidemark-runner";
 
-/// A setting and its value.
+/// A kernel setting and the value to set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Knob {
+pub struct Setting {
     /// Name of the setting.
     pub name: &'static str,
     /// Files of the setting, as patterns in which a star matches a number or a name.
     files: Vec<&'static str>,
     /// Value to write into the files.
     value: String,
-    /// Whether only the first file that exists counts.
-    any: bool,
+    /// Whether another entry of the table has the same name, so that a missing file is not reported.
+    is_alternative: bool,
 }
 
-/// Outcome of a changed setting.
+/// Result of changing a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Turned {
+pub struct AppliedSetting {
     /// Name of the setting.
     pub name: &'static str,
     /// Whether it has the wanted value now.
@@ -45,9 +45,9 @@ pub struct Turned {
 
 /// Options of the operator that differ from the defaults.
 #[derive(Clone, Debug)]
-pub struct Wishes {
-    /// Names of the settings to leave unchanged.
-    pub left: Vec<&'static str>,
+pub struct TuningOptions {
+    /// Names of the settings to skip.
+    pub skipped: Vec<&'static str>,
     /// CPU frequency governor.
     pub governor: String,
     /// Swappiness, from 0 to 200.
@@ -58,10 +58,10 @@ pub struct Wishes {
     pub huge_pages: String,
 }
 
-impl Default for Wishes {
+impl Default for TuningOptions {
     fn default() -> Self {
         Self {
-            left: Vec::new(),
+            skipped: Vec::new(),
             governor: "performance".to_owned(),
             swappiness: 10,
             perf_event_paranoid: -1,
@@ -71,87 +71,96 @@ impl Default for Wishes {
 }
 
 /// Returns the table of settings.
-pub fn knobs(wishes: &Wishes, cores: &Cores) -> Vec<Knob> {
-    let knob =
-        |name, file, value: &str| Knob { name, files: vec![file], value: value.to_owned(), any: false };
+pub fn settings(options: &TuningOptions, cores: &Cores) -> Vec<Setting> {
+    let setting = |name, file, value: &str| Setting {
+        name,
+        files: vec![file],
+        value: value.to_owned(),
+        is_alternative: false,
+    };
     let list: Vec<String> = cores.host.iter().map(ToString::to_string).collect();
     let mask = cores.host.iter().filter(|core| **core < 64).fold(0_u64, |mask, core| mask | 1 << core);
-    let turbo = |file, value: &str| Knob { any: true, ..knob("turbo", file, value) };
-    let mut knobs = vec![
-        knob("aslr", "proc/sys/kernel/randomize_va_space", "0"),
-        knob("nmi-watchdog", "proc/sys/kernel/nmi_watchdog", "0"),
-        knob("soft-watchdog", "proc/sys/kernel/soft_watchdog", "0"),
-        knob("smt", "sys/devices/system/cpu/smt/control", "off"),
+    let turbo = |file, value: &str| Setting { is_alternative: true, ..setting("turbo", file, value) };
+    let mut settings = vec![
+        setting("aslr", "proc/sys/kernel/randomize_va_space", "0"),
+        setting("nmi-watchdog", "proc/sys/kernel/nmi_watchdog", "0"),
+        setting("soft-watchdog", "proc/sys/kernel/soft_watchdog", "0"),
+        setting("smt", "sys/devices/system/cpu/smt/control", "off"),
         turbo("sys/devices/system/cpu/intel_pstate/no_turbo", "1"),
         turbo("sys/devices/system/cpu/cpufreq/boost", "0"),
-        knob("governor", "sys/devices/system/cpu/*/cpufreq/scaling_governor", &wishes.governor),
-        knob("swappiness", "proc/sys/vm/swappiness", &wishes.swappiness.to_string()),
-        knob(
+        setting("governor", "sys/devices/system/cpu/*/cpufreq/scaling_governor", &options.governor),
+        setting("swappiness", "proc/sys/vm/swappiness", &options.swappiness.to_string()),
+        setting(
             "perf-event-paranoid",
             "proc/sys/kernel/perf_event_paranoid",
-            &wishes.perf_event_paranoid.to_string(),
+            &options.perf_event_paranoid.to_string(),
         ),
-        knob("numa-balancing", "proc/sys/kernel/numa_balancing", "0"),
-        knob("timer-migration", "proc/sys/kernel/timer_migration", "0"),
-        knob("ksm", "sys/kernel/mm/ksm/run", "0"),
-        knob("thp", "sys/kernel/mm/transparent_hugepage/enabled", &wishes.huge_pages),
+        setting("numa-balancing", "proc/sys/kernel/numa_balancing", "0"),
+        setting("timer-migration", "proc/sys/kernel/timer_migration", "0"),
+        setting("ksm", "sys/kernel/mm/ksm/run", "0"),
+        setting("thp", "sys/kernel/mm/transparent_hugepage/enabled", &options.huge_pages),
     ];
     if !cores.host.is_empty() {
-        knobs.push(knob("irq", "proc/irq/*/smp_affinity_list", &list.join(",")));
-        knobs.push(knob("irq", "sys/devices/virtual/workqueue/cpumask", &format!("{mask:x}")));
+        settings.push(setting("irq", "proc/irq/*/smp_affinity_list", &list.join(",")));
+        settings.push(setting("irq", "sys/devices/virtual/workqueue/cpumask", &format!("{mask:x}")));
     }
-    knobs.retain(|knob| !wishes.left.contains(&knob.name));
-    knobs
+    settings.retain(|setting| !options.skipped.contains(&setting.name));
+    settings
 }
 
 /// A tuned host. Restores the settings when dropped.
 #[derive(Debug)]
 pub struct Tuning {
     root: PathBuf,
-    memory: PathBuf,
+    state: PathBuf,
     /// Original contents of the files, by path.
     before: BTreeMap<PathBuf, String>,
     /// While this file is open, cores do not enter deep sleep states.
-    _awake: Option<File>,
+    _latency_request: Option<File>,
     _lock: File,
 }
 
 impl Tuning {
     /// Changes the settings of this host. Requires root, and only one runner per host.
-    pub fn apply(knobs: &[Knob], keeps_awake: bool) -> Result<(Self, Vec<Turned>)> {
-        let (mut tuning, mut turned) = Self::apply_in(Path::new("/"), Path::new(MEMORY), knobs)?;
-        if keeps_awake {
+    pub fn apply(settings: &[Setting], limits_cstates: bool) -> Result<(Self, Vec<AppliedSetting>)> {
+        let (mut tuning, mut applied) = Self::apply_in(Path::new("/"), Path::new(STATE_FOLDER), settings)?;
+        if limits_cstates {
             let opened = File::options().write(true).open("/dev/cpu_dma_latency").and_then(|mut file| {
                 file.write_all(&0_u32.to_ne_bytes())?;
                 Ok(file)
             });
-            turned.push(match &opened {
-                Ok(_) => Turned { name: "cstates", is_done: true, detail: "shallow ones only".to_owned() },
-                Err(error) => Turned { name: "cstates", is_done: false, detail: error.to_string() },
+            applied.push(match &opened {
+                Ok(_) => AppliedSetting {
+                    name: "cstates",
+                    is_done: true,
+                    detail: "only shallow C-states".to_owned(),
+                },
+                Err(error) => AppliedSetting { name: "cstates", is_done: false, detail: error.to_string() },
             });
-            tuning._awake = opened.ok();
+            tuning._latency_request = opened.ok();
         }
-        Ok((tuning, turned))
+        Ok((tuning, applied))
     }
 
-    fn apply_in(root: &Path, memory: &Path, knobs: &[Knob]) -> Result<(Self, Vec<Turned>)> {
-        let what = || "It cannot be written down what the host was like, so that it is not tuned";
-        fs::create_dir_all(memory).explain(what)?;
-        let lock = File::create(memory.join("lock")).explain(what)?;
+    fn apply_in(root: &Path, state: &Path, settings: &[Setting]) -> Result<(Self, Vec<AppliedSetting>)> {
+        let what = || "The original settings of the host cannot be saved, so the host is not tuned";
+        fs::create_dir_all(state).explain(what)?;
+        let lock = File::create(state.join("lock")).explain(what)?;
         if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-            return Err(Error::new("Another runner tunes this host, so that this one does not."));
+            return Err(Error::new("Another runner tunes this host; this runner changes no settings."));
         }
-        let file = memory.join("before.json");
+        let file = state.join("before.json");
         let before =
             fs::read(&file).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
-        let mut tuning = Self { root: root.to_owned(), memory: file, before, _awake: None, _lock: lock };
+        let mut tuning =
+            Self { root: root.to_owned(), state: file, before, _latency_request: None, _lock: lock };
         // Restore what a killed runner left; otherwise its values would be recorded as the original values.
         tuning.restore();
-        let mut turned = Vec::new();
-        for knob in knobs {
-            tuning.turn(knob, &mut turned)?;
+        let mut applied = Vec::new();
+        for setting in settings {
+            tuning.apply_setting(setting, &mut applied)?;
         }
-        Ok((tuning, turned))
+        Ok((tuning, applied))
     }
 
     /// Restores all settings, and returns the errors.
@@ -159,60 +168,65 @@ impl Tuning {
         let mut failed = Vec::new();
         for (path, value) in std::mem::take(&mut self.before) {
             if let Err(error) = fs::write(&path, &value) {
-                failed.push(format!("{} cannot be set to `{value}` again ({error}).", path.display()));
+                failed.push(format!("{} cannot be restored to `{value}` ({error}).", path.display()));
             }
         }
         // The file is missing only if it was never written.
-        drop(fs::remove_file(&self.memory));
+        drop(fs::remove_file(&self.state));
         failed
     }
 
-    fn turn(&mut self, knob: &Knob, turned: &mut Vec<Turned>) -> Result<()> {
-        let name = knob.name;
-        let files: Vec<PathBuf> = knob.files.iter().flat_map(|pattern| expand(&self.root, pattern)).collect();
+    fn apply_setting(&mut self, setting: &Setting, applied: &mut Vec<AppliedSetting>) -> Result<()> {
+        let name = setting.name;
+        let files: Vec<PathBuf> =
+            setting.files.iter().flat_map(|pattern| expand(&self.root, pattern)).collect();
         if files.is_empty() {
-            let is_known = turned.iter().any(|other| other.name == name);
-            if !is_known && !knob.any {
-                turned.push(Turned { name, is_done: false, detail: "this host does not have it".to_owned() });
+            let is_known = applied.iter().any(|other| other.name == name);
+            if !is_known && !setting.is_alternative {
+                applied.push(AppliedSetting {
+                    name,
+                    is_done: false,
+                    detail: "not available on this host".to_owned(),
+                });
             }
             return Ok(());
         }
-        let (mut done, mut was, mut refused) = (0, None, None);
+        let (mut done, mut original, mut failed) = (0, None, None);
         for file in &files {
             let Ok(text) = fs::read_to_string(file) else { continue };
             let value = chosen(&text).to_owned();
-            if value != knob.value {
+            if value != setting.value {
                 // Record the original value before changing it.
                 self.before.insert(file.clone(), value.clone());
-                self.remember()?;
-                if let Err(error) = fs::write(file, &knob.value) {
+                self.save_original_values()?;
+                if let Err(error) = fs::write(file, &setting.value) {
                     self.before.remove(file);
-                    refused = Some(error);
+                    failed = Some(error);
                     continue;
                 }
             }
-            was.get_or_insert(value);
+            original.get_or_insert(value);
             done += 1;
         }
-        let detail = match (&was, &refused) {
-            (Some(was), None) if *was == knob.value => format!("{was} already"),
-            (Some(was), _) => format!("{was} → {} ({done} of {})", knob.value, files.len()),
+        let detail = match (&original, &failed) {
+            (Some(original), None) if *original == setting.value => format!("already {original}"),
+            (Some(original), _) => format!("{original} → {} ({done} of {})", setting.value, files.len()),
             (None, Some(error)) => error.to_string(),
-            (None, None) => "it cannot be read".to_owned(),
+            (None, None) => "cannot be read".to_owned(),
         };
         // Some interrupts cannot be moved; this is not an error.
-        turned.push(Turned { name, is_done: done > 0, detail });
+        applied.push(AppliedSetting { name, is_done: done > 0, detail });
         Ok(())
     }
 
     /// Writes the original values to the file.
-    fn remember(&self) -> Result<()> {
+    fn save_original_values(&self) -> Result<()> {
         let write = || {
-            let new = self.memory.with_extension("new");
+            let new = self.state.with_extension("new");
             fs::write(&new, serde_json::to_vec(&self.before)?)?;
-            fs::rename(new, &self.memory)
+            fs::rename(new, &self.state)
         };
-        write().explain(|| "It cannot be written down what the host was like")
+        write().explain(|| "The original settings of the host cannot be saved")
     }
 }
 
@@ -275,44 +289,47 @@ mod tests {
     const PAGES: &str = "sys/kernel/mm/transparent_hugepage/enabled";
 
     #[test]
-    fn knobs_are_turned_told_and_turned_back() {
+    fn settings_are_applied_reported_and_restored() {
         let (root, cores) = (host(), Cores { host: vec![0], jobs: vec![1] });
-        let wishes = Wishes { left: vec!["irq", "ksm"], ..Wishes::default() };
-        let memory = root.path().join("run");
-        let (tuning, turned) = Tuning::apply_in(root.path(), &memory, &knobs(&wishes, &cores)).unwrap();
+        let options = TuningOptions { skipped: vec!["irq", "ksm"], ..TuningOptions::default() };
+        let state = root.path().join("run");
+        let (tuning, applied) = Tuning::apply_in(root.path(), &state, &settings(&options, &cores)).unwrap();
         let reported = |name: &str| {
-            let one = turned.iter().find(|one| one.name == name).unwrap();
+            let one = applied.iter().find(|one| one.name == name).unwrap();
             (one.is_done, one.detail.as_str())
         };
         assert_eq!(reported("aslr"), (true, "2 → 0 (1 of 1)"));
-        assert_eq!(reported("swappiness"), (true, "10 already"));
+        assert_eq!(reported("swappiness"), (true, "already 10"));
         assert_eq!(reported("governor"), (true, "powersave → performance (2 of 2)"));
         assert_eq!(reported("turbo"), (true, "1 → 0 (1 of 1)"));
         assert_eq!(reported("thp"), (true, "madvise → never (1 of 1)"));
-        assert_eq!(reported("numa-balancing"), (false, "this host does not have it"));
-        assert!(!turned.iter().any(|one| one.name == "ksm"));
+        assert_eq!(reported("numa-balancing"), (false, "not available on this host"));
+        assert!(!applied.iter().any(|one| one.name == "ksm"));
         assert_eq!((read(&root, ASLR), read(&root, GOVERNOR)), ("0".into(), "performance".into()));
 
-        let second = Tuning::apply_in(root.path(), &memory, &knobs(&wishes, &cores)).unwrap_err();
-        assert!(second.to_string().contains("Another runner"), "{second}");
+        let error = Tuning::apply_in(root.path(), &state, &settings(&options, &cores)).unwrap_err();
+        assert!(error.to_string().contains("Another runner"), "{error}");
         drop(tuning);
         assert_eq!((read(&root, ASLR), read(&root, GOVERNOR)), ("2".into(), "powersave".into()));
         assert_eq!(read(&root, PAGES), "madvise");
-        assert!(!memory.join("before.json").exists());
+        assert!(!state.join("before.json").exists());
     }
 
     #[test]
-    fn a_runner_that_was_killed_leaves_what_the_host_was_like() {
+    fn the_settings_of_a_killed_runner_are_restored() {
         let (root, cores) = (host(), Cores { host: vec![], jobs: vec![0] });
-        let (wishes, memory) = (Wishes::default(), root.path().join("run"));
-        let (tuning, _) = Tuning::apply_in(root.path(), &memory, &knobs(&wishes, &cores)).unwrap();
-        let kept = fs::read(memory.join("before.json")).unwrap();
+        let (options, state) = (TuningOptions::default(), root.path().join("run"));
+        let (tuning, _) = Tuning::apply_in(root.path(), &state, &settings(&options, &cores)).unwrap();
+        let kept = fs::read(state.join("before.json")).unwrap();
         drop(tuning);
         // The state after a crash: the settings were not restored.
-        fs::write(memory.join("before.json"), kept).unwrap();
+        fs::write(state.join("before.json"), kept).unwrap();
         fs::write(root.path().join(ASLR), "0").unwrap();
-        let (tuning, turned) = Tuning::apply_in(root.path(), &memory, &knobs(&wishes, &cores)).unwrap();
-        assert!(turned.iter().any(|one| one.name == "aslr" && one.detail.starts_with("2 → 0")), "{turned:?}");
+        let (tuning, applied) = Tuning::apply_in(root.path(), &state, &settings(&options, &cores)).unwrap();
+        assert!(
+            applied.iter().any(|one| one.name == "aslr" && one.detail.starts_with("2 → 0")),
+            "{applied:?}"
+        );
         drop(tuning);
         assert_eq!(read(&root, ASLR), "2");
     }

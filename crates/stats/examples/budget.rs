@@ -5,7 +5,7 @@
 //! cargo run --release -p tidemark-stats --example budget
 //! ```
 
-use tidemark_stats::synthetic::{MIXED, Noise, events, notified, project};
+use tidemark_stats::synthetic::{MIXED_NOISE, Noise, count_events, notified_changes, project};
 
 /// Number of projects simulated per kind.
 const SEEDS: u64 = 32;
@@ -17,7 +17,7 @@ const COMMITS: [usize; 3] = [60, 120, 200];
 fn main() {
     println!("| 200 series, 300 runs, no change | events, mean | most |");
     println!("|---|---:|---:|");
-    print("a fifth each of normal, φ = 0.5 and 0.7, hosts, daily", &MIXED);
+    print("a fifth each of normal, φ = 0.5 and 0.7, hosts, daily", &MIXED_NOISE);
     for kind in Noise::ALL {
         print(&kind.to_string(), &[kind]);
     }
@@ -25,17 +25,18 @@ fn main() {
     println!("| step | {} |", COMMITS.map(|commit| format!("after {commit} runs")).join(" | "));
     println!("|---|{}", "---:|".repeat(COMMITS.len()));
     let delays = COMMITS.map(delays);
-    for (place, (_, share)) in STEPS.iter().enumerate() {
+    for (index, (_, share)) in STEPS.iter().enumerate() {
         let cells = delays.iter().map(|delays| {
-            let soon = delays[place].iter().filter(|delay| delay.is_some_and(|delay| delay <= 5)).count();
-            format!("{} %", (100.0 * soon as f64 / delays[place].len() as f64).round())
+            let soon = delays[index].iter().filter(|delay| delay.is_some_and(|delay| delay <= 5)).count();
+            format!("{} %", (100.0 * soon as f64 / delays[index].len() as f64).round())
         });
         println!("| {} % | {} |", share * 100.0, cells.collect::<Vec<_>>().join(" | "));
     }
 }
 
 fn print(name: &str, kinds: &[Noise]) {
-    let counts: Vec<usize> = (1..=SEEDS).map(|seed| events(&notified(&project(kinds, seed)))).collect();
+    let counts: Vec<usize> =
+        (1..=SEEDS).map(|seed| count_events(&notified_changes(&project(kinds, seed)))).collect();
     let mean = counts.iter().sum::<usize>() as f64 / counts.len() as f64;
     println!("| {name} | {mean:.2} | {} |", counts.iter().max().unwrap_or(&0));
 }
@@ -44,11 +45,11 @@ fn print(name: &str, kinds: &[Noise]) {
 fn delays(commit: usize) -> Vec<Vec<Option<usize>>> {
     let mut delays = vec![Vec::new(); STEPS.len()];
     for seed in 1..=SEEDS {
-        let mut project = project(&MIXED, seed);
+        let mut project = project(&MIXED_NOISE, seed);
         for (series, share) in STEPS {
             project[series][commit..].iter_mut().for_each(|value| *value *= 1.0 + share);
         }
-        let notified = notified(&project);
+        let notified = notified_changes(&project);
         for (delays, (series, _)) in delays.iter_mut().zip(STEPS) {
             let first = notified.iter().find(|one| one.series == series && one.run >= commit);
             delays.push(first.map(|one| one.run - commit + 1));

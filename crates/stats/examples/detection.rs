@@ -8,7 +8,7 @@
 use std::{env, error::Error, fs, thread};
 
 use tidemark_stats::{
-    Change, Monitor, Scratch, Sensitivity, Settings, changes,
+    Change, DetectionSettings, Monitor, Scratch, Sensitivity, changes,
     synthetic::{Noise, normal},
 };
 
@@ -39,11 +39,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         let series = read(&fs::read_to_string(file)?)?;
         by_later_values(&series);
         annotated(&series, "changes", 0.94, &|series, sensitivity| {
-            let settings = Settings { sensitivity, ..Settings::default() };
+            let settings = DetectionSettings { sensitivity, ..DetectionSettings::default() };
             changes(&series.values, &settings).iter().map(|change| change.at).collect()
         });
         annotated(&series, "alarms", 0.92, &|series, sensitivity| {
-            alarms(&series.values, Settings { sensitivity, ..Settings::default() })
+            alarms(&series.values, DetectionSettings { sensitivity, ..DetectionSettings::default() })
                 .into_iter()
                 .map(|(at, _)| at)
                 .collect()
@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Returns the changes of a series with known hosts, and its alarms, each with the index of the value that raised it.
 fn with_hosts(hosts: &[usize], values: &[f64]) -> (Vec<Change>, Vec<(usize, usize)>) {
-    let (mut monitor, mut scratch) = (Monitor::new(Settings::default()), Scratch::default());
+    let (mut monitor, mut scratch) = (Monitor::new(DetectionSettings::default()), Scratch::default());
     let values = hosts.iter().zip(values).enumerate();
     let alarms = values.filter_map(|(now, (host, value))| {
         Some((monitor.push_with_host(u16::try_from(*host).ok(), *value, &mut scratch)?.at, now))
@@ -64,7 +64,7 @@ fn with_hosts(hosts: &[usize], values: &[f64]) -> (Vec<Change>, Vec<(usize, usiz
 }
 
 /// Returns the alarms, each with the index of the value that raised it.
-fn alarms(values: &[f64], settings: Settings) -> Vec<(usize, usize)> {
+fn alarms(values: &[f64], settings: DetectionSettings) -> Vec<(usize, usize)> {
     let (mut monitor, mut scratch) = (Monitor::new(settings), Scratch::default());
     let alarms = values.iter().enumerate();
     alarms.filter_map(|(now, value)| Some((monitor.push(*value, &mut scratch)?.at, now))).collect()
@@ -94,7 +94,10 @@ fn false_alarms(count: u64) {
     for noise in Noise::ALL {
         let found = sum(count, |seed| {
             let values = noise.series(seed, LENGTH);
-            [changes(&values, &Settings::default()).len(), alarms(&values, Settings::default()).len()]
+            [
+                changes(&values, &DetectionSettings::default()).len(),
+                alarms(&values, DetectionSettings::default()).len(),
+            ]
         });
         let [changes, alarms] = found.map(|found| found as f64 * 1e4 / (count as f64 * LENGTH as f64));
         println!("| {noise} | {changes:.2} | {alarms:.2} |");
@@ -212,10 +215,10 @@ fn by_later_values(series: &[Series]) {
         println!("| {name} | {f1:.3} | {precision:.3} | {recall:.3} |");
     };
     row("all", &|series| {
-        changes(&series.values, &Settings::default()).iter().map(|change| change.at).collect()
+        changes(&series.values, &DetectionSettings::default()).iter().map(|change| change.at).collect()
     });
     for later in [12, 5, 3, 1, 0] {
-        let settings = Settings { later, ..Settings::default() };
+        let settings = DetectionSettings { later, ..DetectionSettings::default() };
         row(&later.to_string(), &|series| {
             alarms(&series.values, settings).iter().map(|alarm| alarm.0).collect()
         });

@@ -2,38 +2,38 @@
 //! The caller decides what a change means and whom to notify.
 //!
 //! A change is a lasting step from one level to another. Spikes, drifts and values that alternate between two levels are not
-//! changes. Several detectors work together, each in its own file: [`partition`] proposes changes, [`judge`] accepts or
-//! rejects them, [`calm`] adds slight changes in series without other changes, [`extent`] computes the interval in which a
-//! change began, and [`watch`] raises an alarm while only a few values of the new level exist. [`dependence`] estimates the
-//! autocorrelation of the values, so that autocorrelated noise does not look like a change, and [`hosts`] estimates the speed
-//! of each host. [`batches`] computes the p-value of a change, and [`budget`] selects the changes to notify about within the
-//! false-alarm budget. `docs/statistics.md` describes the methods and their accuracy.
+//! changes. Several methods work together, each in its own file: [`partition`] proposes changes, [`elimination`] rejects the
+//! insignificant ones, [`pettitt`] adds slight changes in series without other changes, [`interval`] computes the interval in
+//! which a change began, and [`alarm`] raises an alarm while only a few values of the new level exist. [`autocorrelation`]
+//! estimates the variance inflation, so that autocorrelated noise does not look like a change, and [`hosts`] estimates the
+//! speed of each host. [`batch_means`] computes the p-value of a change, and [`budget`] selects the changes to notify about
+//! within the false-alarm budget. `docs/statistics.md` describes the methods and their accuracy.
 
-mod batches;
+mod alarm;
+mod autocorrelation;
+mod batch_means;
 mod budget;
-mod calm;
-mod dependence;
-mod extent;
+mod elimination;
 mod host_speeds;
 mod hosts;
-mod judge;
+mod interval;
+mod mann_whitney;
 mod monitor;
-mod order;
 mod partition;
-mod rank;
+mod pettitt;
 mod sample;
 mod scale;
 pub(crate) mod simulation;
-mod watch;
+mod sort_order;
 
-pub use budget::Budget;
+pub use budget::FalseAlarmBudget;
 pub use host_speeds::HostSpeeds;
 pub use monitor::{Monitor, Scratch};
 
 /// Log-odds that a change with a margin of zero is one that engineers annotate.
-const ODDS: f64 = 0.75;
+const BASE_LOG_ODDS: f64 = 0.75;
 /// Increase of the log-odds per unit of margin.
-const PER_MARGIN: f64 = 1.2;
+const LOG_ODDS_PER_MARGIN: f64 = 1.2;
 
 /// A lasting step of a series from one level to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,8 +63,8 @@ impl Change {
     pub const TOLERANCE: usize = 5;
 
     /// Whether an index is within the tolerance of this change.
-    pub fn is_close(&self, place: usize) -> bool {
-        self.at.abs_diff(place) <= Self::TOLERANCE
+    pub fn is_close(&self, index: usize) -> bool {
+        self.at.abs_diff(index) <= Self::TOLERANCE
     }
 
     /// Whether a change that was detected with fewer or more values is the same: it has the same direction, and either change
@@ -79,14 +79,14 @@ impl Change {
 
 /// Settings of change detection.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
+pub struct DetectionSettings {
     /// Sensitivity of the detectors.
     pub sensitivity: Sensitivity,
     /// Number of values that an alarm waits for after the first value of a new level.
     pub later: usize,
 }
 
-impl Default for Settings {
+impl Default for DetectionSettings {
     fn default() -> Self {
         Self { sensitivity: Sensitivity::default(), later: 3 }
     }
@@ -116,7 +116,7 @@ impl Default for Sensitivity {
 /// Returns the changes of a whole series, in ascending order.
 ///
 /// The result equals that of a [`Monitor`] that received the values one by one.
-pub fn changes(values: &[f64], settings: &Settings) -> Vec<Change> {
+pub fn changes(values: &[f64], settings: &DetectionSettings) -> Vec<Change> {
     let (mut monitor, mut scratch) = (Monitor::new(*settings), Scratch::default());
     for value in values {
         monitor.push(*value, &mut scratch);
@@ -127,7 +127,7 @@ pub fn changes(values: &[f64], settings: &Settings) -> Vec<Change> {
 /// Computes the probability that an engineer would annotate a change with this margin: a logistic curve fitted to the shares
 /// of annotated changes.
 fn confidence(margin: f64) -> f64 {
-    1.0 / (1.0 + (-(ODDS + PER_MARGIN * margin)).exp())
+    1.0 / (1.0 + (-(BASE_LOG_ODDS + LOG_ODDS_PER_MARGIN * margin)).exp())
 }
 
 #[cfg(test)]

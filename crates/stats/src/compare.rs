@@ -3,12 +3,14 @@
 
 mod baseline;
 mod baseline_selection;
-mod peers;
+mod peer_noise;
 mod simulation;
 
 pub use baseline::{Baseline, Sampling};
-pub use baseline_selection::{BaselineRange, ESTABLISHED, LevelChange, LevelChangeStatus, select_baseline};
-pub use peers::PeerNoise;
+pub use baseline_selection::{
+    BaselineRange, LevelChange, LevelChangeStatus, MIN_ESTABLISHED_RUNS, select_baseline,
+};
+pub use peer_noise::PeerNoise;
 pub use simulation::regressed_runs;
 
 use crate::{
@@ -16,15 +18,15 @@ use crate::{
     model::Worse,
     moments::{deviation, mean},
     student,
-    wilcoxon::{rank_sum, signed_rank, smallest_rank_sum, smallest_signed_rank},
+    wilcoxon::{min_rank_sum_p, min_signed_rank_p, rank_sum, signed_rank},
 };
 
 /// Maximum number of values of both sides for the rank test; with more values, means are close enough to normal.
-const RANKED: usize = 40;
+const MAX_RANKED: usize = 40;
 /// Maximum autocorrelation of successive runs.
-const CLOSEST: f64 = 0.9;
+const MAX_AUTOCORRELATION: f64 = 0.9;
 /// Differences up to this size are rounding errors.
-const ROUNDING: f64 = 1e-12;
+const ROUNDING_ERROR: f64 = 1e-12;
 
 /// Values of both sides, in the order of the runs.
 #[derive(Clone, Copy, Debug)]
@@ -58,14 +60,14 @@ pub struct Comparison {
     /// P-value of the difference, by Student's t distribution.
     pub p: Option<f64>,
     /// P-value of the difference, by a rank test.
-    ranks: Option<f64>,
+    rank_p: Option<f64>,
     /// Minimum p-value that the rank test can reach with this number of values.
-    smallest: f64,
+    min_rank_p: f64,
     /// Whether an extreme difference is judged although there are too few values for the rank test.
-    has_tail: bool,
+    has_tail_test: bool,
     /// Significance level of the rank test, and family-wise significance level of all comparisons that are made together.
-    rank_chance: f64,
-    chance: f64,
+    rank_significance: f64,
+    significance: f64,
     /// Smallest detectable change, as a share; `None` if no change is detectable.
     pub detectable: Option<f64>,
 }
@@ -115,41 +117,41 @@ pub fn compare(samples: Samples<'_>, confidence: f64) -> Comparison {
         }
     };
     let differences: Vec<f64> = base.iter().zip(&new).map(|(base, new)| new - base).collect();
-    let spread = match samples {
-        Samples::Paired(_) => of_pairs(&differences),
-        Samples::Independent(..) => of_sides(&base, &new),
+    let precision = match samples {
+        Samples::Paired(_) => paired_precision(&differences),
+        Samples::Independent(..) => independent_precision(&base, &new),
     };
-    let step = Some(new_mean - base_mean).filter(|step| step.abs() > ROUNDING).unwrap_or(0.0);
+    let step = Some(new_mean - base_mean).filter(|step| step.abs() > ROUNDING_ERROR).unwrap_or(0.0);
     let (mut interval, mut p) = (None, None);
-    if let Some(Spread { error, freedom }) = spread {
-        let reach = student::quantile(0.5 + confidence / 2.0, freedom) * error;
-        interval = share(step - reach).zip(share(step + reach));
+    if let Some(Precision { error, freedom }) = precision {
+        let half_width = student::quantile(0.5 + confidence / 2.0, freedom) * error;
+        interval = share(step - half_width).zip(share(step + half_width));
         p = Some(if step == 0.0 { 1.0 } else { student::two_sided(step / error, freedom) });
     }
     // The rank test matters only if the t test is significant.
-    let is_ranked = base.len() + new.len() <= RANKED && p.is_some_and(|p| p <= 1.0 - confidence);
-    let (ranks, smallest) = match samples {
+    let is_ranked = base.len() + new.len() <= MAX_RANKED && p.is_some_and(|p| p <= 1.0 - confidence);
+    let (rank_p, min_rank_p) = match samples {
         Samples::Paired(_) => {
-            (is_ranked.then(|| signed_rank(&differences)), smallest_signed_rank(differences.len()))
+            (is_ranked.then(|| signed_rank(&differences)), min_signed_rank_p(differences.len()))
         }
         Samples::Independent(..) => {
-            (is_ranked.then(|| rank_sum(&base, &new)), smallest_rank_sum(base.len(), new.len()))
+            (is_ranked.then(|| rank_sum(&base, &new)), min_rank_sum_p(base.len(), new.len()))
         }
     };
     let change = if is_positive { Some(new_center / base_center - 1.0) } else { share(step) };
-    let reach = |(change, (lower, upper)): (f64, (f64, f64))| (change - lower).max(upper - change);
+    let half_width = |(change, (lower, upper)): (f64, (f64, f64))| (change - lower).max(upper - change);
     Comparison {
         base: base_center,
         new: new_center,
         change,
         interval,
         p,
-        ranks,
-        smallest,
-        has_tail: false,
-        rank_chance: 1.0 - confidence,
-        chance: 1.0 - confidence,
-        detectable: change.zip(interval).map(reach),
+        rank_p,
+        min_rank_p,
+        has_tail_test: false,
+        rank_significance: 1.0 - confidence,
+        significance: 1.0 - confidence,
+        detectable: change.zip(interval).map(half_width),
     }
 }
 
@@ -159,20 +161,20 @@ pub fn compare(samples: Samples<'_>, confidence: f64) -> Comparison {
 /// separately, a rank test that is valid for any distribution.
 pub fn verdicts(comparisons: &[(Comparison, Worse)], criteria: &Criteria) -> Vec<(Verdict, Option<f64>)> {
     // Whether a comparison is judged depends only on the number of values, so that the selection does not bias the tests.
-    let enough =
-        |comparison: &Comparison| comparison.p.filter(|_| comparison.is_ranked() || comparison.has_tail);
-    let judged: Vec<f64> = comparisons.iter().filter_map(|(comparison, _)| enough(comparison)).collect();
-    let mut adjusted = holm::adjusted(&judged).into_iter();
+    let p_value =
+        |comparison: &Comparison| comparison.p.filter(|_| comparison.is_ranked() || comparison.has_tail_test);
+    let p_values: Vec<f64> = comparisons.iter().filter_map(|(comparison, _)| p_value(comparison)).collect();
+    let mut adjusted = holm::adjusted(&p_values).into_iter();
     comparisons
         .iter()
         .map(|(comparison, worse)| {
-            let adjusted = enough(comparison).and_then(|_| adjusted.next());
+            let adjusted = p_value(comparison).and_then(|_| adjusted.next());
             let Some(p) = adjusted else { return (Verdict::Inconclusive, None) };
-            let is_real = p <= comparison.chance
-                && comparison.ranks.is_none_or(|ranks| ranks <= comparison.rank_chance);
+            let is_real = p <= comparison.significance
+                && comparison.rank_p.is_none_or(|rank_p| rank_p <= comparison.rank_significance);
             let counts = comparison.change.is_none_or(|change| change.abs() >= criteria.smallest_change);
             let verdict = match worse {
-                _ if !is_real || !counts => comparison.unless_it_changed(criteria.same_within),
+                _ if !is_real || !counts => comparison.verdict_if_insignificant(criteria.same_within),
                 Worse::Up if comparison.new > comparison.base => Verdict::Regression,
                 Worse::Down if comparison.new < comparison.base => Verdict::Regression,
                 Worse::Unknown => Verdict::Difference,
@@ -186,12 +188,12 @@ pub fn verdicts(comparisons: &[(Comparison, Worse)], criteria: &Criteria) -> Vec
 impl Comparison {
     /// Whether there are enough values for the rank test to be significant.
     fn is_ranked(&self) -> bool {
-        self.smallest <= self.rank_chance
+        self.min_rank_p <= self.rank_significance
     }
 
     /// Returns the verdict if the test is not significant: the sides are the same if the confidence interval is narrow
     /// enough.
-    fn unless_it_changed(&self, same_within: f64) -> Verdict {
+    fn verdict_if_insignificant(&self, same_within: f64) -> Verdict {
         match self.interval {
             Some((lower, upper)) if self.is_ranked() && lower >= -same_within && upper <= same_within => {
                 Verdict::Unchanged
@@ -211,26 +213,26 @@ fn center(values: &[f64], is_positive: bool) -> f64 {
 }
 
 /// Precision of an estimate.
-struct Spread {
+struct Precision {
     /// Standard error.
     error: f64,
     /// Degrees of freedom.
     freedom: f64,
 }
 
-fn of_pairs(differences: &[f64]) -> Option<Spread> {
+fn paired_precision(differences: &[f64]) -> Option<Precision> {
     let count = differences.len() as f64;
     if count < 2.0 {
         return None;
     }
     let (center, deviation) = (mean(differences), deviation(differences, mean(differences)));
-    let following = following(differences, center, deviation) / (count - 1.0) + 1.0 / count;
-    let error = deviation / count.sqrt() * widening(following);
-    Some(Spread { error, freedom: count - 1.0 })
+    let autocorrelation = lag1_products(differences, center, deviation) / (count - 1.0) + 1.0 / count;
+    let error = deviation / count.sqrt() * error_inflation(autocorrelation);
+    Some(Precision { error, freedom: count - 1.0 })
 }
 
-fn of_sides(base: &[f64], new: &[f64]) -> Option<Spread> {
-    let (mut variance, mut followed) = (0.0, 0.0);
+fn independent_precision(base: &[f64], new: &[f64]) -> Option<Precision> {
+    let (mut variance, mut products) = (0.0, 0.0);
     for side in [base, new] {
         if side.len() < 2 {
             return None;
@@ -238,15 +240,15 @@ fn of_sides(base: &[f64], new: &[f64]) -> Option<Spread> {
         let center = mean(side);
         let deviation = deviation(side, center);
         variance += deviation * deviation / side.len() as f64;
-        followed += following(side, center, deviation);
+        products += lag1_products(side, center, deviation);
     }
     let (count, fewest) = ((base.len() + new.len()) as f64, base.len().min(new.len()) as f64);
-    let error = variance.sqrt() * widening(followed / (count - 2.0) + 2.0 / count);
-    Some(Spread { error, freedom: fewest - 1.0 })
+    let error = variance.sqrt() * error_inflation(products / (count - 2.0) + 2.0 / count);
+    Some(Precision { error, freedom: fewest - 1.0 })
 }
 
 /// Returns the sum of the products of successive values, in standard deviations from their center.
-fn following(values: &[f64], center: f64, deviation: f64) -> f64 {
+fn lag1_products(values: &[f64], center: f64, deviation: f64) -> f64 {
     if deviation == 0.0 {
         return 0.0;
     }
@@ -255,8 +257,8 @@ fn following(values: &[f64], center: f64, deviation: f64) -> f64 {
 }
 
 /// Returns the factor by which autocorrelation increases a standard error. Negative autocorrelation is ignored.
-fn widening(following: f64) -> f64 {
-    let r = following.clamp(0.0, CLOSEST);
+fn error_inflation(autocorrelation: f64) -> f64 {
+    let r = autocorrelation.clamp(0.0, MAX_AUTOCORRELATION);
     ((1.0 + r) / (1.0 - r)).sqrt()
 }
 

@@ -15,5 +15,5 @@ pub(crate) fn limits(boundaries: Bounds, sample: &[f64], scratch: &mut Vec<f64>)
     // keeps it at the end of the sort order.
     scratch.extend(sample.windows(2).map(|pair| ((pair[1] - pair[0]) / pair[0]).abs()));
     let changes = Quartiles::of(scratch);
-    Limits::around(median, boundaries.map(|factor| median.abs() * changes.range() * factor))
+    Limits::around(median, boundaries.map(|factor| median.abs() * changes.interquartile_range() * factor))
 }

@@ -7,5 +7,5 @@ pub(crate) fn limits(boundaries: Bounds, sample: &[f64], scratch: &mut Vec<f64>)
     scratch.clear();
     scratch.extend_from_slice(sample);
     let quartiles = Quartiles::of(scratch);
-    Limits::around(quartiles.median, boundaries.map(|factor| quartiles.range() * factor))
+    Limits::around(quartiles.median, boundaries.map(|factor| quartiles.interquartile_range() * factor))
 }

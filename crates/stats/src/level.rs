@@ -7,7 +7,7 @@ pub(crate) const MEAN_DEVIATION_TO_SIGMA: f64 = 1.253_314_137_315_500_3;
 /// Variance of the median of normal values, relative to that of their mean.
 const MEDIAN_VARIANCE: f64 = std::f64::consts::FRAC_PI_2;
 /// Minimum length of a level, so that the median of the shortest level ignores one outlier.
-const SHORTEST: usize = 3;
+const MIN_LEVEL_LENGTH: usize = 3;
 
 /// Successive values that vary around one number.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,16 +36,16 @@ pub fn median_in_place(values: &mut [f64]) -> Option<f64> {
 
 /// Whether values are counts rather than timings, which the machine does not affect: most equal their predecessor.
 pub fn is_exact(values: &[f64]) -> bool {
-    alike(values) * 2 >= values.len()
+    count_repeated(values) * 2 >= values.len()
 }
 
 /// Returns the number of values that equal their predecessor.
-pub(crate) fn alike(values: &[f64]) -> usize {
+pub(crate) fn count_repeated(values: &[f64]) -> usize {
     values.windows(2).filter(|pair| pair[0] == pair[1]).count()
 }
 
 /// Returns the median absolute deviation.
-pub fn median_deviation(values: &[f64]) -> Option<f64> {
+pub fn median_absolute_deviation(values: &[f64]) -> Option<f64> {
     let center = median(values)?;
     median(&values.iter().map(|value| (value - center).abs()).collect::<Vec<_>>())
 }
@@ -58,10 +58,10 @@ pub fn noise(values: &[f64]) -> Option<f64> {
         return None;
     }
     let steps: Vec<f64> = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
-    let usual = median(&steps)? * MAD_TO_SIGMA;
+    let estimate = median(&steps)? * MAD_TO_SIGMA;
     // If most differences are zero, the median is zero and the mean is used instead.
-    let deviation = if usual > 0.0 {
-        usual
+    let deviation = if estimate > 0.0 {
+        estimate
     } else {
         steps.iter().sum::<f64>() / steps.len() as f64 * MEAN_DEVIATION_TO_SIGMA
     };
@@ -76,16 +76,16 @@ pub fn noise(values: &[f64]) -> Option<f64> {
 pub fn levels(values: &[f64]) -> Vec<Level> {
     let mut found = Vec::new();
     let noise = noise(values).filter(|noise| noise.is_finite()).unwrap_or(0.0);
-    cut(values, 0, noise, &mut found);
+    segment(values, 0, noise, &mut found);
     found
 }
 
-fn cut(values: &[f64], offset: usize, noise: f64, found: &mut Vec<Level>) {
+fn segment(values: &[f64], offset: usize, noise: f64, found: &mut Vec<Level>) {
     let Some(whole) = median(values) else { return };
     match best_cut(values, noise) {
-        Some(place) => {
-            cut(&values[..place], offset, noise, found);
-            cut(&values[place..], offset + place, noise, found);
+        Some(index) => {
+            segment(&values[..index], offset, noise, found);
+            segment(&values[index..], offset + index, noise, found);
         }
         None => found.push(Level { start: offset, end: offset + values.len(), median: whole }),
     }
@@ -94,44 +94,44 @@ fn cut(values: &[f64], offset: usize, noise: f64, found: &mut Vec<Level>) {
 /// Returns the index of the best cut, if it is significant.
 fn best_cut(values: &[f64], noise: f64) -> Option<usize> {
     let count = values.len();
-    if count < 2 * SHORTEST || noise <= 0.0 {
+    if count < 2 * MIN_LEVEL_LENGTH || noise <= 0.0 {
         return None;
     }
-    let before = beginnings(values.iter().copied());
-    let after = beginnings(values.iter().rev().copied());
-    let sides = |place: usize| (before[place - 1], after[count - place - 1]);
-    let place = (SHORTEST..=count - SHORTEST).min_by(|left, right| {
-        let distance = |place: usize| sides(place).0.distance + sides(place).1.distance;
+    let before = prefix_statistics(values.iter().copied());
+    let after = prefix_statistics(values.iter().rev().copied());
+    let sides = |index: usize| (before[index - 1], after[count - index - 1]);
+    let index = (MIN_LEVEL_LENGTH..=count - MIN_LEVEL_LENGTH).min_by(|left, right| {
+        let distance = |index: usize| sides(index).0.distance + sides(index).1.distance;
         distance(*left).total_cmp(&distance(*right))
     })?;
-    let (left, right) = sides(place);
-    let apart = (left.median - right.median) / noise;
-    let share = place as f64 * (count - place) as f64 / count as f64;
-    let best = share * apart * apart / MEDIAN_VARIANCE;
+    let (left, right) = sides(index);
+    let step = (left.median - right.median) / noise;
+    let share = index as f64 * (count - index) as f64 / count as f64;
+    let best = share * step * step / MEDIAN_VARIANCE;
     let penalty = 3.0 * (count as f64).ln().max(3.0);
-    (best > penalty).then_some(place)
+    (best > penalty).then_some(index)
 }
 
 /// A prefix of the values: its median, and the sum of the distances from it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Beginning {
+struct PrefixStatistics {
     median: f64,
     distance: f64,
 }
 
 /// Returns the statistics of all prefixes, starting with the first value.
-fn beginnings(values: impl Iterator<Item = f64>) -> Vec<Beginning> {
+fn prefix_statistics(values: impl Iterator<Item = f64>) -> Vec<PrefixStatistics> {
     let mut sorted: Vec<f64> = Vec::new();
     values
         .map(|value| {
-            let place = sorted.partition_point(|earlier| earlier.total_cmp(&value).is_lt());
-            sorted.insert(place, value);
+            let index = sorted.partition_point(|earlier| earlier.total_cmp(&value).is_lt());
+            sorted.insert(index, value);
             let middle = sorted.len() / 2;
             let median = match sorted.len() % 2 {
                 1 => sorted[middle],
                 _ => f64::midpoint(sorted[middle - 1], sorted[middle]),
             };
-            Beginning { median, distance: sorted.iter().map(|value| (value - median).abs()).sum() }
+            PrefixStatistics { median, distance: sorted.iter().map(|value| (value - median).abs()).sum() }
         })
         .collect()
 }
@@ -143,11 +143,11 @@ mod tests {
     /// Generates approximately normal numbers with a standard deviation of one: sums of twelve uniform numbers.
     fn noisy(seed: u64, count: usize) -> Vec<f64> {
         let mut state = seed;
-        let mut even = || {
+        let mut uniform = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 11) as f64 / (1_u64 << 53) as f64
         };
-        (0..count).map(|_| (0..12).map(|_| even()).sum::<f64>() - 6.0).collect()
+        (0..count).map(|_| (0..12).map(|_| uniform()).sum::<f64>() - 6.0).collect()
     }
 
     fn cuts(values: &[f64]) -> Vec<usize> {
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_a_standard_deviation_whatever_the_level_does() {
+    fn noise_does_not_depend_on_level_changes() {
         let mut values = noisy(1, 400);
         let quiet = noise(&values).unwrap();
         assert!((0.85..1.15).contains(&quiet), "{quiet}");
@@ -166,21 +166,21 @@ mod tests {
     }
 
     #[test]
-    fn what_only_varies_is_one_level() {
+    fn noise_is_one_level() {
         let cut = (0..200).filter(|seed| !cuts(&noisy(*seed, 64)).is_empty()).count();
-        assert!(cut <= 10, "{cut} of 200 quiet histories were cut");
+        assert!(cut <= 10, "{cut} of 200 histories without a change were segmented");
         assert_eq!(cuts(&[5.0; 30]), []);
         assert_eq!(levels(&[]), []);
         assert_eq!(levels(&[4.0]), [Level { start: 0, end: 1, median: 4.0 }]);
     }
 
     #[test]
-    fn a_change_of_level_is_found_where_it_is() {
+    fn a_change_of_level_is_detected_at_its_index() {
         let hit = (0..100)
             .filter(|seed| {
                 let mut values = noisy(*seed, 60);
                 values[40..].iter_mut().for_each(|value| *value += 4.0);
-                cuts(&values).iter().any(|place| place.abs_diff(40) <= 1)
+                cuts(&values).iter().any(|index| index.abs_diff(40) <= 1)
             })
             .count();
         assert!(hit >= 97, "{hit} of 100");
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_value_that_is_off_is_no_level() {
+    fn an_outlier_is_not_a_level() {
         let mut values = noisy(3, 40);
         values[20] += 50.0;
         assert_eq!(cuts(&values), []);
@@ -201,12 +201,12 @@ mod tests {
     }
 
     #[test]
-    fn beginnings_have_medians_and_distances() {
+    fn prefix_statistics_are_medians_and_distances() {
         let values = [3.0, 1.0, 2.0, 5.0];
-        let medians: Vec<_> = beginnings(values.into_iter()).iter().map(|one| one.median).collect();
+        let medians: Vec<_> = prefix_statistics(values.into_iter()).iter().map(|one| one.median).collect();
         assert_eq!(medians, [3.0, 2.0, 2.0, 2.5]);
-        assert_eq!(beginnings(values.into_iter())[3].distance, 5.0);
+        assert_eq!(prefix_statistics(values.into_iter())[3].distance, 5.0);
         assert_eq!(median(&values), Some(2.5));
-        assert_eq!(median_deviation(&values), Some(1.0));
+        assert_eq!(median_absolute_deviation(&values), Some(1.0));
     }
 }

@@ -5,7 +5,7 @@
 //! format and no dependencies, so that every number can be checked by hand. `docs/statistics.md` describes the models.
 
 mod change;
-mod common;
+mod common_factor;
 mod compare;
 mod delta_iqr;
 mod holm;
@@ -31,14 +31,18 @@ mod z_score;
 use std::fmt;
 use std::str::FromStr;
 
-pub use change::{Budget, Change, HostSpeeds, Monitor, Scratch, Sensitivity, Settings, changes};
-pub use common::CommonFactor;
-pub use compare::{
-    Baseline, BaselineRange, Comparison, Criteria, ESTABLISHED, LevelChange, LevelChangeStatus, PeerNoise,
-    Samples, Sampling, Verdict, compare, select_baseline, verdicts,
+pub use change::{
+    Change, DetectionSettings, FalseAlarmBudget, HostSpeeds, Monitor, Scratch, Sensitivity, changes,
 };
-pub use level::{Level, MAD_TO_SIGMA, is_exact, levels, median, median_deviation, median_in_place, noise};
-pub use limits::{Limits, MAX_SAMPLE, Prepared, Side, judge};
+pub use common_factor::CommonFactor;
+pub use compare::{
+    Baseline, BaselineRange, Comparison, Criteria, LevelChange, LevelChangeStatus, MIN_ESTABLISHED_RUNS,
+    PeerNoise, Samples, Sampling, Verdict, compare, select_baseline, verdicts,
+};
+pub use level::{
+    Level, MAD_TO_SIGMA, is_exact, levels, median, median_absolute_deviation, median_in_place, noise,
+};
+pub use limits::{Limits, MAX_SAMPLE, PreparedModel, Side, crossed_limit};
 pub use model::{Invalid, Model, Worse};
 
 /// Default boundary of a statistical model.
@@ -65,22 +69,22 @@ pub enum Test {
 
 /// Fixed properties of a test.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Facts {
+pub struct TestProperties {
     /// Name of the test in requests, responses and storage.
     pub name: &'static str,
     /// Second name that is accepted, but never written.
     pub alias: Option<&'static str>,
     /// Minimum of the sample sizes; `None` if the test uses no sample, so that neither sample sizes nor a window may be set.
-    pub smallest_sample: Option<u32>,
+    pub min_sample_size: Option<u32>,
     /// Valid range of a boundary.
-    pub boundary: Range,
+    pub boundary: BoundaryRange,
     /// Default boundary; `None` if a boundary is required.
     pub default_boundary: Option<f64>,
 }
 
 /// Valid range of a boundary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Range {
+pub enum BoundaryRange {
     /// Every finite number: the boundary is the limit itself.
     Finite,
     /// Every finite number of at least zero: the boundary is a factor.
@@ -91,24 +95,24 @@ pub enum Range {
 
 /// One row for each test, in the order of [`Test::ALL`].
 #[rustfmt::skip]
-const FACTS: [Facts; 7] = [
-    facts("static",     None,      None,    Range::Finite,      None),
-    facts("percentage", None,      Some(1), Range::Factor,      None),
-    facts("z_score",    Some("z"), Some(2), Range::Probability, Some(DEFAULT_BOUNDARY)),
-    facts("t_test",     Some("t"), Some(2), Range::Probability, Some(DEFAULT_BOUNDARY)),
-    facts("log_normal", None,      Some(2), Range::Probability, Some(DEFAULT_BOUNDARY)),
-    facts("iqr",        None,      Some(2), Range::Factor,      None),
-    facts("delta_iqr",  None,      Some(2), Range::Factor,      None),
+const PROPERTIES: [TestProperties; 7] = [
+    properties("static",     None,      None,    BoundaryRange::Finite,      None),
+    properties("percentage", None,      Some(1), BoundaryRange::Factor,      None),
+    properties("z_score",    Some("z"), Some(2), BoundaryRange::Probability, Some(DEFAULT_BOUNDARY)),
+    properties("t_test",     Some("t"), Some(2), BoundaryRange::Probability, Some(DEFAULT_BOUNDARY)),
+    properties("log_normal", None,      Some(2), BoundaryRange::Probability, Some(DEFAULT_BOUNDARY)),
+    properties("iqr",        None,      Some(2), BoundaryRange::Factor,      None),
+    properties("delta_iqr",  None,      Some(2), BoundaryRange::Factor,      None),
 ];
 
-const fn facts(
+const fn properties(
     name: &'static str,
     alias: Option<&'static str>,
-    smallest_sample: Option<u32>,
-    boundary: Range,
+    min_sample_size: Option<u32>,
+    boundary: BoundaryRange,
     default_boundary: Option<f64>,
-) -> Facts {
-    Facts { name, alias, smallest_sample, boundary, default_boundary }
+) -> TestProperties {
+    TestProperties { name, alias, min_sample_size, boundary, default_boundary }
 }
 
 impl Test {
@@ -124,13 +128,13 @@ impl Test {
     ];
 
     /// Returns the properties of this test.
-    pub const fn facts(self) -> &'static Facts {
-        &FACTS[self as usize]
+    pub const fn properties(self) -> &'static TestProperties {
+        &PROPERTIES[self as usize]
     }
 
     /// Returns the name of the test in requests, responses and storage.
     pub const fn as_str(self) -> &'static str {
-        self.facts().name
+        self.properties().name
     }
 }
 
@@ -146,14 +150,14 @@ impl FromStr for Test {
     fn from_str(text: &str) -> Result<Self, Invalid> {
         Self::ALL
             .into_iter()
-            .find(|test| test.as_str() == text || test.facts().alias == Some(text))
+            .find(|test| test.as_str() == text || test.properties().alias == Some(text))
             .ok_or_else(|| {
                 Invalid::new(format!("`test` must be one of {}.", Self::ALL.map(Self::as_str).join(", ")))
             })
     }
 }
 
-impl Range {
+impl BoundaryRange {
     /// Whether the number is in the range.
     pub fn contains(self, number: f64) -> bool {
         number.is_finite()
@@ -166,7 +170,7 @@ impl Range {
 }
 
 /// Completes the sentence "it must be …".
-impl fmt::Display for Range {
+impl fmt::Display for BoundaryRange {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Finite => "a finite number",
@@ -181,9 +185,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_test_has_its_word() {
-        let words = ["static", "percentage", "z_score", "t_test", "log_normal", "iqr", "delta_iqr"];
-        assert_eq!(Test::ALL.map(Test::as_str), words);
+    fn every_test_has_a_name() {
+        let names = ["static", "percentage", "z_score", "t_test", "log_normal", "iqr", "delta_iqr"];
+        assert_eq!(Test::ALL.map(Test::as_str), names);
         for test in Test::ALL {
             assert_eq!(test.to_string().parse(), Ok(test));
         }
@@ -192,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_word_is_told_the_known_ones() {
+    fn the_error_for_an_unknown_test_lists_the_known_tests() {
         let refused = "median".parse::<Test>().unwrap_err();
         assert_eq!(
             refused.to_string(),

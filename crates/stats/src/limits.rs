@@ -34,7 +34,7 @@ impl Side {
 }
 
 /// Returns the limit that the value crosses, if any. A value equal to a limit does not cross it.
-pub fn judge(value: f64, limits: &Limits) -> Option<Side> {
+pub fn crossed_limit(value: f64, limits: &Limits) -> Option<Side> {
     if limits.lower.is_some_and(|lower| value < lower) {
         Some(Side::Lower)
     } else if limits.upper.is_some_and(|upper| value > upper) {
@@ -50,23 +50,23 @@ pub const MAX_SAMPLE: usize = 4096;
 
 /// A model prepared for many samples: it caches costly quantiles and the buffer for sorting.
 #[derive(Clone, Debug)]
-pub struct Prepared {
+pub struct PreparedModel {
     test: Test,
-    fewest: usize,
-    most: usize,
+    min_sample_size: usize,
+    max_sample_size: usize,
     boundaries: Bounds,
     quantiles: Quantiles,
     scratch: Vec<f64>,
 }
 
-impl Prepared {
+impl PreparedModel {
     /// Prepares a model. A boundary outside the range of its test is ignored.
     pub fn new(model: &Model) -> Self {
-        let valid = |boundary: &f64| model.test.facts().boundary.contains(*boundary);
+        let valid = |boundary: &f64| model.test.properties().boundary.contains(*boundary);
         Self {
             test: model.test,
-            fewest: model.min_sample_size.map_or(1, saturate).clamp(1, MAX_SAMPLE),
-            most: model.max_sample_size.map_or(MAX_SAMPLE, saturate).min(MAX_SAMPLE),
+            min_sample_size: model.min_sample_size.map_or(1, saturate).clamp(1, MAX_SAMPLE),
+            max_sample_size: model.max_sample_size.map_or(MAX_SAMPLE, saturate).min(MAX_SAMPLE),
             boundaries: Bounds {
                 lower: model.lower_boundary.filter(valid),
                 upper: model.upper_boundary.filter(valid),
@@ -77,8 +77,8 @@ impl Prepared {
     }
 
     /// Returns the maximum number of values in a sample.
-    pub fn most(&self) -> usize {
-        self.most
+    pub fn max_sample_size(&self) -> usize {
+        self.max_sample_size
     }
 
     /// Computes the limits for the value that follows the sample, which is sorted from the newest value to the oldest.
@@ -90,8 +90,8 @@ impl Prepared {
         if boundaries.lower.is_none() && boundaries.upper.is_none() {
             return None;
         }
-        let sample = &sample[..sample.len().min(self.most)];
-        if sample.len() < self.fewest && self.test != Test::Static {
+        let sample = &sample[..sample.len().min(self.max_sample_size)];
+        if sample.len() < self.min_sample_size && self.test != Test::Static {
             return None;
         }
         let scratch = &mut self.scratch;
@@ -119,8 +119,8 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    pub(crate) fn map(self, change: impl Fn(f64) -> f64) -> Self {
-        Self { lower: self.lower.map(&change), upper: self.upper.map(&change) }
+    pub(crate) fn map(self, convert: impl Fn(f64) -> f64) -> Self {
+        Self { lower: self.lower.map(&convert), upper: self.upper.map(&convert) }
     }
 }
 

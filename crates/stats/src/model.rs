@@ -75,7 +75,7 @@ impl Model {
         if self.lower_boundary.is_some() || self.upper_boundary.is_some() {
             return self;
         }
-        let boundary = self.test.facts().default_boundary;
+        let boundary = self.test.properties().default_boundary;
         Self {
             lower_boundary: boundary.filter(|_| worse != Worse::Up),
             upper_boundary: boundary.filter(|_| worse != Worse::Down),
@@ -94,51 +94,51 @@ impl Model {
     fn check_sample(&self) -> Result<(), Invalid> {
         let test = self.test;
         let sizes = [("min_sample_size", self.min_sample_size), ("max_sample_size", self.max_sample_size)];
-        let Some(smallest) = test.facts().smallest_sample else {
+        let Some(minimum) = test.properties().min_sample_size else {
             for (field, setting) in sizes.into_iter().chain([("window", self.window)]) {
                 if let Some(value) = setting {
-                    return refuse(format!(
-                        "`{field}` is {value}, but the test {test} looks at no earlier values: leave it out."
+                    return reject(format!(
+                        "`{field}` is {value}, but the test {test} does not use earlier values. Omit `{field}`."
                     ));
                 }
             }
             return Ok(());
         };
         for (field, size) in sizes {
-            if let Some(size) = size.filter(|&size| size < smallest) {
-                return refuse(format!(
-                    "`{field}` is {size}, but for the test {test} it must be at least {smallest}."
+            if let Some(size) = size.filter(|&size| size < minimum) {
+                return reject(format!(
+                    "`{field}` is {size}, but for the test {test} it must be at least {minimum}."
                 ));
             }
         }
         if let (Some(min), Some(max)) = (self.min_sample_size, self.max_sample_size)
             && min > max
         {
-            return refuse(format!(
+            return reject(format!(
                 "`min_sample_size` is {min}, but it must not be greater than `max_sample_size`, which is {max}."
             ));
         }
         if self.window == Some(0) {
-            return refuse("`window` is 0, but it must be at least 1 second.".to_owned());
+            return reject("`window` is 0, but it must be at least 1 second.".to_owned());
         }
         Ok(())
     }
 
     fn check_boundaries(&self) -> Result<(), Invalid> {
         let test = self.test;
-        let range = test.facts().boundary;
+        let range = test.properties().boundary;
         for (field, boundary) in
             [("lower_boundary", self.lower_boundary), ("upper_boundary", self.upper_boundary)]
         {
             if let Some(value) = boundary.filter(|&value| !range.contains(value)) {
-                return refuse(format!("`{field}` is {value}, but for the test {test} it must be {range}."));
+                return reject(format!("`{field}` is {value}, but for the test {test} it must be {range}."));
             }
         }
         match (self.lower_boundary, self.upper_boundary) {
-            (None, None) => refuse(format!(
+            (None, None) => reject(format!(
                 "`lower_boundary` and `upper_boundary` are both missing, but the test {test} needs at least one."
             )),
-            (Some(lower), Some(upper)) if test == Test::Static && lower > upper => refuse(format!(
+            (Some(lower), Some(upper)) if test == Test::Static && lower > upper => reject(format!(
                 "`lower_boundary` is {lower}, but it must not be greater than `upper_boundary`, which is {upper}."
             )),
             _ => Ok(()),
@@ -146,7 +146,7 @@ impl Model {
     }
 }
 
-fn refuse(sentence: String) -> Result<(), Invalid> {
+fn reject(sentence: String) -> Result<(), Invalid> {
     Err(Invalid::new(sentence))
 }
 
@@ -158,15 +158,15 @@ mod tests {
         Model { lower_boundary, upper_boundary, ..Model::new(test) }
     }
 
-    fn sentence(model: Model) -> String {
+    fn error(model: Model) -> String {
         model.check().unwrap_err().to_string()
     }
 
     /// A boundary that is valid for every test.
-    const FITS_ALL: Option<f64> = Some(0.5);
+    const VALID_FOR_ALL: Option<f64> = Some(0.5);
 
     #[test]
-    fn each_test_takes_its_boundaries() {
+    fn each_test_accepts_boundaries_in_its_range() {
         let accepted: [(Test, &[f64]); 7] = [
             (Test::Static, &[-1e300, -5.0, 0.0, 0.5, 1e300]),
             (Test::Percentage, &[0.0, 0.1, 1.0, 250.0]),
@@ -188,8 +188,8 @@ mod tests {
     }
 
     #[test]
-    fn each_test_refuses_boundaries_outside_its_range() {
-        let refused: [(Test, &[f64]); 7] = [
+    fn each_test_rejects_boundaries_outside_its_range() {
+        let rejected: [(Test, &[f64]); 7] = [
             (Test::Static, &[]),
             (Test::Percentage, &[-0.1, -f64::MIN_POSITIVE]),
             (Test::ZScore, &[-0.5, 0.0, 0.49, 1.0, 95.0]),
@@ -198,17 +198,17 @@ mod tests {
             (Test::Iqr, &[-1.5]),
             (Test::DeltaIqr, &[-1.5]),
         ];
-        for (test, boundaries) in refused {
+        for (test, boundaries) in rejected {
             for &boundary in boundaries.iter().chain(&[f64::NAN, f64::INFINITY, f64::NEG_INFINITY]) {
-                assert!(bounded(test, Some(boundary), FITS_ALL).check().is_err(), "{test} {boundary}");
-                assert!(bounded(test, FITS_ALL, Some(boundary)).check().is_err(), "{test} {boundary}");
+                assert!(bounded(test, Some(boundary), VALID_FOR_ALL).check().is_err(), "{test} {boundary}");
+                assert!(bounded(test, VALID_FOR_ALL, Some(boundary)).check().is_err(), "{test} {boundary}");
             }
             assert!(bounded(test, None, None).check().is_err(), "{test} without boundary");
         }
     }
 
     #[test]
-    fn each_test_has_its_smallest_sample() {
+    fn each_test_has_a_minimum_sample_size() {
         for test in Test::ALL {
             for (size, fits) in [
                 (0, false),
@@ -216,32 +216,32 @@ mod tests {
                 (2, test != Test::Static),
                 (4096, test != Test::Static),
             ] {
-                let model = bounded(test, None, FITS_ALL);
+                let model = bounded(test, None, VALID_FOR_ALL);
                 let min = Model { min_sample_size: Some(size), ..model };
                 let max = Model { max_sample_size: Some(size), ..model };
                 assert_eq!(min.check().is_ok(), fits, "{test} min {size}");
                 assert_eq!(max.check().is_ok(), fits, "{test} max {size}");
             }
-            let huge = Model { max_sample_size: Some(u32::MAX), ..bounded(test, None, FITS_ALL) };
+            let huge = Model { max_sample_size: Some(u32::MAX), ..bounded(test, None, VALID_FOR_ALL) };
             assert_eq!(huge.check().is_ok(), test != Test::Static, "{test} with a huge sample");
-            let waiting = Model { min_sample_size: Some(u32::MAX), ..huge };
+            let huge_minimum = Model { min_sample_size: Some(u32::MAX), ..huge };
             assert_eq!(
-                waiting.check().is_ok(),
+                huge_minimum.check().is_ok(),
                 test != Test::Static,
-                "{test} counts it as the largest sample"
+                "{test} limits it to the maximum sample size"
             );
-            let windowed = |window| Model { window: Some(window), ..bounded(test, None, FITS_ALL) };
+            let windowed = |window| Model { window: Some(window), ..bounded(test, None, VALID_FOR_ALL) };
             assert_eq!(windowed(1).check().is_ok(), test != Test::Static, "{test} with a window");
             assert!(windowed(0).check().is_err(), "{test} with an empty window");
         }
     }
 
     #[test]
-    fn the_settings_of_a_pair_must_be_in_order() {
+    fn minimum_must_not_exceed_maximum() {
         let sized = |min, max| Model {
             min_sample_size: Some(min),
             max_sample_size: Some(max),
-            ..bounded(Test::TTest, None, FITS_ALL)
+            ..bounded(Test::TTest, None, VALID_FOR_ALL)
         };
         assert_eq!(sized(2, 2).check(), Ok(()));
         assert!(sized(3, 2).check().is_err());
@@ -251,35 +251,35 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_field_value_and_rule() {
+    fn the_error_names_the_field_the_value_and_the_rule() {
         assert_eq!(
-            sentence(bounded(Test::TTest, None, Some(1.5))),
+            error(bounded(Test::TTest, None, Some(1.5))),
             "`upper_boundary` is 1.5, but for the test t_test it must be at least 0.5 and less than 1."
         );
         assert_eq!(
-            sentence(bounded(Test::Iqr, Some(-2.0), None)),
+            error(bounded(Test::Iqr, Some(-2.0), None)),
             "`lower_boundary` is -2, but for the test iqr it must be a finite number that is at least 0."
         );
         assert_eq!(
-            sentence(bounded(Test::Percentage, None, None)),
+            error(bounded(Test::Percentage, None, None)),
             "`lower_boundary` and `upper_boundary` are both missing, but the test percentage needs at least one."
         );
         assert_eq!(
-            sentence(bounded(Test::Static, Some(2.5), Some(-1.0))),
+            error(bounded(Test::Static, Some(2.5), Some(-1.0))),
             "`lower_boundary` is 2.5, but it must not be greater than `upper_boundary`, which is -1."
         );
         assert_eq!(
-            sentence(Model { window: Some(60), ..bounded(Test::Static, None, Some(1.0)) }),
-            "`window` is 60, but the test static looks at no earlier values: leave it out."
+            error(Model { window: Some(60), ..bounded(Test::Static, None, Some(1.0)) }),
+            "`window` is 60, but the test static does not use earlier values. Omit `window`."
         );
         assert_eq!(
-            sentence(Model { min_sample_size: Some(1), ..bounded(Test::ZScore, None, Some(0.9)) }),
+            error(Model { min_sample_size: Some(1), ..bounded(Test::ZScore, None, Some(0.9)) }),
             "`min_sample_size` is 1, but for the test z_score it must be at least 2."
         );
     }
 
     #[test]
-    fn the_default_boundary_guards_the_worse_side() {
+    fn the_default_boundary_is_on_the_worse_side() {
         for test in [Test::ZScore, Test::TTest, Test::LogNormal] {
             let model = Model::new(test);
             let default = Some(0.95);

@@ -55,13 +55,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_values_survive_large_ones() {
+    fn small_values_are_not_lost_in_large_sums() {
         assert_eq!(mean(&[1e16, 1.0, -1e16, 1.0]), 0.5);
         assert_eq!(mean(&[1.0, 1e100, 1.0, -1e100]), 0.5);
     }
 
     #[test]
-    fn equal_values_have_that_mean_and_no_spread() {
+    fn equal_values_have_an_exact_mean_and_no_deviation() {
         for value in [0.1, 1.0 / 3.0, 1e-300, 12_345.678_9, 2.2e300, -0.7] {
             for count in 1..200 {
                 let values = vec![value; count];
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_offset_costs_no_digits() {
+    fn a_large_offset_loses_no_digits() {
         let offset = [1e9 + 4.0, 1e9 + 7.0, 1e9 + 13.0, 1e9 + 16.0];
         assert_eq!(mean(&offset), 1e9 + 10.0);
         assert_eq!(deviation(&offset, 1e9 + 10.0), 30.0_f64.sqrt());

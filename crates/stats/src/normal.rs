@@ -5,7 +5,7 @@
 /// M. J. Wichura, "Algorithm AS 241: The Percentage Points of the Normal Distribution", Applied Statistics 37 (1988), routine
 /// PPND16, with a relative accuracy of about 10⁻¹⁶.
 pub(crate) fn quantile(p: f64) -> f64 {
-    debug_assert!((0.5..1.0).contains(&p), "callers keep to the upper half");
+    debug_assert!((0.5..1.0).contains(&p), "p is in the upper half");
     let center = p - 0.5;
     if center <= 0.425 {
         let r = 0.180_625 - center * center;
@@ -15,7 +15,7 @@ pub(crate) fn quantile(p: f64) -> f64 {
     if r <= 5.0 {
         polynomial(&TAIL_NUMERATOR, r - 1.6) / polynomial(&TAIL_DENOMINATOR, r - 1.6)
     } else {
-        polynomial(&FAR_NUMERATOR, r - 5.0) / polynomial(&FAR_DENOMINATOR, r - 5.0)
+        polynomial(&FAR_TAIL_NUMERATOR, r - 5.0) / polynomial(&FAR_TAIL_DENOMINATOR, r - 5.0)
     }
 }
 
@@ -64,7 +64,7 @@ const TAIL_DENOMINATOR: [f64; 8] = [
     0.0005475938084995345,
     1.0507500716444169e-9,
 ];
-const FAR_NUMERATOR: [f64; 8] = [
+const FAR_TAIL_NUMERATOR: [f64; 8] = [
     6.657904643501103,
     5.463784911164114,
     1.7848265399172913,
@@ -74,7 +74,7 @@ const FAR_NUMERATOR: [f64; 8] = [
     2.7115555687434876e-5,
     2.0103343992922881e-7,
 ];
-const FAR_DENOMINATOR: [f64; 8] = [
+const FAR_TAIL_DENOMINATOR: [f64; 8] = [
     1.0,
     0.599832206555888,
     0.1369298809227358,

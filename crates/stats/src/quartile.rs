@@ -14,16 +14,16 @@ impl Quartiles {
     /// A quartile is not finite if a value that it depends on is not finite; the other quartiles are unaffected.
     pub(crate) fn of(sample: &mut [f64]) -> Self {
         sample.sort_unstable_by(f64::total_cmp);
-        Self { first: cut(sample, 1), median: cut(sample, 2), third: cut(sample, 3) }
+        Self { first: quantile(sample, 1), median: quantile(sample, 2), third: quantile(sample, 3) }
     }
 
     /// Returns the interquartile range.
-    pub(crate) fn range(&self) -> f64 {
+    pub(crate) fn interquartile_range(&self) -> f64 {
         self.third - self.first
     }
 }
 
-fn cut(sorted: &[f64], quarters: usize) -> f64 {
+fn quantile(sorted: &[f64], quarters: usize) -> f64 {
     let rank = quarters * (sorted.len() - 1);
     let (index, rest) = (rank / 4, rank % 4);
     let below = sorted[index];
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn quartiles_lie_between_neighbors() {
+    fn quartiles_are_interpolated() {
         assert_eq!(quartiles(&[7.0]), [7.0, 7.0, 7.0]);
         assert_eq!(quartiles(&[12.0, 10.0]), [10.5, 11.0, 11.5]);
         assert_eq!(quartiles(&[102.0, 98.0, 100.0, 101.0, 99.0]), [99.0, 100.0, 101.0]);
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn an_infinite_value_spoils_only_what_it_touches() {
+    fn an_infinite_value_affects_only_adjacent_quartiles() {
         assert_eq!(quartiles(&[f64::INFINITY, 1.0, 2.0, 3.0, 4.0]), [2.0, 3.0, 4.0]);
         assert_eq!(quartiles(&[f64::INFINITY, 1.0, 2.0]), [1.5, 2.0, f64::INFINITY]);
     }

@@ -2,9 +2,9 @@
 
 use crate::{normal, student};
 
-const FREEDOM: [f64; 15] = [1., 2., 3., 4., 5., 7., 9., 15., 29., 63., 127., 999., 1e4, 1e5, 1e6];
+const DEGREES_OF_FREEDOM: [f64; 15] = [1., 2., 3., 4., 5., 7., 9., 15., 29., 63., 127., 999., 1e4, 1e5, 1e6];
 
-/// Probability, normal quantile, and Student's quantiles for each of [`FREEDOM`].
+/// Probability, normal quantile, and Student's quantiles for each of [`DEGREES_OF_FREEDOM`].
 ///
 /// Computed with SciPy 1.17.1 by the program below. It uses the upper tail, because `1 - p` is exact and loses no digits
 /// close to one.
@@ -50,7 +50,7 @@ fn normal_quantiles_agree_with_scipy() {
 #[test]
 fn student_quantiles_agree_with_scipy() {
     for (p, _, row) in SCIPY {
-        for (freedom, expected) in FREEDOM.into_iter().zip(row) {
+        for (freedom, expected) in DEGREES_OF_FREEDOM.into_iter().zip(row) {
             // SciPy itself has an error of 4e-13 close to the center, at p 0.51 and 4 degrees of freedom.
             let tolerance = if freedom <= 1e4 { 1e-12 } else { 2e-11 };
             let case = format!("p {p}, freedom {freedom}");
@@ -72,7 +72,7 @@ fn one_and_two_degrees_of_freedom_agree_with_their_closed_forms() {
 
 /// Close to the center, the quantile is the distance from one half divided by the density at zero.
 #[test]
-fn the_center_keeps_its_digits() {
+fn quantiles_near_the_center_lose_no_digits() {
     for distance in [f64::EPSILON / 2.0, 1e-15, 1e-12, 1e-9] {
         let p = 0.5 + distance;
         let exact = p - 0.5;

@@ -15,13 +15,13 @@ use crate::normal;
 ///
 /// The relative error is about 10⁻¹⁴ for samples of up to a thousand values, and grows to 10⁻¹¹ for a million.
 pub(crate) fn quantile(p: f64, freedom: f64) -> f64 {
-    debug_assert!((0.5..1.0).contains(&p) && freedom >= 1.0, "callers keep to the upper half");
+    debug_assert!((0.5..1.0).contains(&p) && freedom >= 1.0, "p is in the upper half");
     if p == 0.5 {
         return 0.0;
     }
     let student = Student::new(freedom);
     let mut t = normal::quantile(p);
-    for _ in 0..MOST_STEPS {
+    for _ in 0..MAX_STEPS {
         let density = student.density(t);
         let next = if p < 0.75 {
             t + (p - 0.5 - student.area_to(t, density)) / density
@@ -49,7 +49,7 @@ pub(crate) fn two_sided(t: f64, freedom: f64) -> f64 {
 }
 
 /// Maximum number of Newton steps; fewer than ten are typical.
-const MOST_STEPS: usize = 64;
+const MAX_STEPS: usize = 64;
 
 struct Student {
     freedom: f64,
@@ -93,7 +93,7 @@ fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     let mut numerator = 1.0;
     let mut denominator = 1.0 / (1.0 - (a + b) * x / (a + 1.0));
     let mut value = denominator;
-    for m in 1..MOST_TERMS {
+    for m in 1..MAX_TERMS {
         let m = f64::from(m);
         let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
         let odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
@@ -112,7 +112,7 @@ fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
 }
 
 /// Maximum number of pairs of terms; fewer than fifty are needed up to a million degrees of freedom.
-const MOST_TERMS: u32 = 1_000;
+const MAX_TERMS: u32 = 1_000;
 
 /// Returns Γ(z + 1/2) / Γ(z), without the cancellation of two logarithms of Γ.
 ///

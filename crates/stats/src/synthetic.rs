@@ -3,19 +3,19 @@
 use crate::random::Random;
 
 pub use crate::{
-    change::simulation::{MIXED, Notified, events, notified, project},
+    change::simulation::{MIXED_NOISE, NotifiedChange, count_events, notified_changes, project},
     compare::regressed_runs,
 };
 
 /// Level of every series, in standard deviations of normal noise.
 const LEVEL: f64 = 100.0;
 /// Effects of four hosts, in standard deviations.
-const HOSTS: [f64; 4] = [0.0, 3.0, 6.0, 9.0];
+const HOST_EFFECTS: [f64; 4] = [0.0, 3.0, 6.0, 9.0];
 /// Mean number of successive runs on a host.
-const KEPT: f64 = 10.0;
+const RUNS_PER_HOST: f64 = 10.0;
 /// Number of runs per day, and amplitude of the daily load.
-const DAY: f64 = 24.0;
-const LOAD: f64 = 2.0;
+const RUNS_PER_DAY: f64 = 24.0;
+const LOAD_AMPLITUDE: f64 = 2.0;
 
 /// A kind of noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,31 +67,31 @@ impl Noise {
         let mut random = Random::seeded(seed);
         let mut hosts = vec![0; count];
         if self == Self::StickyHosts {
-            let mut host = random.place(HOSTS.len());
+            let mut host = random.index(HOST_EFFECTS.len());
             for each in &mut hosts {
-                if random.even() < 1.0 / KEPT {
-                    host = random.place(HOSTS.len());
+                if random.uniform() < 1.0 / RUNS_PER_HOST {
+                    host = random.index(HOST_EFFECTS.len());
                 }
                 *each = host;
             }
         }
-        let (phase, mut state) = (random.even() * DAY, random.normal());
+        let (phase, mut state) = (random.uniform() * RUNS_PER_DAY, random.normal());
         let series = hosts.iter().enumerate().map(|(run, host)| {
             let noise = match self {
                 Self::Normal => random.normal(),
-                Self::HeavyTails => random.heavy(),
-                Self::Spikes => random.normal() + if random.even() < 0.05 { 20.0 } else { 0.0 },
-                Self::Bimodal => random.normal() + if random.even() < 0.5 { 8.0 } else { 0.0 },
-                Self::UnevenModes => random.normal() + if random.even() < 0.3 { 6.0 } else { 0.0 },
+                Self::HeavyTails => random.student_t(),
+                Self::Spikes => random.normal() + if random.uniform() < 0.05 { 20.0 } else { 0.0 },
+                Self::Bimodal => random.normal() + if random.uniform() < 0.5 { 8.0 } else { 0.0 },
+                Self::UnevenModes => random.normal() + if random.uniform() < 0.3 { 6.0 } else { 0.0 },
                 Self::LogNormal => random.normal().exp(),
                 Self::Autoregressive(coefficient) => {
                     state = coefficient * state + (1.0 - coefficient * coefficient).sqrt() * random.normal();
                     state
                 }
-                Self::StickyHosts => random.normal() + HOSTS[*host],
+                Self::StickyHosts => random.normal() + HOST_EFFECTS[*host],
                 Self::DailyCycle => {
-                    let angle = std::f64::consts::TAU * (run as f64 + phase) / DAY;
-                    random.normal() + LOAD * angle.sin()
+                    let angle = std::f64::consts::TAU * (run as f64 + phase) / RUNS_PER_DAY;
+                    random.normal() + LOAD_AMPLITUDE * angle.sin()
                 }
             };
             LEVEL + noise
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_are_kept() {
+    fn hosts_have_ten_successive_runs_on_average() {
         let (hosts, _) = Noise::StickyHosts.hosts_and_series(1, 40_000);
         let moves = hosts.windows(2).filter(|pair| pair[0] != pair[1]).count();
         assert!((2_800..3_200).contains(&moves), "{moves}");

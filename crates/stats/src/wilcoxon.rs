@@ -7,18 +7,18 @@ pub(crate) fn signed_rank(differences: &[f64]) -> f64 {
     let ranks = doubled_ranks(&differences.iter().map(|difference| difference.abs()).collect::<Vec<_>>());
     let total: usize = ranks.iter().sum();
     // Number of sign combinations for each sum of the positive ranks.
-    let mut ways = vec![0.0; total + 1];
-    ways[0] = 1.0;
+    let mut counts = vec![0.0; total + 1];
+    counts[0] = 1.0;
     let mut reached = 0;
     for rank in &ranks {
         for sum in (0..=reached).rev() {
-            ways[sum + rank] += ways[sum];
+            counts[sum + rank] += counts[sum];
         }
         reached += rank;
     }
     let signs = differences.iter().zip(&ranks);
     let positive: usize = signs.filter(|(difference, _)| **difference > 0.0).map(|(_, rank)| rank).sum();
-    two_sided(&ways, positive)
+    two_sided(&counts, positive)
 }
 
 /// Returns the two-sided p-value of the rank-sum test of two independent samples.
@@ -26,36 +26,36 @@ pub(crate) fn rank_sum(base: &[f64], new: &[f64]) -> f64 {
     let ranks = doubled_ranks(&[base, new].concat());
     let total: usize = ranks.iter().sum();
     // Number of subsets of each size for each sum of their ranks.
-    let mut ways = vec![vec![0.0; total + 1]; new.len() + 1];
-    ways[0][0] = 1.0;
+    let mut counts = vec![vec![0.0; total + 1]; new.len() + 1];
+    counts[0][0] = 1.0;
     let mut reached = 0;
     for rank in &ranks {
         reached += rank;
         for chosen in (1..=new.len()).rev() {
             for sum in *rank..=reached {
-                ways[chosen][sum] += ways[chosen - 1][sum - rank];
+                counts[chosen][sum] += counts[chosen - 1][sum - rank];
             }
         }
     }
-    two_sided(&ways[new.len()], ranks[base.len()..].iter().sum())
+    two_sided(&counts[new.len()], ranks[base.len()..].iter().sum())
 }
 
 /// Returns the minimum p-value of [`signed_rank`].
-pub(crate) fn smallest_signed_rank(pairs: usize) -> f64 {
+pub(crate) fn min_signed_rank_p(pairs: usize) -> f64 {
     (2.0 * 0.5_f64.powf(pairs as f64)).min(1.0)
 }
 
 /// Returns the minimum p-value of [`rank_sum`].
-pub(crate) fn smallest_rank_sum(base: usize, new: usize) -> f64 {
+pub(crate) fn min_rank_sum_p(base: usize, new: usize) -> f64 {
     let choices = (1..=new).fold(1.0, |choices, k| choices * (base + k) as f64 / k as f64);
     (2.0 / choices).min(1.0)
 }
 
 /// Returns twice the smaller tail probability of a sum; both tails include the sum.
-fn two_sided(ways: &[f64], at: usize) -> f64 {
-    let all: f64 = ways.iter().sum();
-    let below: f64 = ways[..=at].iter().sum();
-    let above: f64 = ways[at..].iter().sum();
+fn two_sided(counts: &[f64], at: usize) -> f64 {
+    let all: f64 = counts.iter().sum();
+    let below: f64 = counts[..=at].iter().sum();
+    let above: f64 = counts[at..].iter().sum();
     (2.0 * below.min(above) / all).min(1.0)
 }
 
@@ -66,11 +66,11 @@ fn doubled_ranks(values: &[f64]) -> Vec<usize> {
     let mut ranks = vec![0; values.len()];
     let mut first = 0;
     while first < order.len() {
-        let alike = order[first..].iter().take_while(|index| values[**index] == values[order[first]]).count();
-        for index in &order[first..first + alike] {
-            ranks[*index] = 2 * first + alike + 1;
+        let ties = order[first..].iter().take_while(|index| values[**index] == values[order[first]]).count();
+        for index in &order[first..first + ties] {
+            ranks[*index] = 2 * first + ties + 1;
         }
-        first += alike;
+        first += ties;
     }
     ranks
 }
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_that_are_alike_share_their_mean() {
+    fn ties_share_their_mean_rank() {
         assert_eq!(doubled_ranks(&[3.0, 1.0, 2.0, 1.0]), [8, 3, 6, 3]);
         assert_eq!(doubled_ranks(&[]), [0; 0]);
     }
@@ -104,16 +104,16 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_all_alike_say_nothing() {
+    fn equal_values_have_a_p_value_of_one() {
         assert_close(signed_rank(&[0.0; 8]), 1.0);
         assert_close(rank_sum(&[5.0; 4], &[5.0; 6]), 1.0);
     }
 
     #[test]
-    fn the_smallest_is_reached_when_the_sides_do_not_mix() {
-        assert_close(signed_rank(&[0.1; 6]), smallest_signed_rank(6));
-        assert_close(rank_sum(&[1.0; 4], &[2.0; 5]), smallest_rank_sum(4, 5));
-        assert_close(smallest_rank_sum(4, 4), 2.0 / 70.0);
-        assert_close(smallest_signed_rank(0), 1.0);
+    fn separated_sides_reach_the_minimum_p_value() {
+        assert_close(signed_rank(&[0.1; 6]), min_signed_rank_p(6));
+        assert_close(rank_sum(&[1.0; 4], &[2.0; 5]), min_rank_sum_p(4, 5));
+        assert_close(min_rank_sum_p(4, 4), 2.0 / 70.0);
+        assert_close(min_signed_rank_p(0), 1.0);
     }
 }

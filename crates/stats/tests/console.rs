@@ -1,13 +1,13 @@
 //! The console computes limits in the browser to preview a threshold. Its tests compare its results with a table of samples
 //! and limits; this test compares the table with this crate.
 
-use tidemark_stats::{Limits, Model, Prepared};
+use tidemark_stats::{Limits, Model, PreparedModel};
 
 /// Test, lower and upper boundary, values from newest to oldest, baseline, lower and upper limit.
 const TABLE: &str = include_str!("../../../console/src/stats/server.tsv");
 
 #[test]
-fn the_console_is_held_against_our_numbers() {
+fn the_table_of_the_console_has_our_limits() {
     let number = |text: &str| (!text.is_empty()).then(|| text.parse::<f64>().unwrap());
     for row in TABLE.lines() {
         let columns: [&str; 7] = row.split('\t').collect::<Vec<_>>().try_into().expect("seven columns");
@@ -18,7 +18,7 @@ fn the_console_is_held_against_our_numbers() {
             ..Model::new(test.parse().unwrap())
         };
         let sample: Vec<f64> = values.split(',').filter_map(number).collect();
-        let ours = Prepared::new(&model)
+        let ours = PreparedModel::new(&model)
             .limits(&sample)
             .map_or([None; 3], |Limits { baseline, lower, upper }| [baseline, lower, upper]);
         for (ours, theirs) in ours.into_iter().zip(limits.into_iter().map(number)) {

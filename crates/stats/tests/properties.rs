@@ -2,18 +2,18 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tidemark_stats::{Limits, MAX_SAMPLE, Model, Prepared, Range, Side, Test, judge};
+use tidemark_stats::{BoundaryRange, Limits, MAX_SAMPLE, Model, PreparedModel, Side, Test, crossed_limit};
 
 fn limits(model: &Model, sample: &[f64]) -> Option<Limits> {
-    Prepared::new(model).limits(sample)
+    PreparedModel::new(model).limits(sample)
 }
 
 /// Maps a number between zero and one to a boundary in the range of a test.
 fn boundary(test: Test, share: f64) -> f64 {
-    match test.facts().boundary {
-        Range::Finite => (share - 0.5) * 1e6,
-        Range::Factor => share * 5.0,
-        Range::Probability => 0.5 + share * 0.4999,
+    match test.properties().boundary {
+        BoundaryRange::Finite => (share - 0.5) * 1e6,
+        BoundaryRange::Factor => share * 5.0,
+        BoundaryRange::Probability => 0.5 + share * 0.4999,
     }
 }
 
@@ -74,7 +74,7 @@ proptest! {
     }
 
     #[test]
-    fn no_input_gives_an_undefined_limit(
+    fn limits_are_finite_for_any_input(
         test in tests(),
         sample in vec(any::<f64>(), 0..12),
         lower in proptest::option::of(any::<f64>()),
@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn a_constant_history_leaves_no_room(
+    fn a_constant_history_has_equal_limits(
         test in sampled(),
         value in prop_oneof![1e-9..1e-3, 1e-3..1e3, 1e3..1e12_f64],
         count in 2..100_usize,
@@ -100,9 +100,9 @@ proptest! {
         let limits = limits(&two_sided(test, share, share), &vec![value; count]);
         prop_assert_eq!(numbers(limits), [value; 3]);
         let limits = limits.unwrap();
-        prop_assert_eq!(judge(value, &limits), None);
-        prop_assert_eq!(judge(value.next_up(), &limits), Some(Side::Upper));
-        prop_assert_eq!(judge(value.next_down(), &limits), Some(Side::Lower));
+        prop_assert_eq!(crossed_limit(value, &limits), None);
+        prop_assert_eq!(crossed_limit(value.next_up(), &limits), Some(Side::Upper));
+        prop_assert_eq!(crossed_limit(value.next_down(), &limits), Some(Side::Lower));
     }
 
     #[test]
@@ -112,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn a_greater_boundary_leaves_more_room(test in sampled(), sample in series(), a in 0.0..1.0, b in 0.0..1.0) {
+    fn a_greater_boundary_gives_wider_limits(test in sampled(), sample in series(), a in 0.0..1.0, b in 0.0..1.0) {
         let (less, more) = (f64::min(a, b), f64::max(a, b));
         let narrow = numbers(limits(&two_sided(test, less, less), &sample));
         let wide = numbers(limits(&two_sided(test, more, more), &sample));
@@ -121,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn another_unit_changes_nothing(test in sampled(), sample in series(), share in 0.0..1.0, unit in 1e-6..1e6) {
+    fn limits_scale_with_the_unit(test in sampled(), sample in series(), share in 0.0..1.0, unit in 1e-6..1e6) {
         let model = two_sided(test, share, share);
         let converted: Vec<f64> = sample.iter().map(|value| value * unit).collect();
         let expected = numbers(limits(&model, &sample)).map(|number| number * unit);
@@ -129,7 +129,7 @@ proptest! {
     }
 
     #[test]
-    fn a_shift_moves_limits_of_distance(sample in series(), share in 0.0..1.0, offset in -1e3..1e3_f64) {
+    fn limits_shift_with_the_values(sample in series(), share in 0.0..1.0, offset in -1e3..1e3_f64) {
         for test in [Test::ZScore, Test::TTest, Test::Iqr] {
             let model = two_sided(test, share, share);
             let offset = offset * sample[0];
@@ -148,18 +148,18 @@ proptest! {
     }
 
     #[test]
-    fn the_t_test_is_the_more_careful_normal(sample in series(), share in 0.001..1.0) {
+    fn the_limits_of_the_t_test_are_wider_than_those_of_the_z_score(sample in series(), share in 0.001..1.0) {
         let normal = numbers(limits(&two_sided(Test::ZScore, share, share), &sample));
         let student = numbers(limits(&two_sided(Test::TTest, share, share), &sample));
         prop_assert!(student[0] <= normal[0] && normal[2] <= student[2]);
     }
 
     #[test]
-    fn a_prepared_model_remembers_nothing_else(
+    fn a_prepared_model_does_not_depend_on_earlier_samples(
         test in tests(), samples in vec(series(), 1..8), lower in 0.0..1.0, upper in 0.0..1.0,
     ) {
         let model = two_sided(test, lower, upper);
-        let mut prepared = Prepared::new(&model);
+        let mut prepared = PreparedModel::new(&model);
         for sample in &samples {
             prop_assert_eq!(prepared.limits(sample), limits(&model, sample));
         }
@@ -167,7 +167,7 @@ proptest! {
 }
 
 #[test]
-fn a_smallest_sample_above_the_maximum_counts_as_the_maximum() {
+fn a_minimum_sample_size_above_the_maximum_counts_as_the_maximum() {
     let sample: Vec<f64> =
         (0..MAX_SAMPLE).map(|number| 100.0 + f64::from(u8::try_from(number % 7).unwrap())).collect();
     for test in &Test::ALL[1..] {

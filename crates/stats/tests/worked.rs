@@ -1,9 +1,9 @@
 //! Worked examples, computed by hand or with other tools, compared to the precision of the example.
 
-use tidemark_stats::{Limits, Model, Prepared, Side, Test, judge};
+use tidemark_stats::{Limits, Model, PreparedModel, Side, Test, crossed_limit};
 
 fn limits(model: &Model, sample: &[f64]) -> Option<Limits> {
-    Prepared::new(model).limits(sample)
+    PreparedModel::new(model).limits(sample)
 }
 
 const D1: &[f64] = &[102.0, 98.0, 100.0, 101.0, 99.0];
@@ -104,7 +104,7 @@ fn assert_same(actual: Option<f64>, expected: Option<f64>, case: &str) {
 }
 
 #[test]
-fn every_model_gives_the_worked_numbers() {
+fn every_model_agrees_with_the_worked_examples() {
     for example in EXAMPLES {
         let [lower_boundary, upper_boundary] = example.boundaries;
         let model = Model { lower_boundary, upper_boundary, ..Model::new(example.test) };
@@ -115,14 +115,14 @@ fn every_model_gives_the_worked_numbers() {
         assert_same(limits.lower, lower, &format!("{} lower", example.name));
         assert_same(limits.upper, upper, &format!("{} upper", example.name));
         for &(value, verdict) in example.verdicts {
-            assert_eq!(judge(value, &limits), verdict, "{} judges {value}", example.name);
+            assert_eq!(crossed_limit(value, &limits), verdict, "{} with {value}", example.name);
         }
     }
 }
 
-/// A series of reports, each judged by the earlier ones.
+/// A series of reports, each checked against the earlier ones.
 #[test]
-fn a_series_is_judged_by_what_came_before() {
+fn each_report_is_checked_against_the_earlier_reports() {
     let model =
         Model { min_sample_size: Some(2), upper_boundary: Some(0.01), ..Model::new(Test::Percentage) };
     assert_eq!(limits(&model, &[]), None);
@@ -130,22 +130,22 @@ fn a_series_is_judged_by_what_came_before() {
 
     let third = limits(&model, &[100.0, 100.0]).unwrap();
     assert_eq!(third, Limits { baseline: Some(100.0), lower: None, upper: Some(101.0) });
-    assert_eq!(judge(999_999.0, &third), Some(Side::Upper));
+    assert_eq!(crossed_limit(999_999.0, &third), Some(Side::Upper));
 
     let fourth = limits(&model, &[999_999.0, 100.0, 100.0]).unwrap();
     assert!((fourth.baseline.unwrap() - 333_399.67).abs() < 0.005);
     assert!((fourth.upper.unwrap() - 336_733.66).abs() < 0.005);
-    assert_eq!(judge(100.0, &fourth), None);
+    assert_eq!(crossed_limit(100.0, &fourth), None);
 
     let eager = Model { min_sample_size: Some(1), upper_boundary: Some(0.1), ..model };
     assert_eq!(limits(&eager, &[]), None);
     let second = limits(&eager, &[100.0]).unwrap();
     assert!((second.upper.unwrap() - 110.0).abs() < 1e-12);
-    assert_eq!(judge(200.0, &second), Some(Side::Upper));
+    assert_eq!(crossed_limit(200.0, &second), Some(Side::Upper));
 }
 
 #[test]
-fn a_sample_that_says_nothing_gives_no_limits() {
+fn an_unsuitable_sample_gives_no_limits() {
     for test in Test::ALL {
         let none = Model::new(test);
         assert_eq!(limits(&none, D1), None, "{test} without boundaries");
@@ -190,7 +190,7 @@ fn only_the_newest_values_count() {
 }
 
 #[test]
-fn numbers_that_run_over_give_no_limits() {
+fn overflow_gives_no_limits() {
     for test in Test::ALL {
         let model = Model { lower_boundary: Some(0.95), upper_boundary: Some(0.95), ..Model::new(test) };
         for sample in [[f64::MAX, f64::MIN, f64::MAX], [f64::MAX; 3], [f64::NAN; 3], [f64::INFINITY; 3]] {

@@ -7,7 +7,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use tidemark_api::{
-    Benchmark, Iteration, Measure, Metric, MetricBoundary, MetricUuid, OneMetric, Project, ReportUuid,
+    Benchmark, Iteration, Measure, Metric, MetricBoundary, MetricDetail, MetricUuid, Project, ReportUuid,
 };
 use tidemark_stats::Limits;
 use uuid::Uuid;
@@ -66,7 +66,7 @@ pub fn uuid(report: ReportUuid, place: u32) -> MetricUuid {
 }
 
 /// Returns a metric of a project with its report, benchmark and measure.
-pub fn view(tx: &mut Tx<'_>, (id, project): (ProjectId, &Project), uuid: MetricUuid) -> Result<OneMetric> {
+pub fn view(tx: &mut Tx<'_>, (id, project): (ProjectId, &Project), uuid: MetricUuid) -> Result<MetricDetail> {
     let (report, place) = find(tx, id, uuid)?;
     let found = report::summary(tx, project, report)?.report;
     let mut metric = None;
@@ -86,7 +86,7 @@ pub fn view(tx: &mut Tx<'_>, (id, project): (ProjectId, &Project), uuid: MetricU
         None => HashMap::new(),
     };
     let alert = alert::of_metrics(tx, &[report.get()])?.into_iter().find(|((_, at), _)| *at == place);
-    Ok(OneMetric {
+    Ok(MetricDetail {
         uuid,
         report: found.uuid,
         iteration: Iteration::new(one.iteration),

@@ -98,7 +98,7 @@ pub fn delete(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<()> {
 /// Enqueues the cancellation of the subscription of an organization.
 pub fn end(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) -> Result<()> {
     match of(tx, organization)? {
-        Some(found) if !found.status.is_over() => outbox::add(tx, CANCEL, &found.subscription, None, now),
+        Some(found) if !found.status.has_ended() => outbox::add(tx, CANCEL, &found.subscription, None, now),
         _ => Ok(()),
     }
 }

@@ -17,7 +17,7 @@ use clap::ArgAction;
 use tidemark_api::{GitHash, JobCallback, Report, Url, Verdict};
 use tidemark_client::{Client, RetryPolicy, server};
 use tidemark_render::{
-    code_host::{Conclusion, Reserve},
+    code_host::{CommentConditions, Conclusion},
     comment::{self, Comment},
     links::Links,
     markup::{self, Block, Dialect, Span},
@@ -184,8 +184,8 @@ impl CiFlags {
     }
 
     /// Returns the conditions for a comment.
-    fn reserve(&self) -> Reserve {
-        Reserve { only_thresholds: self.ci_only_thresholds, only_on_alert: self.ci_only_on_alert }
+    fn reserve(&self) -> CommentConditions {
+        CommentConditions { only_thresholds: self.ci_only_thresholds, only_on_alert: self.ci_only_on_alert }
     }
 
     /// Whether the name of the project is required before the run.
@@ -277,7 +277,7 @@ impl CiReporter<'_> {
         let comment = Comment { report, rows, verdict, links };
         let id = self.flags.ci_id.clone().unwrap_or_else(|| default_id(report, identity));
         let (is_silent, may_create) =
-            (self.flags.reserve().is_silent(rows), self.flags.reserve().may_create(rows));
+            (self.flags.reserve().skips_comment(rows), self.flags.reserve().may_create(rows));
         let mut failures = Vec::new();
 
         if let Some(github) = &self.github {
@@ -299,7 +299,7 @@ impl CiReporter<'_> {
             failures.extend(gitlab.comment(&id, &comment, may_create).err());
         }
         let files: [(&Option<PathBuf>, &dyn Fn() -> String); 3] = [
-            (&self.flags.ci_markdown, &|| comment.whole(Dialect::Markdown)),
+            (&self.flags.ci_markdown, &|| comment.render(Dialect::Markdown)),
             (&self.flags.gitlab_code_quality, &|| gitlab::code_quality(report, rows)),
             (&self.flags.gitlab_metrics, &|| gitlab::metrics(rows)),
         ];

@@ -5,7 +5,7 @@ mod show;
 
 use std::collections::HashMap;
 
-use tidemark_adapters::{Entry, Label, Measured, Results};
+use tidemark_adapters::{Entry, Label, ParsedMetric, Results};
 use tidemark_api::{Parameters, ResourceName, measure};
 use tidemark_stats::{Comparison, Criteria, Samples, Verdict, Worse, compare, verdicts};
 
@@ -89,8 +89,8 @@ struct Series {
 /// Values of a series, each with the number of its run.
 #[derive(Default)]
 struct Values {
-    base: Vec<(usize, Measured)>,
-    new: Vec<(usize, Measured)>,
+    base: Vec<(usize, ParsedMetric)>,
+    new: Vec<(usize, ParsedMetric)>,
 }
 
 impl Sides {
@@ -169,7 +169,7 @@ impl ComparisonReport {
 }
 
 impl Series {
-    fn of(entry: &Entry, measured: &Measured) -> Self {
+    fn of(entry: &Entry, measured: &ParsedMetric) -> Self {
         let (Label::Name(name) | Label::Reference(name)) = &entry.label;
         // A tool may report a built-in measure by its slug or its name.
         let known = measure::built_in(measured.measure.as_str()).and_then(|known| known.slug.parse().ok());
@@ -196,7 +196,7 @@ impl Series {
 
 impl Values {
     fn compare(self, series: Series, paired: bool, confidence: f64) -> Row {
-        let values = |side: &[(usize, Measured)]| -> Vec<f64> {
+        let values = |side: &[(usize, ParsedMetric)]| -> Vec<f64> {
             side.iter().map(|(_, measured)| measured.value).collect()
         };
         let (base, new) = (values(&self.base), values(&self.new));
@@ -235,8 +235,8 @@ impl Row {
 }
 
 /// Compares the ranges of two single values. A range covers only one run, so the result is a hint and not a verdict.
-fn compare_ranges(base: &Measured, new: &Measured) -> &'static str {
-    let ends = |measured: &Measured| measured.lower_value.zip(measured.upper_value);
+fn compare_ranges(base: &ParsedMetric, new: &ParsedMetric) -> &'static str {
+    let ends = |measured: &ParsedMetric| measured.lower_value.zip(measured.upper_value);
     match (ends(base), ends(new)) {
         (Some((base_lower, base_upper)), Some((new_lower, new_upper))) => {
             if new_lower > base_upper || new_upper < base_lower { "ranges apart" } else { "ranges overlap" }

@@ -3,7 +3,7 @@
 use std::{env, fmt, time::Duration};
 
 use tidemark_api::{Jwt, PlainKey, Url};
-use tidemark_client::{Client, Credential, Error, Retry, RetryPolicy, Settings};
+use tidemark_client::{Client, ClientSettings, Credential, Error, Retry, RetryPolicy};
 
 use crate::{
     failure::{Exit, Failure, Result},
@@ -112,8 +112,12 @@ impl Connection {
 
     /// Returns a client of this server with this credential.
     pub(crate) fn client_for(&self, host: Url, credential: Option<Credential>) -> Client {
-        let settings =
-            Settings { host, credential, patience: self.retry_policy(), insecure: self.insecure_host };
+        let settings = ClientSettings {
+            host,
+            credential,
+            retry_policy: self.retry_policy(),
+            insecure: self.insecure_host,
+        };
         Client::new(settings, warn_about_retry).on_version(version::check)
     }
 
@@ -175,8 +179,8 @@ impl Connection {
         RetryPolicy {
             timeout: Duration::from_secs(self.timeout),
             attempts: self.attempts,
-            first_wait: Duration::from_secs(self.retry_after),
-            longest_wait: Duration::from_secs(self.max_retry_after),
+            min_delay: Duration::from_secs(self.retry_after),
+            max_delay: Duration::from_secs(self.max_retry_after),
         }
     }
 
@@ -210,7 +214,7 @@ pub(crate) fn warn_about_retry(retry: &Retry<'_>) {
         retry.reason.trim_end_matches('.'),
         retry.attempt,
         retry.attempts,
-        retry.wait.as_secs()
+        retry.delay.as_secs()
     );
 }
 

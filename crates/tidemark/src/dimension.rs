@@ -5,7 +5,7 @@ use std::{marker::PhantomData, str::FromStr};
 
 use clap::Args;
 use serde::Serialize;
-use tidemark_api::{Invalid, NameId, ResourceId, Search, Slug, Word};
+use tidemark_api::{FixedString, Invalid, NameId, ResourceId, Search, Slug};
 use tidemark_client::{Collection, Error, Resource};
 use uuid::Uuid;
 
@@ -26,7 +26,7 @@ pub(crate) trait Dimension: Resource<Created = Self, Patch: Default + PartialEq>
 
     type Name: FromStr<Err = Invalid> + Clone + Send + Sync + 'static;
 
-    type Sort: Word;
+    type Sort: FixedString;
 
     /// Flags of `create`, besides the name and the slug.
     type CreateFlags: Args;

@@ -124,7 +124,7 @@ impl ParseFlags {
             }
             results.push(read);
         }
-        match self.fold.map(|how| Results::folded(&results, how)) {
+        match self.fold.map(|how| Results::fold(&results, how)) {
             Some(folded) => Ok(folded.into_iter().collect()),
             None => Ok(results),
         }

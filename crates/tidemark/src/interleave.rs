@@ -163,7 +163,7 @@ impl Interleave<'_> {
         };
         let results = self.parsing.parse(&outputs)?;
         // Several values of a benchmark in one run count as one value.
-        Ok(Results::folded(&results, self.parsing.fold.unwrap_or(Fold::Mean)))
+        Ok(Results::fold(&results, self.parsing.fold.unwrap_or(Fold::Mean)))
     }
 }
 

@@ -7,7 +7,7 @@ use axum::{Router, body::Body};
 use directories::BaseDirs;
 use http_body_util::BodyExt;
 use tidemark_client::{
-    Client, Credential, RetryPolicy, Settings,
+    Client, ClientSettings, Credential, RetryPolicy,
     http::{Request, Response, StatusCode},
 };
 use tidemark_server::{
@@ -44,20 +44,24 @@ struct LocalServer {
 /// Returns a client of the database on this machine. Creates the database if it does not exist.
 pub(crate) fn client(credential: Option<Credential>) -> Result<Client> {
     let local = LocalServer::open(config()?)?;
-    let settings = Settings {
+    let settings = ClientSettings {
         host: HOST
             .parse()
             .map_err(|error| Failure::new(format!("{HOST} is not a valid address ({error}).")))?,
         credential,
-        patience: RetryPolicy {
+        retry_policy: RetryPolicy {
             timeout: Duration::from_secs(60),
             attempts: ATTEMPTS,
-            first_wait: Duration::from_secs(1),
-            longest_wait: Duration::from_secs(30),
+            min_delay: Duration::from_secs(1),
+            max_delay: Duration::from_secs(30),
         },
         insecure: false,
     };
-    Ok(Client::inside(Rc::new(move |request| local.handle(request)), settings, connection::warn_about_retry))
+    Ok(Client::in_process(
+        Rc::new(move |request| local.handle(request)),
+        settings,
+        connection::warn_about_retry,
+    ))
 }
 
 /// Returns the location of the database, for messages.

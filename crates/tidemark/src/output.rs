@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde::Serialize;
-use tidemark_adapters::{Entry, Measured};
+use tidemark_adapters::{Entry, ParsedMetric};
 use tidemark_api::{ResourceName, Timestamp, measure};
 pub(crate) use tidemark_render::format::{benchmark, percent, plain, quantity, range};
 
@@ -97,7 +97,7 @@ pub(crate) fn entry(entry: &Entry) -> String {
 }
 
 /// Returns the units of a measured value, if they are known without a project.
-pub(crate) fn units(measured: &Measured) -> &str {
+pub(crate) fn units(measured: &ParsedMetric) -> &str {
     let built_in = measure::built_in(measured.measure.as_str()).map(|measure| measure.units);
     built_in.or_else(|| measured.units.as_ref().map(ResourceName::as_str)).unwrap_or("")
 }

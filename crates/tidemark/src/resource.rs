@@ -8,7 +8,7 @@ use clap::{
     builder::{PossibleValuesParser, TypedValueParser},
 };
 use serde::de::DeserializeOwned;
-use tidemark_api::{Direction, Invalid, NameId, Page, ResourceId, Search, Word};
+use tidemark_api::{Direction, FixedString, Invalid, NameId, Page, ResourceId, Search};
 use tidemark_client::{Client, Collection, Request, Resource};
 
 use crate::{
@@ -149,7 +149,7 @@ pub(crate) struct NameFilter<N: FromStr<Err = Invalid> + Clone + Send + Sync + '
 
 /// Order of a list.
 #[derive(clap::Args)]
-pub(crate) struct SortFlag<S: Word> {
+pub(crate) struct SortFlag<S: FixedString> {
     /// Field to sort by
     #[arg(long, value_parser = word_parser::<S>())]
     pub(crate) sort: Option<S>,
@@ -209,7 +209,7 @@ impl<T: Clone> NewValue<T> {
 }
 
 /// Returns a parser of the words that the help lists.
-pub(crate) fn word_parser<T: Word>() -> impl TypedValueParser<Value = T> {
+pub(crate) fn word_parser<T: FixedString>() -> impl TypedValueParser<Value = T> {
     PossibleValuesParser::new(T::ALL.iter().map(|word| word.as_str())).try_map(|word| word.parse::<T>())
 }
 

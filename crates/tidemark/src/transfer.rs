@@ -5,7 +5,7 @@ mod status;
 
 use std::collections::{BTreeMap, HashMap};
 
-use tidemark_adapters::{Entry, Label, Measured, Results};
+use tidemark_adapters::{Entry, Label, ParsedMetric, Results};
 use tidemark_api::{
     Adapter, Alert, Branch, BranchUuid, Direction, GitHash, HeadUuid, MeasurePatch, MeasureUuid, Model,
     NameId, NewModel, NewRun, Report, ReportFilter, ReportIdempotencyKey, ReportMeasure, ReportResult,
@@ -388,7 +388,7 @@ fn texts(results: &[Vec<ReportResult>]) -> serde_json::Result<Vec<String>> {
 
 /// Returns a benchmark of a report as an entry of the output of a tool.
 pub(crate) fn entry(result: &ReportResult) -> Entry {
-    let measured = |measured: &ReportMeasure| Measured {
+    let measured = |measured: &ReportMeasure| ParsedMetric {
         measure: measured.measure.name.clone(),
         units: Some(measured.measure.units.clone()),
         value: measured.metric.value,

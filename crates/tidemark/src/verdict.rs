@@ -27,7 +27,7 @@ pub(crate) fn show(
     history: &History,
     colors: bool,
 ) -> String {
-    let table = table(&render::lines(rows, verdict), history, colors);
+    let table = table(&render::verdict_rows(rows, verdict), history, colors);
     let mut text = format!("{table}\n");
     let summary = verdict.map(render::counts).into_iter().chain(limits(rows));
     for sentence in summary {
@@ -46,7 +46,7 @@ pub(crate) fn show(
 /// Returns the comparisons of a verdict without metrics.
 pub(crate) fn show_comparisons(verdict: &tidemark_api::Verdict) -> String {
     let sentences: Vec<String> = render::sentences(verdict).iter().map(|one| format!("{one}\n")).collect();
-    let table = table(&render::compared(verdict), &History::default(), false);
+    let table = table(&render::comparison_rows(verdict), &History::default(), false);
     format!("{table}\n{}.\n{}", output::capitalized(&render::counts(verdict)), sentences.concat())
 }
 
@@ -80,7 +80,7 @@ fn table(lines: &[VerdictRow<'_>], history: &History, colors: bool) -> String {
                 line.measure(),
                 line.value(),
                 line.change(),
-                line.reach(),
+                line.half_width(),
                 line.limit(),
                 line.detectable(),
                 line.rows.first().map_or_else(String::new, |row| history.sparkline(row)),

@@ -23,7 +23,7 @@ fn check<T: Serialize + DeserializeOwned + ToSchema>(value: &T) {
 
 /// Checks that a value fits neither the schema nor the type.
 #[track_caller]
-fn refuse<T: DeserializeOwned + ToSchema>(json: &Value) {
+fn reject<T: DeserializeOwned + ToSchema>(json: &Value) {
     assert!(!validator::<T>().is_valid(json), "{json} fits the schema of {}", T::name());
     assert!(serde_json::from_value::<T>(json.clone()).is_err(), "{json} is read as {}", T::name());
 }
@@ -247,7 +247,7 @@ fn server() {
         remove: Some(false),
     });
     check(&BackupCreated { created: time() });
-    check(&UuidAnswer { uuid: Uuid::from_u128(11) });
+    check(&UuidResponse { uuid: Uuid::from_u128(11) });
     let empty = json!({
         "server": { "uuid": Uuid::from_u128(11), "created": time(), "version": null },
         "timestamp": time(),
@@ -293,6 +293,6 @@ fn server() {
 }
 
 #[test]
-fn a_patch_with_an_unknown_field_fits_neither_schema_nor_type() {
-    refuse::<OrganizationPatch>(&json!({ "nmae": "x" }));
+fn schema_and_type_reject_a_patch_with_an_unknown_field() {
+    reject::<OrganizationPatch>(&json!({ "nmae": "x" }));
 }

@@ -5,7 +5,7 @@ use tidemark_api::*;
 use tidemark_stats::{Test, Worse};
 use uuid::Uuid;
 
-use super::{check, refuse, time};
+use super::{check, reject, time};
 
 fn project() -> Project {
     Project {
@@ -158,9 +158,9 @@ fn projects() {
         url: Some(Some("https://example.org".parse().unwrap())),
         visibility: Some(Visibility::Public),
     });
-    refuse::<ProjectPatch>(&json!({ "name": null }));
-    refuse::<ProjectPatch>(&json!({ "organization": "x" }));
-    refuse::<ProjectPatch>(&json!({ "url": 7 }));
+    reject::<ProjectPatch>(&json!({ "name": null }));
+    reject::<ProjectPatch>(&json!({ "organization": "x" }));
+    reject::<ProjectPatch>(&json!({ "url": 7 }));
 }
 
 #[test]
@@ -226,9 +226,9 @@ fn branches() {
             reset: Some(true),
         }),
     });
-    refuse::<NewBranch>(&json!({ "name": "a..b" }));
-    refuse::<NewBranch>(&json!({ "name": "a", "start_point": { "branch": "main", "max_versions": -1 } }));
-    refuse::<NewBranch>(&json!({ "name": "a", "start_point": { "branch": "main", "hash": "0123" } }));
+    reject::<NewBranch>(&json!({ "name": "a..b" }));
+    reject::<NewBranch>(&json!({ "name": "a", "start_point": { "branch": "main", "max_versions": -1 } }));
+    reject::<NewBranch>(&json!({ "name": "a", "start_point": { "branch": "main", "hash": "0123" } }));
 }
 
 #[test]
@@ -260,11 +260,11 @@ fn testbeds() {
         spec: Some(Some(ResourceId::Uuid(Uuid::from_u128(30)))),
         archived: Some(false),
     });
-    refuse::<TestbedPatch>(&json!({ "archived": null }));
-    refuse::<TestbedPatch>(&json!({ "units": "x" }));
+    reject::<TestbedPatch>(&json!({ "archived": null }));
+    reject::<TestbedPatch>(&json!({ "units": "x" }));
     let mut without_cpu = serde_json::to_value(spec()).unwrap();
     without_cpu["cpu"] = json!(0);
-    refuse::<Spec>(&without_cpu);
+    reject::<Spec>(&without_cpu);
 }
 
 #[test]
@@ -301,8 +301,8 @@ fn benchmarks_and_measures() {
         units: Some("b".parse().unwrap()),
         archived: Some(false),
     });
-    refuse::<NewMeasure>(&json!({ "name": "a" }));
-    refuse::<NewBenchmark>(&json!({ "name": "" }));
+    reject::<NewMeasure>(&json!({ "name": "a" }));
+    reject::<NewBenchmark>(&json!({ "name": "" }));
 }
 
 #[test]
@@ -338,7 +338,7 @@ fn thresholds() {
 }
 
 #[test]
-fn the_model_of_a_threshold_is_put_or_removed() {
+fn a_put_sets_or_removes_the_model_of_a_threshold() {
     let all = json!({
         "test": "iqr", "min_sample_size": 2, "max_sample_size": 64, "window": 60,
         "lower_boundary": 1.5, "upper_boundary": 3.0,
@@ -357,7 +357,7 @@ fn the_model_of_a_threshold_is_put_or_removed() {
         json!({ "test": "iqr", "max_sample_size": 4_294_967_296_u64 }),
         json!({ "test": "iqr", "upper_boundary": "0.5" }),
     ] {
-        refuse::<ThresholdPut>(&put);
+        reject::<ThresholdPut>(&put);
     }
 }
 
@@ -394,7 +394,7 @@ fn plots() {
     {
         let mut wrong = json.clone();
         wrong[field] = value;
-        refuse::<NewPlot>(&wrong);
+        reject::<NewPlot>(&wrong);
     }
     let mut plain = json;
     plain.as_object_mut().unwrap().remove("y_axis");
@@ -416,7 +416,7 @@ fn plots() {
         benchmarks: Some(benchmarks),
         measures: Some(measures),
     });
-    refuse::<PlotPatch>(&json!({ "window": null }));
-    refuse::<PlotPatch>(&json!({ "measures": [] }));
-    refuse::<PlotPatch>(&json!({ "name": "x" }));
+    reject::<PlotPatch>(&json!({ "window": null }));
+    reject::<PlotPatch>(&json!({ "measures": [] }));
+    reject::<PlotPatch>(&json!({ "name": "x" }));
 }

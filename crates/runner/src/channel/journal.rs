@@ -12,14 +12,14 @@ use std::{
 use serde::{Deserialize, Serialize};
 use tidemark_api::{JobUuid, channel::FromRunner};
 
-use super::end;
+use super::job_end;
 use crate::{
     error::{Explain, Result},
     measure,
 };
 
 /// Extension of files with results.
-const RESULTS: &str = "results";
+const RESULTS_EXTENSION: &str = "results";
 
 /// Folder of the files, and their content.
 pub(super) struct Journal {
@@ -42,7 +42,7 @@ pub(super) struct EndedJob {
 impl Journal {
     /// Reads the journal that an earlier runner process left.
     pub(super) fn open(folder: PathBuf) -> Result<Self> {
-        let what = || "What an earlier runner has to tell cannot be read";
+        let what = || "The journal of the runner cannot be read";
         fs::create_dir_all(&folder).explain(what)?;
         let (mut journal, mut orphans) = (Self { folder, jobs: BTreeMap::new() }, Vec::new());
         for entry in fs::read_dir(&journal.folder).explain(what)? {
@@ -53,14 +53,14 @@ impl Journal {
                     let text = fs::read(&path).explain(what)?;
                     journal.jobs.insert(job, serde_json::from_slice(&text).ok());
                 }
-                (Some(job), Some(RESULTS)) => orphans.push((job, path)),
+                (Some(job), Some(RESULTS_EXTENSION)) => orphans.push((job, path)),
                 // Skip files that were not written completely.
                 _ => {}
             }
         }
         for (job, path) in orphans {
             if !journal.jobs.contains_key(&job) {
-                fs::remove_file(path).explain(|| "The results of a job that is done cannot be removed")?;
+                fs::remove_file(path).explain(|| "The results of an acknowledged job cannot be removed")?;
             }
         }
         journal.move_results()?;
@@ -72,23 +72,23 @@ impl Journal {
         let ended = self.jobs.values_mut().flatten();
         let moved: Vec<_> = ended
             .filter_map(|ended| {
-                let results = mem::take(end::results(&mut ended.message)?);
+                let results = mem::take(job_end::results(&mut ended.message)?);
                 (!results.is_empty()).then(|| (ended.clone(), results))
             })
             .collect();
         for (ended, results) in moved {
             let write = || {
-                let mut file = BufWriter::new(File::create(self.results(end::job(&ended.message)))?);
+                let mut file = BufWriter::new(File::create(self.results(job_end::job(&ended.message)))?);
                 measure::write_all(&mut file, &results)
             };
             write().explain(|| "The results of a job cannot be moved")?;
-            self.put(ended)?;
+            self.write_end(ended)?;
         }
         Ok(())
     }
 
     /// Returns the jobs that have begun and not ended.
-    pub(super) fn begun(&self) -> Vec<JobUuid> {
+    pub(super) fn unfinished(&self) -> Vec<JobUuid> {
         self.jobs.iter().filter(|(_, end)| end.is_none()).map(|(job, _)| *job).collect()
     }
 
@@ -99,7 +99,7 @@ impl Journal {
 
     /// Returns the path of the file with the results of a job.
     pub(super) fn results(&self, job: JobUuid) -> PathBuf {
-        self.folder.join(format!("{job}.{RESULTS}"))
+        self.folder.join(format!("{job}.{RESULTS_EXTENSION}"))
     }
 
     /// Records that a job has begun.
@@ -111,42 +111,42 @@ impl Journal {
 
     /// Records the end of a job. The results are in their own file, not in the message.
     pub(super) fn end(&mut self, message: FromRunner) -> Result<()> {
-        self.put(EndedJob { message, failed_uploads: 0 })
+        self.write_end(EndedJob { message, failed_uploads: 0 })
     }
 
     /// Records the end of a job and deletes its results.
     pub(super) fn end_without_results(&mut self, message: FromRunner) -> Result<()> {
-        let path = self.results(end::job(&message));
+        let path = self.results(job_end::job(&message));
         self.end(message)?;
-        remove_if_there(&path)
+        remove_if_exists(&path)
     }
 
     /// Counts a failed attempt to upload the results of a job, and returns the number of failed attempts.
     pub(super) fn count_failed_upload(&mut self, job: JobUuid) -> Result<u32> {
         let Some(Some(ended)) = self.jobs.get(&job) else { return Ok(0) };
         let failed_uploads = ended.failed_uploads + 1;
-        self.put(EndedJob { failed_uploads, ..ended.clone() })?;
+        self.write_end(EndedJob { failed_uploads, ..ended.clone() })?;
         Ok(failed_uploads)
     }
 
     /// Removes a job whose end the server has acknowledged.
     pub(super) fn remove(&mut self, job: JobUuid) -> Result<()> {
         self.jobs.remove(&job);
-        fs::remove_file(self.path(job)).explain(|| "What the server knows cannot be forgotten")?;
-        remove_if_there(&self.results(job))
+        fs::remove_file(self.path(job)).explain(|| "A journal entry cannot be removed")?;
+        remove_if_exists(&self.results(job))
     }
 
     fn path(&self, job: JobUuid) -> PathBuf {
         self.folder.join(format!("{job}.json"))
     }
 
-    fn put(&mut self, ended: EndedJob) -> Result<()> {
-        let job = end::job(&ended.message);
+    fn write_end(&mut self, ended: EndedJob) -> Result<()> {
+        let job = job_end::job(&ended.message);
         let synced = match File::open(self.results(job)) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             file => file.and_then(|file| file.sync_all()),
         };
-        synced.explain(|| "The results of the job cannot be written down")?;
+        synced.explain(|| "The results of the job cannot be synced to disk")?;
         let text = serde_json::to_vec(&ended).unwrap_or_default();
         self.write(job, &text)?;
         self.jobs.insert(job, Some(ended));
@@ -163,14 +163,14 @@ impl Journal {
             fs::rename(new, self.path(job))?;
             File::open(&self.folder)?.sync_all()
         };
-        write().explain(|| "What the server has to know cannot be written down")
+        write().explain(|| "The journal of the runner cannot be written")
     }
 }
 
-fn remove_if_there(path: &Path) -> Result<()> {
+fn remove_if_exists(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(error).explain(|| "The results of a job that is done cannot be removed")
+            Err(error).explain(|| "The results of an acknowledged job cannot be removed")
         }
         _ => Ok(()),
     }
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_begun_and_ended_is_known_after_a_crash() {
+    fn started_and_ended_jobs_are_known_after_a_crash() {
         let folder = tempfile::tempdir().unwrap();
         let open = || Journal::open(folder.path().to_owned()).unwrap();
         let [one, two, three] = jobs();
@@ -204,7 +204,7 @@ mod tests {
         drop(journal);
 
         let mut journal = open();
-        assert_eq!(journal.begun(), [two]);
+        assert_eq!(journal.unfinished(), [two]);
         assert_eq!(journal.first(), Some(&EndedJob { message: end, failed_uploads: 1 }));
         assert!(journal.results(one).exists() && !journal.results(three).exists());
         journal.remove(one).unwrap();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn results_that_an_earlier_version_kept_in_a_message_are_moved() {
+    fn results_in_the_message_of_an_earlier_version_are_moved() {
         let folder = tempfile::tempdir().unwrap();
         let [job] = jobs();
         let results = vec![JobIteration { exit_code: 1, ..JobIteration::default() }; 2];

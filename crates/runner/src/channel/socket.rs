@@ -17,50 +17,52 @@ use tokio_tungstenite::{
     },
 };
 
-use super::Settings;
+use super::ChannelSettings;
 
 /// Timeout of connecting.
-const CONNECT: Duration = Duration::from_secs(30);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A connection.
 pub(super) struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
 
 /// Why connecting failed.
-pub(super) enum Refusal {
+pub(super) enum ConnectError {
     /// Temporary: retry.
-    ForNow(String),
+    Temporary(String),
     /// Permanent: do not retry.
-    ForGood(String),
+    Permanent(String),
 }
 
 impl Socket {
-    pub(super) async fn connect(settings: &Settings) -> Result<Self, Refusal> {
+    pub(super) async fn connect(settings: &ChannelSettings) -> Result<Self, ConnectError> {
         // Another part of the program may have installed a provider before, which works as well.
         drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
         let base = settings.host.as_ref().trim_end_matches('/');
         let address = format!("ws{}/v0/runners/{}/channel", base.trim_start_matches("http"), settings.runner);
-        let wrong = |error: &dyn std::fmt::Display| {
-            Refusal::ForGood(format!("The address of the server or the key cannot be used ({error})."))
+        let invalid = |error: &dyn std::fmt::Display| {
+            ConnectError::Permanent(format!(
+                "The URL of the server or the key of the runner is invalid ({error})."
+            ))
         };
-        let mut request = address.into_client_request().map_err(|error| wrong(&error))?;
-        let key = format!("Bearer {}", settings.key).parse().map_err(|error| wrong(&error))?;
+        let mut request = address.into_client_request().map_err(|error| invalid(&error))?;
+        let key = format!("Bearer {}", settings.key).parse().map_err(|error| invalid(&error))?;
         request.headers_mut().insert(AUTHORIZATION, key);
-        match timeout(CONNECT, connect_async(request)).await {
+        match timeout(CONNECT_TIMEOUT, connect_async(request)).await {
             Ok(Ok((stream, answer))) => {
-                tell_version(settings, &answer);
+                report_version(settings, &answer);
                 Ok(Self(stream))
             }
             Ok(Err(tungstenite::Error::Http(answer))) => {
-                tell_version(settings, &answer);
-                Err(refusal(&answer))
+                report_version(settings, &answer);
+                Err(connect_error(&answer))
             }
-            Ok(Err(error)) => Err(Refusal::ForNow(error.to_string())),
-            Err(_) => Err(Refusal::ForNow("it takes too long to connect".to_owned())),
+            Ok(Err(error)) => Err(ConnectError::Temporary(error.to_string())),
+            Err(_) => Err(ConnectError::Temporary("connecting timed out".to_owned())),
         }
     }
 
     /// Sends a message. Returns `false` if the connection is closed.
-    pub(super) async fn say(&mut self, message: &Envelope<FromRunner>) -> bool {
+    pub(super) async fn send(&mut self, message: &Envelope<FromRunner>) -> bool {
         match serde_json::to_string(message) {
             Ok(text) => self.0.send(Message::Text(text.into())).await.is_ok(),
             Err(_) => false,
@@ -72,9 +74,9 @@ impl Socket {
         match self.0.next().await {
             Some(Ok(Message::Text(text))) => Ok(serde_json::from_str(&text).ok()),
             Some(Ok(Message::Close(Some(frame)))) => {
-                Err(format!("the server has closed it: {}", frame.reason))
+                Err(format!("the server closed the connection: {}", frame.reason))
             }
-            Some(Ok(Message::Close(None))) | None => Err("the connection is gone".to_owned()),
+            Some(Ok(Message::Close(None))) | None => Err("the connection was closed".to_owned()),
             Some(Ok(_)) => Ok(None),
             Some(Err(error)) => Err(error.to_string()),
         }
@@ -86,7 +88,7 @@ impl Socket {
     }
 }
 
-fn tell_version(settings: &Settings, answer: &Response<Option<Vec<u8>>>) {
+fn report_version(settings: &ChannelSettings, answer: &Response<Option<Vec<u8>>>) {
     let version = answer.headers().get(SERVER_VERSION_HEADER).and_then(|value| value.to_str().ok());
     // A failed response without a version may come from a proxy.
     if version.is_some() || answer.status() == StatusCode::SWITCHING_PROTOCOLS {
@@ -94,18 +96,18 @@ fn tell_version(settings: &Settings, answer: &Response<Option<Vec<u8>>>) {
     }
 }
 
-/// Returns the refusal for a response that is not a WebSocket upgrade.
-fn refusal(answer: &Response<Option<Vec<u8>>>) -> Refusal {
+/// Returns the error for a response that is not a WebSocket upgrade.
+fn connect_error(answer: &Response<Option<Vec<u8>>>) -> ConnectError {
     let message = answer.body().as_ref().and_then(|body| {
         let body: serde_json::Value = serde_json::from_slice(body).ok()?;
         Some(body["message"].as_str()?.to_owned())
     });
     let status = answer.status().as_u16();
-    let said = message.unwrap_or_else(|| format!("it answered {status}"));
+    let message = message.unwrap_or_else(|| format!("the server responded with status {status}"));
     match status {
-        400 | 401 | 403 | 404 => {
-            Refusal::ForGood(format!("The server refuses this runner ({status}): {said}"))
-        }
-        _ => Refusal::ForNow(said),
+        400 | 401 | 403 | 404 => ConnectError::Permanent(format!(
+            "The server rejected this runner with status {status}: {message}"
+        )),
+        _ => ConnectError::Temporary(message),
     }
 }

@@ -15,21 +15,21 @@ use tokio::task::spawn_blocking;
 use ureq::SendBody;
 
 use super::{
-    Settings, end,
+    ChannelSettings, job_end,
     journal::{EndedJob, Journal},
 };
 use crate::{error, measure};
 
 /// Timeout of an upload.
-const UPLOAD: Duration = Duration::from_secs(600);
+const UPLOAD_TIMEOUT: Duration = Duration::from_secs(600);
 /// Timeout of the response to the head of an upload. The server rejects an upload before the body is sent.
-const HEAD: Duration = Duration::from_secs(30);
-/// Minimum size in bytes of results that are uploaded instead of sent in a message.
-const LARGE: u64 = 1 << 20;
+const CONTINUE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum size in bytes of results that are sent in a message; larger results are uploaded.
+const INLINE_MAX: u64 = 1 << 20;
 /// Maximum attempts to upload the output of a job. With the delays between them, they take about 14 minutes.
-const UPLOAD_ATTEMPTS: u32 = 20;
+const UPLOAD_ATTEMPTS_MAX: u32 = 20;
 /// Maximum number of bytes read from a response.
-const ANSWER_MAX: u64 = 64 << 10;
+const RESPONSE_MAX: u64 = 64 << 10;
 
 /// Why the results of a job were not uploaded.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,38 +42,38 @@ enum UploadError {
 
 /// Body of an error response.
 #[derive(Deserialize)]
-struct Problem {
+struct ErrorBody {
     message: String,
 }
 
 /// Sends the results of an ended job to the server. Returns the message about its end, or the reason for a retry. A
 /// job whose results the server rejects ends without them, so that the runner can take the next job.
 pub(super) async fn deliver(
-    settings: &Settings,
+    settings: &ChannelSettings,
     journal: &mut Journal,
     ended: EndedJob,
 ) -> error::Result<Result<FromRunner, String>> {
-    let job = end::job(&ended.message);
+    let job = job_end::job(&ended.message);
     let reason = match attach(settings, &ended.message, &journal.results(job)).await {
         Ok(message) => return Ok(Ok(message)),
         Err(UploadError::Rejected(reason)) => reason,
         Err(UploadError::Failed(reason)) => {
             let attempts = journal.count_failed_upload(job)?;
-            if attempts < UPLOAD_ATTEMPTS {
+            if attempts < UPLOAD_ATTEMPTS_MAX {
                 return Ok(Err(reason));
             }
             format!("{reason} The runner gave up after {attempts} attempts.")
         }
     };
-    tracing::warn!(%job, reason, "discards the output of the job");
-    let message = end::without_results(ended.message, &reason);
+    tracing::warn!(%job, reason, "output of the job discarded");
+    let message = job_end::without_results(ended.message, &reason);
     journal.end_without_results(message.clone())?;
     Ok(Ok(message))
 }
 
 /// Returns the message about the end of a job with its results; uploads large results.
 async fn attach(
-    settings: &Settings,
+    settings: &ChannelSettings,
     message: &FromRunner,
     results: &Path,
 ) -> Result<FromRunner, UploadError> {
@@ -84,9 +84,9 @@ async fn attach(
     };
     let size = file.metadata().map_err(unreadable)?.len();
     let mut message = message.clone();
-    if size <= LARGE {
+    if size <= INLINE_MAX {
         let read = measure::parse(&file).map_err(|error| UploadError::Rejected(error.to_string()))?;
-        if let Some(results) = end::results(&mut message) {
+        if let Some(results) = job_end::results(&mut message) {
             *results = read;
         }
         return Ok(message);
@@ -102,7 +102,12 @@ async fn attach(
 }
 
 /// Uploads the results in a file of this size.
-async fn upload(settings: &Settings, message: &FromRunner, file: File, size: u64) -> Result<(), UploadError> {
+async fn upload(
+    settings: &ChannelSettings,
+    message: &FromRunner,
+    file: File,
+    size: u64,
+) -> Result<(), UploadError> {
     let error = match message {
         FromRunner::Failed { error, .. } => {
             format!(",\"error\":{}", serde_json::Value::from(error.as_str()))
@@ -117,31 +122,33 @@ async fn upload(settings: &Settings, message: &FromRunner, file: File, size: u64
         )));
     }
     let base = settings.host.as_ref().trim_end_matches('/').to_owned();
-    let address = format!("{base}/v0/runners/{}/jobs/{}/{OUTPUT_PATH}", settings.runner, end::job(message));
+    let address =
+        format!("{base}/v0/runners/{}/jobs/{}/{OUTPUT_PATH}", settings.runner, job_end::job(message));
     let key = format!("Bearer {}", settings.key);
     let put = spawn_blocking(move || {
         let body = before.as_bytes().chain(file).chain(Cursor::new(after));
-        let request = agent(&base, UPLOAD, false).put(address).header("authorization", key);
+        let request = agent(&base, UPLOAD_TIMEOUT, false).put(address).header("authorization", key);
         let request = request.header("content-type", "application/json").header("content-length", size);
         // A server or a proxy that rejects the body responds before the body is sent. During the body, the connection
         // may break before the response is read.
         let request = request.header("expect", "100-continue");
-        let request = request.config().timeout_await_100(Some(HEAD)).build();
+        let request = request.config().timeout_await_100(Some(CONTINUE_TIMEOUT)).build();
         let answer = request.send(SendBody::from_owned_reader(body))?;
         let status = answer.status().as_u16();
         let mut text = String::new();
         // A response that is not text is ignored.
-        drop(answer.into_body().into_reader().take(ANSWER_MAX).read_to_string(&mut text));
+        drop(answer.into_body().into_reader().take(RESPONSE_MAX).read_to_string(&mut text));
         Ok::<_, ureq::Error>((status, text))
     });
     match put.await {
         // Status 409: the server has the results already because an earlier response was lost.
         Ok(Ok((200..300 | 409, _))) => Ok(()),
         Ok(Ok((status, text))) => {
-            let said =
-                serde_json::from_str(&text).map_or_else(|_| String::new(), |Problem { message }| message);
-            let reason =
-                format!("The server rejected the output of the job, {size} bytes, with {status}. {said}");
+            let message =
+                serde_json::from_str(&text).map_or_else(|_| String::new(), |ErrorBody { message }| message);
+            let reason = format!(
+                "The server rejected the output of the job, {size} bytes, with status {status}. {message}"
+            );
             let reason = reason.trim_end().to_owned();
             let is_final = (400..500).contains(&status) && !matches!(status, 408 | 425 | 429);
             Err(if is_final { UploadError::Rejected(reason) } else { UploadError::Failed(reason) })
@@ -166,7 +173,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::measure::Bounds;
+    use crate::measure::OutputLimits;
 
     /// Returns a journal with one job whose results have this size.
     fn journal(folder: &Path, size: u64) -> Journal {
@@ -180,7 +187,7 @@ mod tests {
 
     /// Returns settings for a test server that calls `handle` for each connection after the head of the request. It is a
     /// socket, because these tests respond before the body and break connections.
-    fn settings(handle: impl Fn(&str, &mut BufReader<TcpStream>) + Send + 'static) -> Settings {
+    fn settings(handle: impl Fn(&str, &mut BufReader<TcpStream>) + Send + 'static) -> ChannelSettings {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let host = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
         thread::spawn(move || {
@@ -191,13 +198,13 @@ mod tests {
                 handle(&head, &mut stream);
             }
         });
-        Settings {
+        ChannelSettings {
             host,
             runner: "box".parse().unwrap(),
             key: "key".to_owned(),
             poll: PollTimeout::try_from(1).unwrap(),
             folder: std::env::temp_dir(),
-            bounds: Bounds::default(),
+            bounds: OutputLimits::default(),
             allows_network: false,
             on_version: Box::new(|_| ()),
         }
@@ -211,7 +218,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_job_whose_output_is_rejected_before_its_body_fails_at_once() {
+    async fn a_job_fails_immediately_if_its_output_is_rejected_before_the_body() {
         let settings = settings(|head, stream| {
             assert!(head.contains("expect: 100-continue\r\n"), "{head}");
             assert!(head.contains("content-length: 1048591\r\n"), "{head}");
@@ -220,12 +227,12 @@ mod tests {
             stream.get_mut().write_all(answer.as_bytes()).unwrap();
         });
         let folder = tempfile::tempdir().unwrap();
-        let mut journal = journal(folder.path(), LARGE + 1);
+        let mut journal = journal(folder.path(), INLINE_MAX + 1);
         let ended = journal.first().unwrap().clone();
         let message = deliver(&settings, &mut journal, ended).await.unwrap().unwrap();
         assert_eq!(
             error(&message),
-            "The server rejected the output of the job, 1048591 bytes, with 413. The maximum is 7."
+            "The server rejected the output of the job, 1048591 bytes, with status 413. The maximum is 7."
         );
         // Nothing is sent again, even after a restart.
         let journal = Journal::open(folder.path().to_owned()).unwrap();
@@ -234,14 +241,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_job_whose_upload_breaks_again_and_again_fails_in_the_end() {
+    async fn a_job_fails_after_the_maximum_number_of_upload_attempts() {
         let settings = settings(|_, stream| {
             stream.get_mut().write_all(b"HTTP/1.1 100 Continue\r\n\r\n").unwrap();
             stream.read_exact(&mut [0; 1000]).unwrap();
         });
         let folder = tempfile::tempdir().unwrap();
         drop(journal(folder.path(), 64 << 20));
-        for _ in 1..UPLOAD_ATTEMPTS {
+        for _ in 1..UPLOAD_ATTEMPTS_MAX {
             // Attempts of an earlier runner process count.
             let mut journal = Journal::open(folder.path().to_owned()).unwrap();
             let ended = journal.first().unwrap().clone();
@@ -255,7 +262,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_output_that_no_server_accepts_is_not_sent() {
+    async fn an_output_over_the_maximum_is_not_sent() {
         let settings = settings(|head, _| panic!("{head}"));
         let folder = tempfile::tempdir().unwrap();
         let mut journal = journal(folder.path(), 300 << 20);

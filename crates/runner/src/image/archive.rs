@@ -43,7 +43,7 @@ struct Extensions {
     pax: Vec<u8>,
 }
 
-fn unreadable() -> Error {
+fn invalid_archive() -> Error {
     Error::new("A layer of the image is not a tar archive; build and push the image again.")
 }
 
@@ -65,7 +65,7 @@ impl<'a, R: Read> Archive<'a, R> {
         loop {
             self.skip()?;
             let Some(header) = self.header()? else { return Ok(None) };
-            self.set_data(header.entry_size().map_err(|_| unreadable())?)?;
+            self.set_data(header.entry_size().map_err(|_| invalid_archive())?)?;
             let kind = header.entry_type();
             let target = match kind {
                 EntryType::GNULongName => extensions.name.insert(Vec::new()),
@@ -75,13 +75,13 @@ impl<'a, R: Read> Archive<'a, R> {
                     &mut extensions.pax
                 }
                 EntryType::XGlobalHeader => {
-                    left = left.checked_sub(BLOCK as u64).ok_or_else(too_much)?;
+                    left = left.checked_sub(BLOCK as u64).ok_or_else(extensions_too_large)?;
                     continue;
                 }
-                EntryType::GNUSparse => return Err(sparse()),
+                EntryType::GNUSparse => return Err(sparse_file()),
                 _ => return self.entry(&header, extensions).map(Some),
             };
-            left = left.checked_sub(self.data).ok_or_else(too_much)?;
+            left = left.checked_sub(self.data).ok_or_else(extensions_too_large)?;
             let mut bytes = Vec::new();
             self.read_to_end(&mut bytes).explain(|| "A layer of the image cannot be read")?;
             *target = bytes;
@@ -93,9 +93,9 @@ impl<'a, R: Read> Archive<'a, R> {
         let mut header = Header::new_old();
         let mut read = 0;
         while read < BLOCK {
-            match self.take(&mut header.as_mut_bytes()[read..])? {
+            match self.read_counted(&mut header.as_mut_bytes()[read..])? {
                 0 if read == 0 => return Ok(None),
-                0 => return Err(unreadable()),
+                0 => return Err(invalid_archive()),
                 more => read += more,
             }
         }
@@ -107,7 +107,7 @@ impl<'a, R: Read> Archive<'a, R> {
         let sum: u32 =
             bytes[..148].iter().chain(&[b' '; 8]).chain(&bytes[156..]).map(|byte| u32::from(*byte)).sum();
         if header.cksum().ok() != Some(sum) {
-            return Err(unreadable());
+            return Err(invalid_archive());
         }
         Ok(Some(header))
     }
@@ -118,23 +118,23 @@ impl<'a, R: Read> Archive<'a, R> {
         let mut owner = (header.uid().unwrap_or(0), header.gid().unwrap_or(0));
         let mut size = None;
         for extension in PaxExtensions::new(&pax) {
-            let extension = extension.map_err(|_| unreadable())?;
+            let extension = extension.map_err(|_| invalid_archive())?;
             let value = extension.value_bytes();
             let number = || std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
             match extension.key_bytes() {
                 b"path" => name = name.or_else(|| Some(value.to_vec())),
                 b"linkpath" => link = link.or_else(|| Some(value.to_vec())),
-                b"uid" => owner.0 = number().ok_or_else(unreadable)?,
-                b"gid" => owner.1 = number().ok_or_else(unreadable)?,
-                b"size" => size = Some(number().ok_or_else(unreadable)?),
-                key if key.starts_with(b"GNU.sparse.") => return Err(sparse()),
+                b"uid" => owner.0 = number().ok_or_else(invalid_archive)?,
+                b"gid" => owner.1 = number().ok_or_else(invalid_archive)?,
+                b"size" => size = Some(number().ok_or_else(invalid_archive)?),
+                key if key.starts_with(b"GNU.sparse.") => return Err(sparse_file()),
                 _ => {}
             }
         }
         if let Some(size) = size {
             self.set_data(size)?;
         }
-        let without_end = |mut bytes: Vec<u8>| {
+        let without_nul = |mut bytes: Vec<u8>| {
             if bytes.last() == Some(&0) {
                 bytes.pop();
             }
@@ -142,9 +142,9 @@ impl<'a, R: Read> Archive<'a, R> {
         };
         Ok(Entry {
             kind: header.entry_type(),
-            path: name.map_or_else(|| header.path_bytes().into_owned(), without_end),
-            link: link.map(without_end).or_else(|| Some(header.link_name_bytes()?.into_owned())),
-            mode: header.mode().map_err(|_| unreadable())?,
+            path: name.map_or_else(|| header.path_bytes().into_owned(), without_nul),
+            link: link.map(without_nul).or_else(|| Some(header.link_name_bytes()?.into_owned())),
+            mode: header.mode().map_err(|_| invalid_archive())?,
             owner,
             time: header.mtime().unwrap_or(0),
         })
@@ -169,7 +169,7 @@ impl<'a, R: Read> Archive<'a, R> {
     }
 
     /// Reads bytes of the stream and counts them against the quota.
-    fn take(&mut self, into: &mut [u8]) -> Result<usize> {
+    fn read_counted(&mut self, into: &mut [u8]) -> Result<usize> {
         let read = self.stream.read(into).explain(|| "A layer of the image cannot be read")?;
         self.quota.bytes = self.quota.bytes.checked_sub(read as u64).ok_or_else(Quota::too_large)?;
         Ok(read)
@@ -179,12 +179,12 @@ impl<'a, R: Read> Archive<'a, R> {
 /// Reads the data of the current entry.
 impl<R: Read> Read for Archive<'_, R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let most = into.len().min(usize::try_from(self.data).unwrap_or(usize::MAX));
-        if most == 0 {
+        let length = into.len().min(usize::try_from(self.data).unwrap_or(usize::MAX));
+        if length == 0 {
             return Ok(0);
         }
-        match self.take(&mut into[..most]) {
-            Ok(0) => Err(io::Error::other("it ends early")),
+        match self.read_counted(&mut into[..length]) {
+            Ok(0) => Err(io::Error::other("unexpected end of the archive")),
             Ok(read) => {
                 self.data -= read as u64;
                 Ok(read)
@@ -194,14 +194,14 @@ impl<R: Read> Read for Archive<'_, R> {
     }
 }
 
-fn too_much() -> Error {
+fn extensions_too_large() -> Error {
     Error::new(format!(
         "The names, links and extended headers of one file of the image have more than {EXTENSION_MAX} bytes, the limit \
          of a runner."
     ))
 }
 
-fn sparse() -> Error {
+fn sparse_file() -> Error {
     Error::new(
         "The image has a sparse file, which a runner does not unpack; build the layer without `tar --sparse`.",
     )

@@ -34,7 +34,7 @@ const WHITEOUT: &[u8] = b".wh.";
 /// Name of a file that hides everything that lower layers have in its folder.
 const OPAQUE: &[u8] = b".wh..wh..opq";
 /// Mode bits that are kept. Setuid and setgid have no effect in a sandbox, and must not have an effect outside.
-const MODE: u32 = 0o1777;
+const MODE_MASK: u32 = 0o1777;
 
 /// Unpacks a layer, compressed or not, into a folder, within the quota. Writes nowhere else.
 pub fn unpack_layer(layer: impl Read, root: &Path, quota: &mut Quota) -> Result<()> {
@@ -53,12 +53,12 @@ pub fn unpack_layer(layer: impl Read, root: &Path, quota: &mut Quota) -> Result<
     let mut layer = Layer {
         root,
         depth,
-        own: HashSet::new(),
+        own_paths: HashSet::new(),
         hasher: RandomState::new(),
         archive: Archive::new(stream, quota),
     };
     while let Some(entry) = layer.archive.next()? {
-        layer.take(&entry)?;
+        layer.unpack(&entry)?;
     }
     Ok(())
 }
@@ -70,84 +70,84 @@ struct Layer<'a, R> {
     depth: usize,
     /// Hashes of the paths of this layer, which its own whiteouts do not hide. The paths themselves would use much
     /// memory.
-    own: HashSet<u64>,
+    own_paths: HashSet<u64>,
     hasher: RandomState,
     archive: Archive<'a, R>,
 }
 
 /// Why an entry cannot be unpacked.
-enum Refusal {
+enum EntryError {
     /// A system call failed.
     System(io::Error),
     /// The image exceeds a limit.
     Limit(Error),
 }
 
-impl From<io::Error> for Refusal {
+impl From<io::Error> for EntryError {
     fn from(error: io::Error) -> Self {
         Self::System(error)
     }
 }
 
-impl From<Errno> for Refusal {
+impl From<Errno> for EntryError {
     fn from(error: Errno) -> Self {
         Self::System(error.into())
     }
 }
 
-impl From<Error> for Refusal {
+impl From<Error> for EntryError {
     fn from(error: Error) -> Self {
         Self::Limit(error)
     }
 }
 
 impl<R: Read> Layer<'_, R> {
-    fn take(&mut self, entry: &Entry) -> Result<()> {
-        let path = tidy(&entry.path)?;
+    fn unpack(&mut self, entry: &Entry) -> Result<()> {
+        let path = normalize(&entry.path)?;
         let Some((folder, name)) = split(&path) else { return Ok(()) };
         self.archive.quota().count_entry()?;
-        let taken = self.take_at(entry, folder, name);
-        taken.map_err(|refusal| match refusal {
-            Refusal::Limit(error) => error,
-            Refusal::System(error) => Error::new(format!(
+        let unpacked = self.unpack_at(entry, folder, name);
+        unpacked.map_err(|error| match error {
+            EntryError::Limit(error) => error,
+            EntryError::System(error) => Error::new(format!(
                 "`{}` of the image cannot be unpacked ({error}).",
                 String::from_utf8_lossy(&path)
             )),
         })
     }
 
-    fn take_at(&mut self, entry: &Entry, folder: &[u8], name: &[u8]) -> Result<(), Refusal> {
-        let parent = self.folder(folder)?;
+    fn unpack_at(&mut self, entry: &Entry, folder: &[u8], name: &[u8]) -> Result<(), EntryError> {
+        let parent = self.open_or_create_folder(folder)?;
         if name == OPAQUE {
             return Ok(self.clear(parent, folder)?);
         }
         if let Some(hidden) = name.strip_prefix(WHITEOUT) {
             if hidden.is_empty() || hidden == b"." || hidden == b".." {
-                return Err(Error::new("The image hides a file that cannot be.").into());
+                return Err(Error::new("The image has an invalid whiteout file.").into());
             }
             return Ok(remove(&parent, hidden)?);
         }
-        self.put(entry, &parent, name)?;
+        self.create_entry(entry, &parent, name)?;
         let path = if folder.is_empty() { name.to_vec() } else { [folder, b"/", name].concat() };
-        self.own.insert(self.hasher.hash_one(path));
+        self.own_paths.insert(self.hasher.hash_one(path));
         Ok(())
     }
 
     /// Creates one file, folder or link.
-    fn put(&mut self, entry: &Entry, parent: &OwnedFd, name: &[u8]) -> Result<(), Refusal> {
-        let mode = Mode::from_raw_mode(entry.mode & MODE);
+    fn create_entry(&mut self, entry: &Entry, parent: &OwnedFd, name: &[u8]) -> Result<(), EntryError> {
+        let mode = Mode::from_raw_mode(entry.mode & MODE_MASK);
         match entry.kind {
             EntryType::Directory => {
-                let there = match remove::open(parent, name) {
-                    Ok(there) => there,
+                let existing = match remove::open(parent, name) {
+                    Ok(existing) => existing,
                     Err(_) => {
                         remove(parent, name)?;
-                        self.make_folder(parent, name)?;
+                        self.create_folder(parent, name)?;
                         remove::open(parent, name)?
                     }
                 };
-                own(parent, name, entry.owner)?;
-                fchmod(there, mode)?;
+                set_owner(parent, name, entry.owner)?;
+                fchmod(existing, mode)?;
             }
             EntryType::Regular | EntryType::Continuous => {
                 remove(parent, name)?;
@@ -155,7 +155,7 @@ impl<R: Read> Layer<'_, R> {
                     OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let mut file = File::from(openat(parent, name, flags, Mode::from_raw_mode(0o600))?);
                 io::copy(&mut self.archive, &mut file)?;
-                own(parent, name, entry.owner)?;
+                set_owner(parent, name, entry.owner)?;
                 fchmod(&file, mode)?;
                 // Some programs compare modification times to decide whether a derived file is up to date.
                 let time = Timespec { tv_sec: i64::try_from(entry.time).unwrap_or(0), tv_nsec: 0 };
@@ -166,12 +166,12 @@ impl<R: Read> Layer<'_, R> {
                 check_length(target)?;
                 remove(parent, name)?;
                 symlinkat(target, parent, name)?;
-                own(parent, name, entry.owner)?;
+                set_owner(parent, name, entry.owner)?;
             }
             EntryType::Link => {
-                let target = tidy(entry.link.as_deref().ok_or(Errno::INVAL)?)?;
+                let target = normalize(entry.link.as_deref().ok_or(Errno::INVAL)?)?;
                 let (folder, target) = split(&target).ok_or(Errno::INVAL)?;
-                let folder = self.folder(folder)?;
+                let folder = self.open_or_create_folder(folder)?;
                 remove(parent, name)?;
                 linkat(folder, target, parent, name, AtFlags::empty())?;
             }
@@ -183,7 +183,7 @@ impl<R: Read> Layer<'_, R> {
 
     /// Creates a folder, unless it exceeds the maximum depth. Checks the resolved parent folder, because a path
     /// through links can be deeper than it is long.
-    fn make_folder(&self, parent: &OwnedFd, name: &[u8]) -> Result<(), Refusal> {
+    fn create_folder(&self, parent: &OwnedFd, name: &[u8]) -> Result<(), EntryError> {
         let depth = match depth(parent) {
             Err(Errno::NAMETOOLONG) => usize::MAX,
             depth => depth?,
@@ -198,21 +198,21 @@ impl<R: Read> Layer<'_, R> {
     }
 
     /// Opens a folder of the image, and creates missing folders of the path.
-    fn folder(&mut self, path: &[u8]) -> Result<OwnedFd, Refusal> {
+    fn open_or_create_folder(&mut self, path: &[u8]) -> Result<OwnedFd, EntryError> {
         let mut missing = Vec::new();
-        let mut there = path;
+        let mut existing = path;
         let mut folder = loop {
-            match (self.open(there), split(there)) {
+            match (self.open(existing), split(existing)) {
                 (Err(Errno::NOENT), Some((above, name))) => {
                     missing.push(name);
-                    there = above;
+                    existing = above;
                 }
                 (folder, _) => break folder?,
             }
         };
         for name in missing.into_iter().rev() {
             self.archive.quota().count_entry()?;
-            self.make_folder(&folder, name)?;
+            self.create_folder(&folder, name)?;
             folder = remove::open(&folder, name)?;
         }
         Ok(folder)
@@ -234,7 +234,7 @@ impl<R: Read> Layer<'_, R> {
             for (name, kind) in children(&folder)? {
                 let path =
                     if path.is_empty() { name.clone() } else { [&path, b"/".as_slice(), &name].concat() };
-                if !self.own.contains(&self.hasher.hash_one(&path)) {
+                if !self.own_paths.contains(&self.hasher.hash_one(&path)) {
                     remove(&folder, &name)?;
                 } else if kind == FileType::Directory {
                     folders.push(path);
@@ -252,7 +252,7 @@ fn depth(folder: &OwnedFd) -> rustix::io::Result<usize> {
 }
 
 /// Sets the owner of a file to the owner in the image. Without the permission to do so, the runner stays the owner.
-fn own(parent: &OwnedFd, name: &[u8], (user, group): (u64, u64)) -> rustix::io::Result<()> {
+fn set_owner(parent: &OwnedFd, name: &[u8], (user, group): (u64, u64)) -> rustix::io::Result<()> {
     let id = |id: u64| u32::try_from(id).ok().filter(|id| *id != u32::MAX);
     let (Some(user), Some(group)) = (id(user), id(group)) else { return Err(Errno::INVAL) };
     let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
@@ -263,12 +263,12 @@ fn own(parent: &OwnedFd, name: &[u8], (user, group): (u64, u64)) -> rustix::io::
 }
 
 /// Normalizes a path. Rejects a path with `..`: no tool writes one.
-fn tidy(path: &[u8]) -> Result<Vec<u8>> {
+fn normalize(path: &[u8]) -> Result<Vec<u8>> {
     check_length(path)?;
     let parts: Vec<&[u8]> =
         path.split(|byte| *byte == b'/').filter(|part| !part.is_empty() && *part != b".").collect();
     if parts.contains(&b"..".as_slice()) {
-        return Err(Error::new("The image has a path that leads out of it, and is not unpacked."));
+        return Err(Error::new("The image has a path with `..`, which a runner does not unpack."));
     }
     Ok(parts.join(&b'/'))
 }
@@ -334,7 +334,7 @@ mod tests {
     const FILE: EntryType = EntryType::Regular;
 
     #[test]
-    fn layers_lie_over_each_other() {
+    fn upper_layers_replace_files_of_lower_layers() {
         let root = tempfile::tempdir().unwrap();
         let lower = archive(&[
             (EntryType::Directory, "./usr/", ""),
@@ -362,11 +362,11 @@ mod tests {
         assert_eq!(read("hard").as_deref(), Some("two"));
         let kept = fs::metadata(root.path().join("usr/b")).unwrap();
         use std::os::unix::fs::MetadataExt;
-        assert_eq!((kept.mode() & 0o7777, kept.mtime()), (0o755, 7), "without the power of its owner");
+        assert_eq!((kept.mode() & 0o7777, kept.mtime()), (0o755, 7), "setuid and setgid are removed");
     }
 
     #[test]
-    fn nothing_leads_out() {
+    fn no_entry_is_unpacked_outside_the_folder() {
         let outside = tempfile::tempdir().unwrap();
         fs::write(outside.path().join("precious"), "safe").unwrap();
         let away = outside.path().to_str().unwrap();
@@ -404,7 +404,7 @@ mod tests {
     }
 
     /// Returns the error for an archive that exceeds a limit.
-    fn refused(bytes: &[u8], limit: u64) -> String {
+    fn unpack_error(bytes: &[u8], limit: u64) -> String {
         let root = tempfile::tempdir().unwrap();
         unpack_bytes(bytes, root.path(), limit).unwrap_err().to_string()
     }
@@ -424,25 +424,25 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_not_unpacked() {
+    fn images_over_the_quota_are_rejected() {
         let bytes = archive(&[(FILE, "a", "0123456789"), (FILE, "b", "0123456789")]);
         assert!(bytes.len() > 2048);
-        let sentence = "The image is too large: its layers have more than 32 GiB, the limit of a runner.";
-        assert!(refused(&bytes, 1500).contains(sentence), "{}", refused(&bytes, 1500));
+        let expected = "The image is too large: its layers have more than 32 GiB, the limit of a runner.";
+        assert!(unpack_error(&bytes, 1500).contains(expected), "{}", unpack_error(&bytes, 1500));
         // The decompressed size counts, whether or not the entry becomes a file.
         let zeros = archive(&[(EntryType::Fifo, "a", &"0".repeat(100_000))]);
         let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
         gzip.write_all(&zeros).unwrap();
         let gzip = gzip.finish().unwrap();
         assert!(
-            gzip.len() < 5_000 && refused(&gzip, 50_000).contains(sentence),
+            gzip.len() < 5_000 && unpack_error(&gzip, 50_000).contains(expected),
             "{}",
-            refused(&gzip, 50_000)
+            unpack_error(&gzip, 50_000)
         );
         let many: Vec<String> = (0..201).map(|number| number.to_string()).collect();
         let many: Vec<_> = many.iter().map(|name| (EntryType::Symlink, name.as_str(), "x")).collect();
         assert_eq!(
-            refused(&archive(&many), 1_000_000),
+            unpack_error(&archive(&many), 1_000_000),
             "The image has more than 1000000 files, folders and links, the limit of a runner."
         );
         // Folders that occur only in the paths of other entries count.
@@ -453,12 +453,12 @@ mod tests {
     }
 
     #[test]
-    fn names_and_extended_headers_are_bounded() {
-        let long = |kind, length| refused(&extended(kind, &vec![b'a'; length]), 100 << 20);
-        let sentence = "The names, links and extended headers of one file of the image have more than 1048576 bytes, \
+    fn names_and_extended_headers_are_limited() {
+        let long = |kind, length| unpack_error(&extended(kind, &vec![b'a'; length]), 100 << 20);
+        let expected = "The names, links and extended headers of one file of the image have more than 1048576 bytes, \
              the limit of a runner.";
         for kind in [EntryType::GNULongName, EntryType::GNULongLink, EntryType::XHeader] {
-            assert_eq!(long(kind, 2 << 20), sentence);
+            assert_eq!(long(kind, 2 << 20), expected);
         }
         assert_eq!(
             long(EntryType::GNULongName, 5_000),
@@ -473,18 +473,18 @@ mod tests {
     }
 
     #[test]
-    fn folders_are_not_nested_too_deep_by_any_way() {
-        let sentence = "The image has folders nested more than 128 deep, the limit of a runner.";
+    fn the_depth_of_folders_is_limited() {
+        let expected = "The image has folders nested more than 128 deep, the limit of a runner.";
         let path = |levels: usize| ["a"; 128][..levels].join("/");
         let long = |path: &str| extended(EntryType::GNULongName, path.as_bytes());
         let root = tempfile::tempdir().unwrap();
         unpack_bytes(&long(&format!("{}/file", path(128))), root.path(), 100_000).unwrap();
-        assert_eq!(refused(&long(&format!("{}/a/file", path(128))), 100_000), sentence);
+        assert_eq!(unpack_error(&long(&format!("{}/a/file", path(128))), 100_000), expected);
         // A link leads to the deepest folder, and the path behind it is short.
         symlink(path(127), root.path().join("link")).unwrap();
         unpack_bytes(&archive(&[(EntryType::Directory, "link/b", "")]), root.path(), 100_000).unwrap();
         let deeper = archive(&[(EntryType::Directory, "link/b/c", "")]);
-        assert_eq!(unpack_bytes(&deeper, root.path(), 100_000).unwrap_err().to_string(), sentence);
+        assert_eq!(unpack_bytes(&deeper, root.path(), 100_000).unwrap_err().to_string(), expected);
         remove::remove_path(root.path()).unwrap();
     }
 }

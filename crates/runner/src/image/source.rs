@@ -11,17 +11,17 @@ use std::{
 use tidemark_client::{agent, http};
 use ureq::Agent;
 
-use super::{DOCUMENT_MAX, Descriptor, Manifest, PATIENCE, is_hex};
+use super::{DOCUMENT_MAX, Descriptor, Manifest, REGISTRY_TIMEOUT, is_hex};
 use crate::error::{Error, Explain, Result};
 
 /// Media types that are accepted for a manifest.
-const MANIFESTS: &str = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, \
+const MANIFEST_TYPES: &str = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, \
      application/vnd.docker.distribution.manifest.v2+json, \
      application/vnd.docker.distribution.manifest.list.v2+json";
 /// Delays before the retries of a failed request to a registry.
-const WAITS: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(3), Duration::from_secs(9)];
+const RETRY_DELAYS: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(3), Duration::from_secs(9)];
 /// Annotation with the name of an image in an index.
-const NAME: &str = "org.opencontainers.image.ref.name";
+const NAME_ANNOTATION: &str = "org.opencontainers.image.ref.name";
 
 /// Source of an image.
 pub enum Source {
@@ -44,7 +44,7 @@ impl Source {
         let address = address.trim_end_matches('/');
         let base = format!("{address}/v2/{repository}");
         Self::Registry(Registry {
-            agent: agent(address, PATIENCE, false),
+            agent: agent(address, REGISTRY_TIMEOUT, false),
             base,
             token: token.map(str::to_owned),
         })
@@ -73,8 +73,8 @@ impl Source {
                 "`{text}` is neither a folder in the OCI image layout nor of the form host/name:tag."
             )));
         };
-        let bare = host.split(':').next().unwrap_or(host);
-        let scheme = if matches!(bare, "localhost" | "127.0.0.1") { "http" } else { "https" };
+        let host_name = host.split(':').next().unwrap_or(host);
+        let scheme = if matches!(host_name, "localhost" | "127.0.0.1") { "http" } else { "https" };
         Ok((Self::registry(&format!("{scheme}://{host}"), repository, token), reference.to_owned()))
     }
 
@@ -83,7 +83,7 @@ impl Source {
         match self {
             Self::Layout(folder) if reference.contains(':') => {
                 let mut bytes = Vec::new();
-                let file = fs::File::open(blob(folder, reference)?);
+                let file = fs::File::open(blob_path(folder, reference)?);
                 let file = file.explain(|| "The manifest of the image cannot be read")?;
                 file.take(DOCUMENT_MAX)
                     .read_to_end(&mut bytes)
@@ -95,7 +95,7 @@ impl Source {
                 let index = index.explain(|| "The index of the images cannot be read")?;
                 let index: Manifest = serde_json::from_slice(&index)
                     .map_err(|_| Error::new("The index of the images cannot be read."))?;
-                self.manifest(&choose(&index.manifests, reference)?.digest)
+                self.manifest(&find_image(&index.manifests, reference)?.digest)
             }
             Self::Registry(registry) => {
                 let mut bytes = Vec::new();
@@ -109,9 +109,9 @@ impl Source {
     pub(super) fn blob(&self, digest: &str, target: &mut impl Write) -> Result<()> {
         match self {
             Self::Layout(folder) => {
-                let mut file = fs::File::open(blob(folder, digest)?)
-                    .explain(|| "A piece of the image cannot be read")?;
-                io::copy(&mut file, target).explain(|| "A piece of the image cannot be copied")?;
+                let mut file = fs::File::open(blob_path(folder, digest)?)
+                    .explain(|| "A blob of the image cannot be read")?;
+                io::copy(&mut file, target).explain(|| "A blob of the image cannot be copied")?;
                 Ok(())
             }
             Self::Registry(registry) => registry.get(&format!("blobs/{digest}"), u64::MAX, target),
@@ -121,27 +121,27 @@ impl Source {
 
 impl Registry {
     fn get(&self, path: &str, limit: u64, target: &mut impl Write) -> Result<()> {
-        let mut waits = WAITS.into_iter();
+        let mut delays = RETRY_DELAYS.into_iter();
         let answer = loop {
-            let reason = match self.ask(path) {
+            let reason = match self.request(path) {
                 Ok(answer) if answer.status().as_u16() == 429 || answer.status().is_server_error() => {
-                    format!("it answered {}", answer.status().as_u16())
+                    format!("it responded with status {}", answer.status().as_u16())
                 }
                 Ok(answer) => break answer,
                 Err(error) => error.to_string(),
             };
-            match waits.next() {
-                Some(wait) => thread::sleep(wait),
+            match delays.next() {
+                Some(delay) => thread::sleep(delay),
                 None => return Err(Error::new(format!("The registry cannot be reached ({reason})."))),
             }
         };
         match answer.status().as_u16() {
             200 => {}
-            401 | 403 => return Err(Error::new("The registry does not let this runner pull the image.")),
+            401 | 403 => return Err(Error::new("The registry denied this runner access to the image.")),
             404 => return Err(Error::new("The registry does not have the image; push it again.")),
             status => {
                 return Err(Error::new(format!(
-                    "The registry answered {status} when it was asked for the image."
+                    "The registry responded with status {status} to the request for the image."
                 )));
             }
         }
@@ -150,9 +150,9 @@ impl Registry {
         Ok(())
     }
 
-    fn ask(&self, path: &str) -> Result<http::Response<ureq::Body>, ureq::Error> {
+    fn request(&self, path: &str) -> Result<http::Response<ureq::Body>, ureq::Error> {
         let mut request =
-            self.agent.get(format!("{}/{path}", self.base)).header(http::header::ACCEPT, MANIFESTS);
+            self.agent.get(format!("{}/{path}", self.base)).header(http::header::ACCEPT, MANIFEST_TYPES);
         if let Some(token) = &self.token {
             request = request.header(http::header::AUTHORIZATION, format!("Bearer {token}"));
         }
@@ -161,22 +161,22 @@ impl Registry {
 }
 
 /// Returns the image of a folder with this name, or its only image.
-fn choose<'a>(manifests: &'a [Descriptor], name: &str) -> Result<&'a Descriptor> {
+fn find_image<'a>(manifests: &'a [Descriptor], name: &str) -> Result<&'a Descriptor> {
     match manifests {
         [only] if name.is_empty() => Ok(only),
-        [] => Err(Error::new("There is no image in the folder.")),
+        [] => Err(Error::new("The folder contains no image.")),
         _ if name.is_empty() => {
-            Err(Error::new("There are several images in the folder; name one after a colon."))
+            Err(Error::new("The folder contains several images; select one with `FOLDER:TAG`."))
         }
         _ => manifests
             .iter()
-            .find(|one| one.annotations.get(NAME).is_some_and(|found| found == name))
-            .ok_or_else(|| Error::new(format!("There is no image with the tag `{name}` in the folder."))),
+            .find(|one| one.annotations.get(NAME_ANNOTATION).is_some_and(|found| found == name))
+            .ok_or_else(|| Error::new(format!("The folder contains no image with the tag `{name}`."))),
     }
 }
 
 /// Returns the path of a blob. Only SHA-256 digests, which are verified, become paths.
-fn blob(folder: &Path, digest: &str) -> Result<PathBuf> {
+fn blob_path(folder: &Path, digest: &str) -> Result<PathBuf> {
     match digest.strip_prefix("sha256:") {
         Some(hex) if is_hex(hex) => Ok(folder.join("blobs/sha256").join(hex)),
         _ => Err(Error::new("The image has a digest that is not SHA-256.")),

@@ -1,5 +1,5 @@
 //! The results of the runs of a job, in a file: JSON objects separated by commas. Outputs are copied from the file of
-//! a run to this file in small pieces, so that memory use depends neither on the size nor on the number of runs.
+//! a run to this file in small chunks, so that memory use depends neither on the size nor on the number of runs.
 
 use std::{
     fs::File,
@@ -9,18 +9,18 @@ use std::{
 
 use tidemark_api::{JobIteration, channel::OUTPUT_MAX};
 
-use super::Bounds;
+use super::OutputLimits;
 use crate::{
     error::{Error, Explain, Result},
-    sandbox::Captured,
+    sandbox::CapturedOutput,
 };
 
 /// Part of [`OUTPUT_MAX`] that is reserved for the rest of an upload.
-const SURROUNDINGS: u64 = 1 << 20;
+const ENVELOPE_RESERVE: u64 = 1 << 20;
 /// Maximum size in bytes of all results of a job, as JSON.
-pub const RESULTS_MAX: u64 = OUTPUT_MAX - SURROUNDINGS;
+pub const RESULTS_MAX: u64 = OUTPUT_MAX - ENVELOPE_RESERVE;
 /// Number of bytes of an output that are converted at a time.
-const PIECE: usize = 64 << 10;
+const CHUNK: usize = 64 << 10;
 /// Replaces bytes that are not UTF-8.
 const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
 
@@ -31,26 +31,26 @@ pub struct RunResults {
     /// Size of the file in bytes.
     size: u64,
     /// Limits of each run and of all runs together.
-    pub(super) bounds: Bounds,
+    pub(super) bounds: OutputLimits,
 }
 
 /// A text of a result, which may be larger than memory allows.
 pub(super) enum LongText {
     /// In a file.
-    Kept(Captured),
+    File(CapturedOutput),
     /// In memory.
-    Short(String),
+    Memory(String),
 }
 
 impl RunResults {
     /// Creates an empty file.
-    pub fn create(path: &Path, bounds: Bounds) -> Result<Self> {
+    pub fn create(path: &Path, bounds: OutputLimits) -> Result<Self> {
         let file = File::options().read(true).write(true).create(true).truncate(true).open(path);
-        Ok(Self { file: file.explain(|| "The file for the results cannot be made")?, size: 0, bounds })
+        Ok(Self { file: file.explain(|| "The file for the results cannot be created")?, size: 0, bounds })
     }
 
-    /// Returns how many bytes of results still fit.
-    pub(super) fn left(&self) -> u64 {
+    /// Returns the remaining number of bytes within the limit.
+    pub(super) fn remaining(&self) -> u64 {
         self.bounds.total.saturating_sub(self.size)
     }
 
@@ -59,20 +59,20 @@ impl RunResults {
     pub(super) fn push(
         &mut self,
         run: &JobIteration,
-        stdout: &Captured,
-        stderr: &Captured,
+        stdout: &CapturedOutput,
+        stderr: &CapturedOutput,
         output: &[(String, LongText)],
     ) -> Result<()> {
-        let mut bounded = Bounded { target: BufWriter::new(&self.file), left: self.left() };
+        let mut writer = LimitedWriter { target: BufWriter::new(&self.file), left: self.remaining() };
         let mut write = || {
             if self.size > 0 {
-                bounded.write_all(b",")?;
+                writer.write_all(b",")?;
             }
-            write_run(&mut bounded, run, stdout, stderr, output)?;
-            bounded.flush()
+            write_run(&mut writer, run, stdout, stderr, output)?;
+            writer.flush()
         };
         let written = write();
-        let Bounded { target, left } = bounded;
+        let LimitedWriter { target, left } = writer;
         // The buffer belongs to a result that is rolled back.
         drop(target.into_parts());
         match written {
@@ -84,10 +84,10 @@ impl RunResults {
                 let mut file = &self.file;
                 file.set_len(self.size)
                     .and_then(|()| file.seek(SeekFrom::Start(self.size)))
-                    .explain(|| "A result that is too large cannot be taken back")?;
+                    .explain(|| "A result over the limit cannot be removed")?;
                 Err(Error::new(format!(
-                    "The runs of the job have more than {} MiB of output in all (as JSON), the limit of this runner; \
-                     print less, run fewer iterations, or raise --max-job-output-size.",
+                    "The total output of the job exceeds {} MiB (as JSON), the limit of this runner. Print less, run fewer \
+                     iterations, or raise --max-job-output-size.",
                     self.bounds.total >> 20
                 )))
             }
@@ -123,12 +123,12 @@ pub(crate) fn write_all(target: &mut impl Write, results: &[JobIteration]) -> io
 }
 
 /// A writer that rejects more than a number of bytes.
-struct Bounded<W> {
+struct LimitedWriter<W> {
     target: W,
     left: u64,
 }
 
-impl<W: Write> Write for Bounded<W> {
+impl<W: Write> Write for LimitedWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.left = self.left.checked_sub(bytes.len() as u64).ok_or(ErrorKind::FileTooLarge)?;
         self.target.write_all(bytes)?;
@@ -144,8 +144,8 @@ impl<W: Write> Write for Bounded<W> {
 fn write_run(
     target: &mut impl Write,
     run: &JobIteration,
-    stdout: &Captured,
-    stderr: &Captured,
+    stdout: &CapturedOutput,
+    stderr: &CapturedOutput,
     output: &[(String, LongText)],
 ) -> io::Result<()> {
     let short = serde_json::to_string(run)?;
@@ -161,15 +161,15 @@ fn write_run(
         serde_json::to_writer(&mut *target, path)?;
         target.write_all(b":")?;
         match text {
-            LongText::Kept(captured) => write_captured(target, captured)?,
-            LongText::Short(text) => serde_json::to_writer(&mut *target, text)?,
+            LongText::File(captured) => write_captured(target, captured)?,
+            LongText::Memory(text) => serde_json::to_writer(&mut *target, text)?,
         }
     }
     target.write_all(if output.is_empty() { b"}" } else { b"}}" })
 }
 
 /// Writes captured output as a JSON string, with a line that states how many bytes are left out.
-fn write_captured(target: &mut impl Write, captured: &Captured) -> io::Result<()> {
+fn write_captured(target: &mut impl Write, captured: &CapturedOutput) -> io::Result<()> {
     target.write_all(b"\"")?;
     write_text(target, captured.reader()?)?;
     if captured.left_out > 0 {
@@ -180,12 +180,12 @@ fn write_captured(target: &mut impl Write, captured: &Captured) -> io::Result<()
 
 /// Writes bytes as the content of a JSON string. Replaces bytes that are not UTF-8.
 fn write_text(target: &mut impl Write, mut source: impl Read) -> io::Result<()> {
-    let mut buffer = vec![0; PIECE];
-    // Number of bytes at the start of the buffer that belong to a character that continues in the next piece.
-    let mut begun = 0;
+    let mut buffer = vec![0; CHUNK];
+    // Number of bytes at the start of the buffer that belong to a character that continues in the next chunk.
+    let mut incomplete = 0;
     loop {
-        let read = source.read(&mut buffer[begun..])?;
-        let (end, mut from) = (begun + read, 0);
+        let read = source.read(&mut buffer[incomplete..])?;
+        let (end, mut from) = (incomplete + read, 0);
         while from < end {
             let (good, bad) = match std::str::from_utf8(&buffer[from..end]) {
                 Ok(_) => (end - from, None),
@@ -204,7 +204,7 @@ fn write_text(target: &mut impl Write, mut source: impl Read) -> io::Result<()> 
             return Ok(());
         }
         buffer.copy_within(from..end, 0);
-        begun = end - from;
+        incomplete = end - from;
     }
 }
 
@@ -219,29 +219,29 @@ mod tests {
 
     fn results(limit: u64) -> (tempfile::TempDir, RunResults) {
         let folder = tempfile::tempdir().unwrap();
-        let bounds = Bounds { total: limit, ..Bounds::default() };
+        let bounds = OutputLimits { total: limit, ..OutputLimits::default() };
         let results = RunResults::create(&folder.path().join("results"), bounds).unwrap();
         (folder, results)
     }
 
-    fn captured(bytes: &[u8], left_out: u64) -> Captured {
-        let mut captured = Captured::create(&std::env::temp_dir()).unwrap();
+    fn captured(bytes: &[u8], left_out: u64) -> CapturedOutput {
+        let mut captured = CapturedOutput::create(&std::env::temp_dir()).unwrap();
         captured.write(bytes).unwrap();
         captured.left_out = left_out;
         captured
     }
 
     #[test]
-    fn results_are_read_as_they_were_written() {
+    fn results_are_read_back_unchanged() {
         let (_folder, mut results) = results(1 << 20);
-        // Characters of several bytes cross the ends of pieces, and some bytes are not UTF-8.
-        let long = format!("x{}", "€\n\"".repeat(PIECE / 2));
+        // Characters of several bytes cross the ends of chunks, and some bytes are not UTF-8.
+        let long = format!("x{}", "€\n\"".repeat(CHUNK / 2));
         let broken = [b"a\xff\xf0\x9f".as_slice(), b"b\0", b"\xe2\x82"].concat();
         let noise = Some(tidemark_api::JobNoise { before: 0.5, after: 1.5 });
         let run = JobIteration { exit_code: 3, noise, ..JobIteration::default() };
         let files = vec![
-            ("a \"b\"".to_owned(), LongText::Kept(captured(&broken, 0))),
-            ("c".to_owned(), LongText::Short("{}".to_owned())),
+            ("a \"b\"".to_owned(), LongText::File(captured(&broken, 0))),
+            ("c".to_owned(), LongText::Memory("{}".to_owned())),
         ];
         results.push(&run, &captured(long.as_bytes(), 0), &captured(b"", 0), &files).unwrap();
         results.push(&run, &captured(b"", 0), &captured(b"abc", 7), &[]).unwrap();
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_beyond_the_limit_is_an_error_and_leaves_no_trace() {
+    fn a_result_over_the_limit_is_an_error_and_is_not_written() {
         let (_folder, mut results) = results(1 << 20);
         let run = JobIteration::default();
         results.push(&run, &captured(b"kept", 0), &captured(b"", 0), &[]).unwrap();
@@ -263,8 +263,8 @@ mod tests {
         let error = results.push(&run, &captured(&[1; 200 << 10], 0), &captured(b"", 0), &[]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "The runs of the job have more than 1 MiB of output in all (as JSON), the limit of this runner; \
-             print less, run fewer iterations, or raise --max-job-output-size."
+            "The total output of the job exceeds 1 MiB (as JSON), the limit of this runner. Print less, run fewer \
+             iterations, or raise --max-job-output-size."
         );
         results.push(&run, &captured(b"too", 0), &captured(b"", 0), &[]).unwrap();
         let kept: Vec<_> = results.read().unwrap().into_iter().map(|run| run.stdout.unwrap()).collect();

@@ -10,14 +10,14 @@ use crate::error::{Explain, Result};
 
 /// Output of a run, up to the limit.
 #[derive(Debug)]
-pub struct Captured {
+pub struct CapturedOutput {
     file: File,
     size: u64,
     /// Number of bytes beyond the limit.
     pub left_out: u64,
 }
 
-impl Captured {
+impl CapturedOutput {
     /// Creates an empty capture in a folder.
     pub(crate) fn create(folder: &Path) -> Result<Self> {
         let file = tempfile::tempfile_in(folder).explain(|| "The output of the job cannot be kept")?;

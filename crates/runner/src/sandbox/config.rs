@@ -9,16 +9,16 @@ use super::{Sandbox, Task, user};
 use crate::error::{Error, Result};
 
 /// Maximum number of processes and threads of a run.
-pub const PROCESSES: u32 = 2048;
+pub const PROCESSES_MAX: u32 = 2048;
 /// Maximum number of open files per process.
-const OPEN_FILES: u64 = 65_536;
+const OPEN_FILES_MAX: u64 = 65_536;
 /// Maximum size in bytes of the shared memory of a run.
-const SHARED_MEMORY: u64 = 64 << 20;
+const SHARED_MEMORY_MAX: u64 = 64 << 20;
 /// Default search path of programs.
-const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const DEFAULT_PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Paths of the system that are hidden.
-const MASKED: [&str; 9] = [
+const MASKED_PATHS: [&str; 9] = [
     "/proc/acpi",
     "/proc/asound",
     "/proc/kcore",
@@ -30,11 +30,11 @@ const MASKED: [&str; 9] = [
     "/sys/firmware",
 ];
 /// Paths of the system that are read-only.
-const READ_ONLY: [&str; 5] = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
+const READ_ONLY_PATHS: [&str; 5] = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
 
 /// System calls that benchmarks do not need and that were used to escape sandboxes before. Namespaces and missing
 /// capabilities cover the rest, so that as many tools as possible work.
-const REFUSED: &[&str] = &[
+const DENIED_SYSTEM_CALLS: &[&str] = &[
     "acct",
     "add_key",
     "bpf",
@@ -91,22 +91,24 @@ pub struct Command {
 }
 
 /// Returns the configuration of a run.
-pub(super) fn write(sandbox: &Sandbox, task: &Task<'_>, root: &Path, id: &str) -> Result<Value> {
-    let (uid, gid) = user::find(root, &task.command.user)?;
+pub(super) fn bundle_config(sandbox: &Sandbox, task: &Task<'_>, root: &Path, id: &str) -> Result<Value> {
+    let (uid, gid) = user::resolve(root, &task.command.user)?;
     if !sandbox.is_root && (uid, gid) != (0, 0) {
-        return Err(Error::new(
-            "The image wants to run as a user of its own, which only a runner that is root can do.",
-        ));
+        return Err(Error::new(format!(
+            "The image runs as the user `{}`, which requires root. Run the runner as root.",
+            task.command.user
+        )));
     }
     let mut variables = task.command.variables.clone();
     if !variables.iter().any(|variable| variable.starts_with("PATH=")) {
-        variables.push(PATH.to_owned());
+        variables.push(DEFAULT_PATH.to_owned());
     }
-    let open_files = getrlimit(Resource::Nofile).maximum.map_or(OPEN_FILES, |most| most.min(OPEN_FILES));
+    let open_files =
+        getrlimit(Resource::Nofile).maximum.map_or(OPEN_FILES_MAX, |limit| limit.min(OPEN_FILES_MAX));
     let mut linux = json!({
         "namespaces": namespaces(task.limits.network),
-        "maskedPaths": MASKED,
-        "readonlyPaths": READ_ONLY,
+        "maskedPaths": MASKED_PATHS,
+        "readonlyPaths": READ_ONLY_PATHS,
     });
     if sandbox.cgroups.is_some() {
         linux["cgroupsPath"] = json!(format!("/{id}"));
@@ -115,12 +117,12 @@ pub(super) fn write(sandbox: &Sandbox, task: &Task<'_>, root: &Path, id: &str) -
     if sandbox.seccomp {
         linux["seccomp"] = seccomp();
     }
-    let limit = |name: &str, most: u64| json!({ "type": name, "hard": most, "soft": most });
+    let limit = |name: &str, value: u64| json!({ "type": name, "hard": value, "soft": value });
     let mut limits = vec![limit("RLIMIT_NOFILE", open_files), limit("RLIMIT_CORE", 0)];
     if sandbox.cgroups.is_none() {
         // Weaker than a control group: RLIMIT_NPROC counts all processes of the user, and RLIMIT_DATA applies per
         // process. Address space is not limited, because many programs reserve more than they use.
-        limits.push(limit("RLIMIT_NPROC", PROCESSES.into()));
+        limits.push(limit("RLIMIT_NPROC", PROCESSES_MAX.into()));
         limits.push(limit("RLIMIT_DATA", task.limits.memory));
     }
     Ok(json!({
@@ -156,7 +158,7 @@ fn resources(sandbox: &Sandbox, task: &Task<'_>) -> Value {
     let memory = task.limits.memory;
     let mut resources = json!({
         "memory": { "limit": memory },
-        "pids": { "limit": PROCESSES },
+        "pids": { "limit": PROCESSES_MAX },
         "devices": [{ "allow": false, "access": "rwm" }],
     });
     if sandbox.limits_swap {
@@ -171,8 +173,8 @@ fn resources(sandbox: &Sandbox, task: &Task<'_>) -> Value {
 }
 
 fn mounts(sandbox: &Sandbox, task: &Task<'_>) -> Vec<Value> {
-    let mount = |kind: &str, place: &str, options: &[&str]| json!({ "type": kind, "source": kind, "destination": place, "options": options });
-    let shared = format!("size={SHARED_MEMORY}");
+    let mount = |kind: &str, path: &str, options: &[&str]| json!({ "type": kind, "source": kind, "destination": path, "options": options });
+    let shared = format!("size={SHARED_MEMORY_MAX}");
     let terminals: &[&str] = if sandbox.is_root {
         &["nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5"]
     } else {
@@ -202,16 +204,16 @@ fn seccomp() -> Value {
         "aarch64" => json!(["SCMP_ARCH_AARCH64", "SCMP_ARCH_ARM"]),
         _ => json!(["SCMP_ARCH_X86_64", "SCMP_ARCH_X86", "SCMP_ARCH_X32"]),
     };
-    const NOT_PERMITTED: u32 = 1;
-    const NOT_THERE: u32 = 38;
+    const EPERM: u32 = 1;
+    const ENOSYS: u32 = 38;
     json!({
         "defaultAction": "SCMP_ACT_ALLOW",
         "architectures": architectures,
         "syscalls": [
-            { "names": REFUSED, "action": "SCMP_ACT_ERRNO", "errnoRet": NOT_PERMITTED },
+            { "names": DENIED_SYSTEM_CALLS, "action": "SCMP_ACT_ERRNO", "errnoRet": EPERM },
             // The flags of `clone3` cannot be filtered; libraries fall back to `clone` if it does not exist.
-            { "names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": NOT_THERE },
-            { "names": ["clone"], "action": "SCMP_ACT_ERRNO", "errnoRet": NOT_PERMITTED, "args": [
+            { "names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": ENOSYS },
+            { "names": ["clone"], "action": "SCMP_ACT_ERRNO", "errnoRet": EPERM, "args": [
                 { "index": 0, "value": CLONE_NEWUSER, "valueTwo": CLONE_NEWUSER, "op": "SCMP_CMP_MASKED_EQ" },
             ] },
         ],

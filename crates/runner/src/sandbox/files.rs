@@ -7,12 +7,12 @@ use rustix::{
     io::Errno,
 };
 
-use super::{Captured, open_root};
+use super::{CapturedOutput, open_root};
 use crate::error::{Error, Explain, Result};
 
 /// A file to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct FileRequest {
     /// Path, relative to the working directory of the command unless absolute.
     pub path: String,
     /// Maximum number of bytes of all files up to this file; `None` to read only the size.
@@ -21,53 +21,58 @@ pub struct Wanted {
 
 /// A file that exists.
 #[derive(Debug)]
-pub struct Found {
+pub struct FoundFile {
     /// Path as requested.
     pub path: String,
     /// Size in bytes.
     pub size: u64,
     /// Content, if it was requested.
-    pub content: Option<Captured>,
+    pub content: Option<CapturedOutput>,
 }
 
 /// Copies the requested files that exist to unnamed files in `store`.
-pub(super) fn read(root: &Path, folder: &str, wanted: &[Wanted], store: &Path) -> Result<Vec<Found>> {
+pub(super) fn read(
+    root: &Path,
+    folder: &str,
+    requests: &[FileRequest],
+    store: &Path,
+) -> Result<Vec<FoundFile>> {
     let root = open_root(root)?;
     let mut found = Vec::new();
     let mut total = 0;
-    for one in wanted {
-        let place = Path::new(folder).join(&one.path);
+    for request in requests {
+        let path = Path::new(folder).join(&request.path);
         // Opening a pipe must not block, and a device must not become the controlling terminal.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-        let what = || format!("The file `{}` of the job cannot be read", one.path);
-        let file = match openat2(&root, place, flags, Mode::empty(), resolve) {
+        let what = || format!("The file `{}` of the job cannot be read", request.path);
+        let file = match openat2(&root, path, flags, Mode::empty(), resolve) {
             Ok(file) => file,
             Err(Errno::NOENT | Errno::NOTDIR) => continue,
             Err(error) => return Err(error).explain(what),
         };
-        let about = fstat(&file).explain(what)?;
-        if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
-            return Err(Error::new(format!("`{}` of the job is not a file.", one.path)));
+        let stat = fstat(&file).explain(what)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(Error::new(format!("`{}` of the job is not a file.", request.path)));
         }
-        let size = u64::try_from(about.st_size).unwrap_or(0);
-        let content = match one.limit {
+        let size = u64::try_from(stat.st_size).unwrap_or(0);
+        let content = match request.limit {
             Some(limit) => {
                 total += size;
                 if total > limit {
                     return Err(Error::new(format!(
-                        "The files of the job have {total} bytes up to `{}`, which is more than the {limit} that a \
-                         runner takes (--max-output-size).",
-                        one.path
+                        "The files of the job have {total} bytes up to `{}`; the maximum is {limit}. Write less, or raise \
+                         --max-output-size of the runner.",
+                        request.path
                     )));
                 }
-                let mut content = Captured::create(store)?;
+                let mut content = CapturedOutput::create(store)?;
                 content.copy(&mut File::from(file).take(size)).explain(what)?;
                 Some(content)
             }
             None => None,
         };
-        found.push(Found { path: one.path.clone(), size, content });
+        found.push(FoundFile { path: request.path.clone(), size, content });
     }
     Ok(found)
 }

@@ -8,16 +8,15 @@ use super::open_root;
 use crate::error::{Error, Result};
 
 /// Maximum size in bytes of a list of users.
-const LIST_MAX: u64 = 1 << 20;
+const USER_LIST_MAX: u64 = 1 << 20;
 
 /// Returns the numeric identifiers of a user and of its group.
-pub(super) fn find(root: &Path, user: &str) -> Result<(u32, u32)> {
+pub(super) fn resolve(root: &Path, user: &str) -> Result<(u32, u32)> {
     let (user, group) = user.split_once(':').map_or((user, None), |(user, group)| (user, Some(group)));
     if user.is_empty() && group.is_none() {
         return Ok((0, 0));
     }
-    let unknown =
-        |what: &str, name: &str| Error::new(format!("The image does not know its {what} `{name}`."));
+    let unknown = |what: &str, name: &str| Error::new(format!("The image defines no {what} `{name}`."));
     let users = read(root, "etc/passwd");
     // name:password:uid:gid:…
     let entry = users
@@ -55,7 +54,7 @@ fn read(root: &Path, path: &str) -> String {
     let mut bytes = Vec::new();
     if let Some(file) = open() {
         // A folder or a pipe contains no names.
-        drop(File::from(file).take(LIST_MAX).read_to_end(&mut bytes));
+        drop(File::from(file).take(USER_LIST_MAX).read_to_end(&mut bytes));
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
@@ -67,9 +66,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn users_are_found_by_number_and_name() {
+    fn users_are_resolved_by_number_and_name() {
         let root = tempfile::tempdir().unwrap();
-        assert_eq!(find(root.path(), "1000").unwrap(), (1000, 0));
+        assert_eq!(resolve(root.path(), "1000").unwrap(), (1000, 0));
         fs::create_dir(root.path().join("etc")).unwrap();
         fs::write(root.path().join("etc/passwd"), "root:x:0:0::/:\nben:x:7:8::/:\n").unwrap();
         fs::write(root.path().join("etc/group"), "wheel:x:10:\n").unwrap();
@@ -81,10 +80,10 @@ mod tests {
             ("5:6", (5, 6)),
             (":10", (0, 10)),
         ] {
-            assert_eq!(find(root.path(), user).unwrap(), ids, "{user}");
+            assert_eq!(resolve(root.path(), user).unwrap(), ids, "{user}");
         }
         for wrong in ["ada", "ben:staff", "-1"] {
-            find(root.path(), wrong).unwrap_err();
+            resolve(root.path(), wrong).unwrap_err();
         }
     }
 }

@@ -12,7 +12,7 @@ use tidemark_runner::image::{
 use crate::layout;
 
 #[test]
-fn an_image_is_unpacked_once_and_checked() {
+fn an_image_is_verified_and_unpacked_once() {
     let work = tempfile::tempdir().unwrap();
     let layout_folder = work.path().join("layout");
     let digest = layout::busybox(&layout_folder, &json!({ "Cmd": ["id"], "User": "ben" }));
@@ -27,7 +27,7 @@ fn an_image_is_unpacked_once_and_checked() {
     fs::write(blobs.join(digest.trim_start_matches("sha256:")), "{}").unwrap();
     let others = Images::open(work.path().join("others")).unwrap();
     let error = others.get(&source, &digest).unwrap_err().to_string();
-    assert!(error.contains("another image than was asked for"), "{error}");
+    assert!(error.contains("instead of"), "{error}");
 
     // The unpacked image is found by its digest, although the source is gone.
     fs::remove_dir_all(&layout_folder).unwrap();
@@ -35,7 +35,7 @@ fn an_image_is_unpacked_once_and_checked() {
 }
 
 #[test]
-fn an_image_with_a_changed_layer_is_refused_and_leaves_nothing() {
+fn an_image_with_a_changed_layer_is_rejected_and_removed() {
     let work = tempfile::tempdir().unwrap();
     let layout_folder = work.path().join("layout");
     layout::write(&layout_folder, &json!({}), &[b"this is no archive".to_vec()]);
@@ -47,12 +47,12 @@ fn an_image_with_a_changed_layer_is_refused_and_leaves_nothing() {
     let images = Images::open(work.path().join("images")).unwrap();
     let (source, reference) = Source::parse(layout_folder.to_str().unwrap(), None).unwrap();
     let error = images.get(&source, &reference).unwrap_err().to_string();
-    assert!(error.contains("is not what its digest says"), "{error}");
+    assert!(error.contains("does not match its digest"), "{error}");
     assert_eq!(fs::read_dir(work.path().join("images")).unwrap().count(), 0);
 }
 
 #[test]
-fn an_image_for_another_machine_is_refused() {
+fn an_image_with_an_invalid_digest_is_rejected() {
     let work = tempfile::tempdir().unwrap();
     let folder = work.path();
     fs::create_dir_all(folder.join("blobs/sha256")).unwrap();
@@ -80,24 +80,24 @@ fn layer(name: &str, size: usize) -> Vec<u8> {
 
 /// Returns the error for an image with these layers, or `None` if it is accepted. A rejected image must leave no
 /// files.
-fn refusal(layers: &[Vec<u8>], quota: Quota) -> Option<String> {
+fn rejection(layers: &[Vec<u8>], quota: Quota) -> Option<String> {
     let work = tempfile::tempdir().unwrap();
     let layout_folder = work.path().join("layout");
     layout::write(&layout_folder, &json!({}), layers);
     let images = Images::open(work.path().join("images")).unwrap().with_quota(quota);
     let (source, reference) = Source::parse(layout_folder.to_str().unwrap(), None).unwrap();
-    let refusal = images.get(&source, &reference).err().map(|error| error.to_string());
+    let rejection = images.get(&source, &reference).err().map(|error| error.to_string());
     let left = fs::read_dir(work.path().join("images")).unwrap().count();
-    assert_eq!(left, usize::from(refusal.is_none()));
-    refusal
+    assert_eq!(left, usize::from(rejection.is_none()));
+    rejection
 }
 
 #[test]
-fn an_image_has_at_most_so_many_layers() {
+fn the_number_of_layers_is_limited() {
     let layers = vec![layer("a", 1); LAYERS_MAX + 1];
     let expected = "The image has 513 layers; the maximum is 512.";
-    assert_eq!(refusal(&layers, Quota::default()).as_deref(), Some(expected));
-    assert_eq!(refusal(&layers[1..], Quota::default()), None);
+    assert_eq!(rejection(&layers, Quota::default()).as_deref(), Some(expected));
+    assert_eq!(rejection(&layers[1..], Quota::default()), None);
 }
 
 #[test]
@@ -107,11 +107,11 @@ fn the_layers_of_an_image_share_its_quota() {
     let many = Quota::default();
     let too_large = "The image is too large: its layers have more than 32 GiB, the limit of a runner.";
     let too_many = "The image has more than 1000000 files, folders and links, the limit of a runner.";
-    assert_eq!(refusal(&layers, Quota { bytes: whole(&layers), ..many }), None);
+    assert_eq!(rejection(&layers, Quota { bytes: whole(&layers), ..many }), None);
     let enough_for_one = Quota { bytes: whole(&layers) * 3 / 4, ..many };
-    assert_eq!(refusal(&layers, enough_for_one).as_deref(), Some(too_large));
-    assert_eq!(refusal(&layers[..1], enough_for_one), None);
-    assert_eq!(refusal(&layers, Quota { entries: 2, ..many }), None);
-    assert_eq!(refusal(&layers, Quota { entries: 1, ..many }).as_deref(), Some(too_many));
-    assert_eq!(refusal(&layers[..1], Quota { entries: 1, ..many }), None);
+    assert_eq!(rejection(&layers, enough_for_one).as_deref(), Some(too_large));
+    assert_eq!(rejection(&layers[..1], enough_for_one), None);
+    assert_eq!(rejection(&layers, Quota { entries: 2, ..many }), None);
+    assert_eq!(rejection(&layers, Quota { entries: 1, ..many }).as_deref(), Some(too_many));
+    assert_eq!(rejection(&layers[..1], Quota { entries: 1, ..many }), None);
 }

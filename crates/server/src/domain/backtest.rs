@@ -10,7 +10,7 @@ use tidemark_api::{
     Backtest, BacktestAlarm, BacktestVerdict, Benchmark, Branch, ChangeStatus, ChangeUuid, Measure, NewModel,
     ReportUuid, Shared, Testbed, Timestamp, Variant,
 };
-use tidemark_stats::{Change, Monitor, Prepared, Scratch, Settings, Worse, is_exact};
+use tidemark_stats::{Change, DetectionSettings, Monitor, PreparedModel, Scratch, Worse, is_exact};
 use tidemark_store::{
     BenchmarkId, Dimension, MeasureId, Tx, VariantId,
     change::{self, StoredChange},
@@ -37,7 +37,7 @@ const LOOKED_AT: usize = 512;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Detector {
     /// Change detection.
-    Changes(Settings),
+    Changes(DetectionSettings),
     /// A threshold.
     Threshold(NewModel),
 }
@@ -229,7 +229,7 @@ fn changes(
     series: &Values,
     hosts: &[Option<u16>],
     factor: impl Fn(usize) -> f64,
-    settings: Settings,
+    settings: DetectionSettings,
 ) -> Vec<Alarm> {
     let (mut monitor, mut scratch) = (Monitor::new(settings), Scratch::default());
     let mut alarms: Vec<Alarm> = Vec::new();
@@ -241,7 +241,7 @@ fn changes(
     let at_once: Vec<usize> = alarms.iter().map(|alarm| alarm.at).collect();
     for change in monitor.changes(&mut scratch) {
         if !at_once.iter().any(|at| change.is_close(*at)) {
-            let raised = (change.at + Monitor::UNSURE).min(series.values.len() - 1);
+            let raised = (change.at + Monitor::CONFIRMED_AFTER).min(series.values.len() - 1);
             alarms.push(Alarm { at: change.at, raised, before: Some(change.before), after: change.after });
         }
     }
@@ -252,7 +252,7 @@ fn changes(
 fn crossings(values: &[f64], times: &[Timestamp], model: NewModel, worse: Worse) -> Result<Vec<Alarm>> {
     let model =
         model.complete(worse).map_err(|error| Error::Invalid(format!("`model` is wrong: {error}")))?;
-    let mut prepared = Prepared::new(&model);
+    let mut prepared = PreparedModel::new(&model);
     let (mut alarms, mut sample) = (Vec::new(), Vec::new());
     for (at, value) in values.iter().enumerate() {
         let from = model.window.map(|window| times[at].plus_seconds(-i64::from(window)));
@@ -260,9 +260,9 @@ fn crossings(values: &[f64], times: &[Timestamp], model: NewModel, worse: Worse)
         let is_wanted =
             |earlier: &usize| times[*earlier] <= times[at] && from.is_none_or(|from| times[*earlier] >= from);
         let earlier = (at.saturating_sub(LOOKED_AT)..at).rev().filter(is_wanted);
-        sample.extend(earlier.take(prepared.most()).map(|earlier| values[earlier]));
+        sample.extend(earlier.take(prepared.max_sample_size()).map(|earlier| values[earlier]));
         let Some(limits) = prepared.limits(&sample) else { continue };
-        if tidemark_stats::judge(*value, &limits).is_some() {
+        if tidemark_stats::crossed_limit(*value, &limits).is_some() {
             alarms.push(Alarm { at, raised: at, before: limits.baseline, after: *value });
         }
     }

@@ -103,7 +103,7 @@ impl Billing {
         let user = payer.id;
         let (current, known) =
             self.db.read(move |tx| Ok::<_, Error>((plan::of(tx, id)?, plan::customer(tx, user)?))).await?;
-        if let Some(current) = current.filter(|plan| !plan.status.is_over()) {
+        if let Some(current) = current.filter(|plan| !plan.status.has_ended()) {
             return Err(has_plan(current.level));
         }
         let customer = match known {
@@ -186,7 +186,7 @@ impl Billing {
         let current = self.db.read(move |tx| plan::of(tx, id)).await?;
         if let Some(current) = current
             && current.subscription != subscription
-            && !current.status.is_over()
+            && !current.status.has_ended()
         {
             return Err(has_plan(current.level));
         }
@@ -237,7 +237,7 @@ impl Billing {
         }
         self.db
             .write(move |tx| match plan::by_subscription(tx, &found.subscription)? {
-                Some(current) if !remote && !current.status.is_over() => Err(Error::Conflict(
+                Some(current) if !remote && !current.status.has_ended() => Err(Error::Conflict(
                     "The plan still runs at the payment provider; it is not forgotten here before it has ended there."
                         .into(),
                 )),
@@ -307,7 +307,7 @@ impl Billing {
 
     async fn running(&self, id: OrganizationId) -> Result<plan::PlanRow> {
         let found = self.db.read(move |tx| plan::of(tx, id)).await?;
-        found.filter(|found| !found.status.is_over()).ok_or_else(no_plan)
+        found.filter(|found| !found.status.has_ended()).ok_or_else(no_plan)
     }
 
     /// Looks up a subscription and writes its state. Returns the organization whose plan it is. Cancels a surplus subscription.
@@ -389,18 +389,18 @@ impl Billing {
             return Ok(Seen::Foreign);
         };
         let plan = self.plan(tx, found.organization.uuid, &sight, before)?;
-        let is_over = plan.status.is_over();
+        let is_over = plan.status.has_ended();
         match &current {
             None if is_over => return Ok(Seen::Foreign),
             Some(other) if own.is_none() && is_over => {
                 tracing::debug!(subscription, other = other.subscription, "an earlier subscription ended");
                 return Ok(Seen::Foreign);
             }
-            Some(other) if own.is_none() && !other.status.is_over() => return Ok(Seen::Surplus),
+            Some(other) if own.is_none() && !other.status.has_ended() => return Ok(Seen::Surplus),
             _ => {}
         }
         plan::put(tx, found.id, subscription, &sight.customer.id, &plan, now)?;
-        if plan.status.is_good() {
+        if plan.status.is_in_effect() {
             job::raise(tx, found.id, order::PAID)?;
         }
         let is_gone = plan::of(tx, found.id)?.is_some_and(|plan| plan.is_deleted);

@@ -17,7 +17,7 @@ use std::{
 };
 
 use tidemark_api::{ChangeCause, Measure, Notifies, Timestamp};
-use tidemark_stats::{Budget, Scratch, Worse};
+use tidemark_stats::{FalseAlarmBudget, Scratch, Worse};
 use tidemark_store::{
     BranchId, Dimension, Lock, MeasureId, TestbedId, Tx, change, delivery, detection,
     lane::{self, Lane},
@@ -336,9 +336,9 @@ fn select_notifications(
     open.retain(|one| settings.notifies_host || one.written.found.cause != ChangeCause::Host);
     let horizon = now.plus_seconds(-HORIZON_SECONDS);
     let runs = detection::runs(tx, lane.project, now.plus_seconds(-MONTH_SECONDS))?;
-    let budget = Budget::new(f64::from(settings.budget.get()), runs.max(USUAL_RUNS) as f64);
+    let budget = FalseAlarmBudget::new(f64::from(settings.budget.get()), runs.max(USUAL_RUNS) as f64);
     let p_values: Vec<(usize, f64)> = open.iter().map(|one| (one.number, one.p_value)).collect();
-    let worth = budget.worth(&p_values, series);
+    let worth = budget.select(&p_values, series);
     let notified = change::raised_since(tx, lane.head, horizon)?;
     let mut is_event = false;
     for (one, _) in open.into_iter().zip(worth).filter(|(_, is_worth)| *is_worth) {

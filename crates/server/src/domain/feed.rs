@@ -6,8 +6,8 @@ use tidemark_api::{Notifies, Project, Timestamp, Url, Visibility};
 use tidemark_render::{
     format,
     links::project_page,
-    markup::{self, Align, Block, Dialect, Span, html},
-    metric::{ThresholdStatus, badness, change},
+    markup::{self, Align, Block, Dialect, Span, escape_html},
+    metric::{ThresholdStatus, change, degradation},
 };
 use tidemark_store::{
     ProjectId, Result, Tx,
@@ -41,9 +41,9 @@ struct Items {
 /// An alert or a change, as text.
 #[derive(Debug)]
 struct Item {
-    /// The status, and in `badness` the size in the worse direction.
-    standing: ThresholdStatus,
-    badness: f64,
+    /// The status, and in `degradation` the size in the worse direction.
+    status: ThresholdStatus,
+    degradation: f64,
     benchmark: String,
     measure: String,
     value: String,
@@ -56,8 +56,8 @@ struct Item {
 impl Items {
     fn add(&mut self, item: Item) {
         self.count += 1;
-        let key = (item.standing, -item.badness);
-        let place = self.worst.partition_point(|before| (before.standing, -before.badness) <= key);
+        let key = (item.status, -item.degradation);
+        let place = self.worst.partition_point(|before| (before.status, -before.degradation) <= key);
         if place < ROWS {
             self.worst.insert(place, item);
             self.worst.truncate(ROWS);
@@ -70,8 +70,8 @@ impl Item {
         let (worse, units) = (alert.measure.worse(), alert.measure.units.as_str());
         let change = change(alert.value, alert.boundary.baseline);
         Self {
-            standing: ThresholdStatus::of_crossing(alert.limit, worse),
-            badness: badness(change, worse),
+            status: ThresholdStatus::of_crossing(alert.limit, worse),
+            degradation: degradation(change, worse),
             benchmark: format::benchmark(alert.benchmark.as_str(), alert.parameters.as_ref()),
             measure: format::plain(alert.measure.name.as_str()),
             value: format::quantity(alert.value, units),
@@ -83,8 +83,8 @@ impl Item {
     fn of_change(moved: &FeedChange) -> Self {
         let units = moved.measure.units.as_str();
         Self {
-            standing: if moved.worse < 0 { ThresholdStatus::Better } else { ThresholdStatus::Worse },
-            badness: moved.effect.unwrap_or(0.0).abs(),
+            status: if moved.worse < 0 { ThresholdStatus::Better } else { ThresholdStatus::Worse },
+            degradation: moved.effect.unwrap_or(0.0).abs(),
             benchmark: format::benchmark(moved.benchmark.as_str(), moved.parameters.as_ref()),
             measure: format::plain(moved.measure.name.as_str()),
             value: format::quantity(moved.after, units),
@@ -189,7 +189,7 @@ impl Event {
     /// Returns the worst alert or change as one line.
     fn title(&self) -> String {
         let Some(worst) = self.items.worst.first() else { return String::new() };
-        let verdict = match worst.standing {
+        let verdict = match worst.status {
             _ if self.noun == "alert" => "Outside the configured threshold",
             ThresholdStatus::Better => "Improvement",
             _ => "Regression",
@@ -215,7 +215,7 @@ impl Event {
         let (count, noun) = (self.items.count, self.noun);
         let counted = if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") };
         let mut place = vec![
-            Span::strong(counted).to(Some(report)),
+            Span::strong(counted).with_link(Some(report)),
             Span::text(" on "),
             Span::name(format::plain(self.about.branch.as_str())),
         ];
@@ -230,7 +230,7 @@ impl Event {
             let mut row = vec![Span::name(item.benchmark.clone())];
             row.extend(texts.map(Span::text));
             if self.noun == "change" {
-                let is_better = item.standing == ThresholdStatus::Better;
+                let is_better = item.status == ThresholdStatus::Better;
                 row.push(Span::text(if is_better { "improvement" } else { "regression" }));
             }
             row
@@ -267,5 +267,5 @@ fn link(out: &mut String, relation: &str, media_type: &str, address: &str) {
 fn escape(text: &str) -> String {
     let is_writable =
         |character: &char| matches!(character, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..);
-    html(&text.chars().filter(is_writable).collect::<String>())
+    escape_html(&text.chars().filter(is_writable).collect::<String>())
 }

@@ -26,7 +26,7 @@ impl Standing {
         }
         Ok(match plan::of(tx, organization)? {
             None => Self::Free,
-            Some(plan) if plan.status.is_good() => Self::Paid(plan.level),
+            Some(plan) if plan.status.is_in_effect() => Self::Paid(plan.level),
             Some(plan) => Self::Lapsed(plan.level, plan.status),
         })
     }

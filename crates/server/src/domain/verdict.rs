@@ -64,15 +64,15 @@ impl Material {
         let place = report::place(tx, report)?;
         let version = place.version;
         let own = |first: VersionId, last: VersionId| VersionRange { head: place.head, first, last };
-        let mut head = History::read(tx, &[own(version, version)], place.testbed, Monitor::KEPT)?;
+        let mut head = History::read(tx, &[own(version, version)], place.testbed, Monitor::MAX_VALUES)?;
         let mut stretches: Vec<VersionRange> = version::history(tx, place.head)?;
         let inherited = stretches.split_off(stretches.len().min(1));
-        let mut base = History::read(tx, &inherited, place.testbed, Monitor::KEPT)?;
+        let mut base = History::read(tx, &inherited, place.testbed, Monitor::MAX_VALUES)?;
         let mut heads: Vec<_> = inherited.iter().map(|stretch| stretch.head).collect();
         let is_own = base.reports.is_empty();
         if is_own {
             let earlier = own(VersionId::from(0), VersionId::from(version.get() - 1));
-            base = History::read(tx, &[earlier], place.testbed, Monitor::KEPT)?;
+            base = History::read(tx, &[earlier], place.testbed, Monitor::MAX_VALUES)?;
             heads = vec![place.head];
         }
         if base.reports.is_empty() {
@@ -82,7 +82,7 @@ impl Material {
         }
         heads.dedup();
         let own_spread = match base.reports.len() {
-            1..Baseline::FEW => own_spread(tx, base.reports.iter().chain(&head.reports))?,
+            1..Baseline::SHORT_HISTORY => own_spread(tx, base.reports.iter().chain(&head.reports))?,
             _ => HashMap::new(),
         };
         let mut changed: HashMap<SeriesKey, Vec<(ReportId, LevelChangeStatus)>> = HashMap::new();
@@ -191,7 +191,10 @@ impl Material {
                     let report = &self.base.reports[base.places[at]];
                     let (_, kind) = changed.iter().find(|(changed, _)| *changed == report.report)?;
                     let is_noise = is_same_binary(&self.base.reports[base.places[at - 1]], report);
-                    Some(LevelChange { at, kind: if is_noise { LevelChangeStatus::Accepted } else { *kind } })
+                    Some(LevelChange {
+                        at,
+                        status: if is_noise { LevelChangeStatus::Accepted } else { *kind },
+                    })
                 })
                 .collect();
             let BaselineRange { count, changes } = match self.is_own {
@@ -201,7 +204,7 @@ impl Material {
                     count: base.values.len(),
                     changes: cuts
                         .iter()
-                        .filter(|cut| cut.kind != LevelChangeStatus::Dismissed)
+                        .filter(|cut| cut.status != LevelChangeStatus::Dismissed)
                         .map(|cut| cut.at)
                         .collect(),
                 },

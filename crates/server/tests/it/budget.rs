@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tidemark_api::Timestamp;
-use tidemark_stats::synthetic::{MIXED, project};
+use tidemark_stats::synthetic::{MIXED_NOISE, project};
 
 use crate::{
     Lab, both,
@@ -27,7 +27,7 @@ struct Project {
 
 impl Project {
     fn new(lab: Lab, seed: u64) -> Self {
-        let series = project(&MIXED, seed).into_iter().enumerate();
+        let series = project(&MIXED_NOISE, seed).into_iter().enumerate();
         let series = series.map(|(number, values)| (format!("bench-{number:03}"), values));
         Self { lab, series: series.collect() }
     }

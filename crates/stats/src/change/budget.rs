@@ -9,15 +9,15 @@
 use std::collections::BTreeMap;
 
 /// Maximum distance in runs between the first values of changes that begin together.
-const TOGETHER: usize = 1;
+const MAX_DISTANCE: usize = 1;
 
 /// False-alarm budget per month, divided equally among the runs of a month.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Budget {
+pub struct FalseAlarmBudget {
     per_run: f64,
 }
 
-impl Budget {
+impl FalseAlarmBudget {
     /// Creates a budget from the false alarms per month and the runs per month.
     pub fn new(per_month: f64, runs: f64) -> Self {
         Self { per_run: (per_month / runs.max(1.0)).clamp(0.0, 1.0) }
@@ -25,16 +25,16 @@ impl Budget {
 
     /// Returns which changes to notify about. Each change is given by the number of its first run and its p-value; `series`
     /// is the number of series per run.
-    pub fn worth(self, changes: &[(usize, f64)], series: usize) -> Vec<bool> {
-        let mut beginning: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    pub fn select(self, changes: &[(usize, f64)], series: usize) -> Vec<bool> {
+        let mut starting: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for (run, p_value) in changes {
-            beginning.entry(*run).or_default().push(*p_value);
+            starting.entry(*run).or_default().push(*p_value);
         }
-        let limits: BTreeMap<usize, f64> = beginning
+        let limits: BTreeMap<usize, f64> = starting
             .keys()
             .map(|run| {
-                let together = beginning.range(run.saturating_sub(TOGETHER)..=run + TOGETHER);
-                (*run, self.limit(together.flat_map(|(_, p_values)| p_values).copied().collect(), series))
+                let nearby = starting.range(run.saturating_sub(MAX_DISTANCE)..=run + MAX_DISTANCE);
+                (*run, self.limit(nearby.flat_map(|(_, p_values)| p_values).copied().collect(), series))
             })
             .collect();
         changes.iter().map(|(run, p_value)| *p_value <= limits[run]).collect()
@@ -55,21 +55,23 @@ mod tests {
 
     /// Agrees with `p.adjust(p, "BH")` of R: of five tests, 0.008 is adjusted to 0.02 and 0.03 to 0.05.
     #[test]
-    fn false_ones_are_the_agreed_share_at_the_most() {
+    fn the_false_discovery_rate_is_within_the_budget() {
         let p_values = [0.03, 0.004, 0.9, 0.008, 0.4];
-        let worth = |share: f64| Budget { per_run: share }.worth(&p_values.map(|p_value| (7, p_value)), 5);
-        assert_eq!(worth(0.05), [true, true, false, true, false]);
-        assert_eq!(worth(0.03), [false, true, false, true, false]);
-        assert_eq!(worth(0.019), [false; 5]);
-        assert_eq!(Budget { per_run: 0.05 }.worth(&[(7, 0.004)], 100), [false]);
-        assert_eq!(Budget { per_run: 0.5 }.worth(&[(7, 0.004)], 100), [true]);
-        assert_eq!(Budget::new(2.0, 400.0), Budget { per_run: 0.005 });
-        assert_eq!(Budget::new(2.0, 0.0), Budget { per_run: 1.0 });
+        let selected =
+            |share: f64| FalseAlarmBudget { per_run: share }.select(&p_values.map(|p_value| (7, p_value)), 5);
+        assert_eq!(selected(0.05), [true, true, false, true, false]);
+        assert_eq!(selected(0.03), [false, true, false, true, false]);
+        assert_eq!(selected(0.019), [false; 5]);
+        assert_eq!(FalseAlarmBudget { per_run: 0.05 }.select(&[(7, 0.004)], 100), [false]);
+        assert_eq!(FalseAlarmBudget { per_run: 0.5 }.select(&[(7, 0.004)], 100), [true]);
+        assert_eq!(FalseAlarmBudget::new(2.0, 400.0), FalseAlarmBudget { per_run: 0.005 });
+        assert_eq!(FalseAlarmBudget::new(2.0, 0.0), FalseAlarmBudget { per_run: 1.0 });
     }
 
     #[test]
     fn only_changes_that_begin_together_support_each_other() {
-        let worth = |runs: [usize; 2]| Budget { per_run: 0.01 }.worth(&runs.map(|run| (run, 1e-3)), 20);
-        assert_eq!((worth([40, 41]), worth([40, 42])), (vec![true; 2], vec![false; 2]));
+        let selected =
+            |runs: [usize; 2]| FalseAlarmBudget { per_run: 0.01 }.select(&runs.map(|run| (run, 1e-3)), 20);
+        assert_eq!((selected([40, 41]), selected([40, 42])), (vec![true; 2], vec![false; 2]));
     }
 }

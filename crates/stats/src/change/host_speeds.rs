@@ -14,10 +14,10 @@ pub struct HostSpeeds {
 
 impl HostSpeeds {
     /// Estimates the host effects from the values. A host can be any number except `u16::MAX`.
-    pub fn of(values: &[f64], each: &[Option<u16>]) -> Self {
+    pub fn of(values: &[f64], value_hosts: &[Option<u16>]) -> Self {
         let mut hosts = Hosts::default();
-        for (place, host) in each.iter().enumerate() {
-            hosts.push(*host, place);
+        for (index, host) in value_hosts.iter().enumerate() {
+            hosts.push(*host, index);
         }
         let is_logarithmic = Scale::is_logarithmic(values);
         hosts.estimate(values, is_logarithmic, &mut Estimation::default());
@@ -50,7 +50,7 @@ mod tests {
         assert!((on_third - 106.0).abs() < 0.7, "{on_third}");
         assert!((speeds.convert(on_third, Some(2), Some(0)) - 100.0).abs() < 1e-6);
         assert_eq!(speeds.convert(100.0, Some(1), Some(1)), 100.0);
-        let alike = HostSpeeds::of(&values[..1], &hosts[..1]);
-        assert_eq!(alike.convert(100.0, Some(0), Some(2)), 100.0);
+        let single = HostSpeeds::of(&values[..1], &hosts[..1]);
+        assert_eq!(single.convert(100.0, Some(0), Some(2)), 100.0);
     }
 }

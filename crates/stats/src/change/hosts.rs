@@ -1,16 +1,16 @@
-//! Estimates the effect of each host, so that a move of the runs to another host is not a change. This module judges nothing:
-//! it converts the values to one reference host.
+//! Estimates the effect of each host, so that a transition of the runs to another host is not a change. This module detects no
+//! changes: it converts the values to one reference host.
 //!
 //! The model is additive: a value is the level of the series, plus the effect of its host, plus noise. It applies to
 //! logarithms if all values are positive. The estimation has three steps.
 //!
 //! 1. Where the host changes, the level cancels out: the difference between the medians just before and just after estimates
-//!    the difference between two effects. A change of level affects only the moves next to it, which get a low weight (P. J.
+//!    the difference between two effects. A change of level affects only the transitions next to it, which get a low weight (P. J.
 //!    Huber, "Robust estimation of a location parameter", 1964).
-//! 2. After removing these effects, the values are divided into levels. The moves are then estimated from more values, up to
+//! 2. After removing these effects, the values are divided into levels. The transitions are then estimated from more values, up to
 //!    the next change of level, and the median residual of a host's values from their levels refines its effect.
 //! 3. Hosts must explain the values better than changes do: each effect has a cost, as each level has (J. Rissanen, "Modeling
-//!    by shortest data description", 1978). The cost depends on the share of moves that lead to a new host. A fleet of
+//!    by shortest data description", 1978). The cost depends on the share of transitions that lead to a new host. A fleet of
 //!    short-lived hosts therefore does not hide changes.
 
 use std::collections::HashMap;
@@ -21,28 +21,28 @@ use super::{
     scale::Scale,
 };
 
-/// Maximum number of values compared before and after a move to another host. It is small because the level may change
+/// Maximum number of values compared before and after a transition to another host. It is small because the level may change
 /// nearby.
-const REACH: usize = 8;
+const WINDOW: usize = 8;
 /// Maximum number of values compared once the changes of level are roughly known.
-const FAR_REACH: usize = 48;
+const WIDE_WINDOW: usize = 48;
 /// Number of iterations in which each effect is estimated from the others.
-const ROUNDS: usize = 24;
-/// Residual of a move, in standard errors, from which on its weight decreases.
-const CLEAR: f64 = 1.5;
+const ITERATIONS: usize = 24;
+/// Residual of a transition, in standard errors, from which on its weight decreases.
+const HUBER_THRESHOLD: f64 = 1.5;
 /// Number of refinements of the effects by the residuals from the levels.
 const REFINEMENTS: usize = 2;
 /// Minimum effect, in standard errors; a smaller effect is set to zero.
-const LEAST: f64 = 2.0;
-/// Cost of an effect if each move leads to a new host; equal to the cost of a level.
-const PRICE: f64 = 28.0;
+const MIN_EFFECT: f64 = 2.0;
+/// Cost of an effect if each transition leads to a new host; equal to the cost of a level.
+const EFFECT_PENALTY: f64 = 28.0;
 /// Maximum additional cost of the model with hosts over the model without: in doubt, the host is the explanation.
-const DOUBT: f64 = 7.0;
+const MAX_EXTRA_COST: f64 = 7.0;
 /// Number of low-order bits that are rounded off: equal numbers must remain equal after an effect is removed from one of
 /// them.
 const ROUNDED_BITS: u32 = 16;
 /// Numbers of values of a host at which the effects are estimated again.
-const ESTIMATED: [usize; 6] = [2, 4, 8, 16, 32, 64];
+const ESTIMATION_COUNTS: [usize; 6] = [2, 4, 8, 16, 32, 64];
 /// Marker of a value whose host is unknown.
 const UNKNOWN: u16 = u16::MAX;
 
@@ -66,8 +66,8 @@ impl Default for Hosts {
 }
 
 impl Hosts {
-    /// Adds the host of the next value, which follows `count` values. Returns whether the number of values of this host
-    /// requires a new estimation of the effects.
+    /// Adds the host of the next value, which follows `count` values. Returns whether the number of values of this host requires
+    /// a new estimation of the effects.
     pub(super) fn push(&mut self, host: Option<u16>, count: usize) -> bool {
         let host = host.unwrap_or(UNKNOWN);
         if count == 0 {
@@ -81,11 +81,11 @@ impl Hosts {
         }
         self.each.push(host);
         let seen = self.each.iter().filter(|other| **other == host).count();
-        host != UNKNOWN && ESTIMATED.contains(&seen)
+        host != UNKNOWN && ESTIMATION_COUNTS.contains(&seen)
     }
 
     /// Removes the hosts of the `count` oldest values.
-    pub(super) fn forget(&mut self, count: usize) {
+    pub(super) fn remove_oldest(&mut self, count: usize) {
         if self.each.is_empty() {
             return;
         }
@@ -105,22 +105,22 @@ impl Hosts {
     }
 
     /// Returns the host of a value.
-    pub(super) fn get(&self, place: usize) -> Option<u16> {
-        let host = self.each.get(place).copied().unwrap_or(self.only);
+    pub(super) fn get(&self, index: usize) -> Option<u16> {
+        let host = self.each.get(index).copied().unwrap_or(self.only);
         (host != UNKNOWN).then_some(host)
     }
 
     /// Whether any host has an effect.
-    pub(super) fn differ(&self) -> bool {
+    pub(super) fn has_effects(&self) -> bool {
         !self.effects.is_empty()
     }
 
     /// Converts a value to the reference host.
-    pub(super) fn adjust(&self, place: usize, value: f64) -> f64 {
+    pub(super) fn adjust(&self, index: usize, value: f64) -> f64 {
         if self.effects.is_empty() {
             return value;
         }
-        let host = self.each.get(place).copied().unwrap_or(self.only);
+        let host = self.each.get(index).copied().unwrap_or(self.only);
         let effect = self.effects.binary_search_by_key(&host, |(host, _)| *host).map(|at| self.effects[at].1);
         let adjusted = match effect {
             Ok(factor) if self.is_logarithmic => value * factor,
@@ -199,28 +199,28 @@ impl Fleet {
         Self { members, numbers, reference }
     }
 
-    /// Returns the number of stays: maximal runs of successive values on one host.
-    fn stays(&self) -> usize {
+    /// Returns the number of segments: maximal sequences of successive values on one host.
+    fn segments(&self) -> usize {
         let numbers = self.numbers.iter().flatten();
-        let moves = numbers.clone().zip(numbers.skip(1)).filter(|(one, two)| one != two);
-        1 + moves.count()
+        let transitions = numbers.clone().zip(numbers.skip(1)).filter(|(one, two)| one != two);
+        1 + transitions.count()
     }
 
     /// Computes the scale from the differences of successive values on the same host, if there are enough of them.
     fn scale(&self, values: &[f64], is_logarithmic: bool, buffer: &mut Vec<f64>) -> Scale {
         let is_same =
-            |place: usize| self.numbers[place].is_some() && self.numbers[place] == self.numbers[place - 1];
-        let same = (1..values.len()).filter(|place| is_same(*place)).count();
-        Scale::of(values, is_logarithmic, |place| same < REACH || is_same(place), buffer)
+            |index: usize| self.numbers[index].is_some() && self.numbers[index] == self.numbers[index - 1];
+        let same = (1..values.len()).filter(|index| is_same(*index)).count();
+        Scale::of(values, is_logarithmic, |index| same < WINDOW || is_same(index), buffer)
     }
 }
 
 /// Successive values on one host: their indexes, each with the index of the member, and the values.
-type Stay<'a> = (&'a [(usize, usize)], &'a [f64]);
+type HostSegment<'a> = (&'a [(usize, usize)], &'a [f64]);
 
-/// Estimate from a move between two hosts.
+/// Estimate from a transition between two hosts.
 #[derive(Clone, Copy, Debug)]
-struct Move {
+struct Transition {
     from: usize,
     to: usize,
     /// Difference between the second and the first host.
@@ -242,38 +242,41 @@ pub(super) struct Estimation {
 }
 
 impl Estimation {
-    /// Estimates the effect of each member relative to the reference; all are zero if the model without hosts explains the
-    /// values as well.
+    /// Estimates the effect of each member relative to the reference; all are zero if the model without hosts explains the values
+    /// as well.
     fn effects(&mut self, fleet: &Fleet, values: &[f64], is_logarithmic: bool) -> Vec<f64> {
         let scale = fleet.scale(values, is_logarithmic, &mut self.buffer);
         scale.apply_all(values, &mut self.scaled);
         self.cuts.clear();
-        let mut effects = self.solve_moves(fleet, REACH);
-        self.divide(fleet, &effects);
-        effects = self.solve_moves(fleet, FAR_REACH);
+        let mut effects = self.solve_transitions(fleet, WINDOW);
+        self.fit_levels(fleet, &effects);
+        effects = self.solve_transitions(fleet, WIDE_WINDOW);
         for _ in 0..REFINEMENTS {
-            self.divide(fleet, &effects);
+            self.fit_levels(fleet, &effects);
             self.refine(fleet, &mut effects);
         }
         for (effect, member) in effects.iter_mut().zip(&fleet.members) {
-            if effect.abs() * (member.count as f64).sqrt() < LEAST {
+            if effect.abs() * (member.count as f64).sqrt() < MIN_EFFECT {
                 *effect = 0.0;
             }
         }
         let known = effects.iter().filter(|effect| **effect != 0.0).count();
         if known > 0 {
-            let new = (fleet.members.len() - 1) as f64 / fleet.stays() as f64;
-            let price = PRICE * new * known as f64;
-            let with = self.divide(fleet, &effects) + price;
-            effects =
-                if with <= self.divide(fleet, &[]) + DOUBT { effects } else { vec![0.0; effects.len()] };
+            let new = (fleet.members.len() - 1) as f64 / fleet.segments() as f64;
+            let penalty = EFFECT_PENALTY * new * known as f64;
+            let with = self.fit_levels(fleet, &effects) + penalty;
+            effects = if with <= self.fit_levels(fleet, &[]) + MAX_EXTRA_COST {
+                effects
+            } else {
+                vec![0.0; effects.len()]
+            };
         }
         effects.iter_mut().for_each(|effect| *effect *= scale.noise());
         effects
     }
 
     /// Divides the adjusted values into levels and returns the total cost.
-    fn divide(&mut self, fleet: &Fleet, effects: &[f64]) -> f64 {
+    fn fit_levels(&mut self, fleet: &Fleet, effects: &[f64]) -> f64 {
         let effect = |number: &Option<usize>| number.and_then(|number| effects.get(number)).unwrap_or(&0.0);
         let adjusted = self.scaled.iter().zip(&fleet.numbers).map(|(value, number)| value - effect(number));
         self.adjusted.clear();
@@ -283,25 +286,26 @@ impl Estimation {
         self.partition.cost()
     }
 
-    /// Estimates the effects from the moves between hosts.
-    fn solve_moves(&mut self, fleet: &Fleet, reach: usize) -> Vec<f64> {
-        let moves = self.moves(fleet, reach);
-        let mut of_members: Vec<Vec<Move>> = vec![Vec::new(); fleet.members.len()];
-        for one in moves {
+    /// Estimates the effects from the transitions between hosts.
+    fn solve_transitions(&mut self, fleet: &Fleet, window: usize) -> Vec<f64> {
+        let transitions = self.transitions(fleet, window);
+        let mut of_members: Vec<Vec<Transition>> = vec![Vec::new(); fleet.members.len()];
+        for one in transitions {
             of_members[one.from].push(one);
             of_members[one.to].push(one);
         }
         let mut effects = vec![0.0; fleet.members.len()];
-        for _ in 0..ROUNDS {
-            for (member, moves) in of_members.iter().enumerate() {
+        for _ in 0..ITERATIONS {
+            for (member, transitions) in of_members.iter().enumerate() {
                 if member == fleet.reference {
                     continue;
                 }
                 let (mut sum, mut weights) = (0.0, 0.0);
-                for one in moves {
-                    let rest = one.difference - (effects[one.to] - effects[one.from]);
-                    let weight = one.weight * (CLEAR / (rest.abs() * one.weight.sqrt())).min(1.0);
-                    sum += weight * if one.to == member { rest } else { -rest };
+                for one in transitions {
+                    let residual = one.difference - (effects[one.to] - effects[one.from]);
+                    let weight =
+                        one.weight * (HUBER_THRESHOLD / (residual.abs() * one.weight.sqrt())).min(1.0);
+                    sum += weight * if one.to == member { residual } else { -residual };
                     weights += weight;
                 }
                 if weights > 0.0 {
@@ -312,54 +316,62 @@ impl Estimation {
         effects
     }
 
-    /// Returns the moves between hosts, each estimated from at most `reach` values on each side, up to the next cut. A cut
-    /// next to a move may be the remainder of an effect and is ignored.
-    fn moves(&mut self, fleet: &Fleet, reach: usize) -> Vec<Move> {
-        let own = fleet.numbers.iter().enumerate().filter_map(|(place, number)| Some((place, (*number)?)));
-        let (places, values): (Vec<_>, Vec<f64>) =
-            own.map(|(place, number)| ((place, number), self.scaled[place])).unzip();
-        let (mut moves, mut start) = (Vec::new(), 0);
-        let mut before: Option<Stay<'_>> = None;
-        for stay in places.chunk_by(|one, two| one.1 == two.1) {
-            let later = &values[start..start + stay.len()];
-            start += stay.len();
-            let at = stay[0].0;
-            let near = before.filter(|(places, _)| at - places[places.len() - 1].0 <= REACH);
-            if let Some((places, earlier)) = near {
-                let (from, to) = (places[0].1, stay[0].1);
+    /// Returns the transitions between hosts, each estimated from at most `window` values on each side, up to the next cut. A cut
+    /// next to a transition may be the remainder of an effect and is ignored.
+    fn transitions(&mut self, fleet: &Fleet, window: usize) -> Vec<Transition> {
+        let own = fleet.numbers.iter().enumerate().filter_map(|(index, number)| Some((index, (*number)?)));
+        let (indexes, values): (Vec<_>, Vec<f64>) =
+            own.map(|(index, number)| ((index, number), self.scaled[index])).unzip();
+        let (mut transitions, mut start) = (Vec::new(), 0);
+        let mut before: Option<HostSegment<'_>> = None;
+        for segment in indexes.chunk_by(|one, two| one.1 == two.1) {
+            let later = &values[start..start + segment.len()];
+            start += segment.len();
+            let at = segment[0].0;
+            let near = before.filter(|(indexes, _)| at - indexes[indexes.len() - 1].0 <= WINDOW);
+            if let Some((indexes, earlier)) = near {
+                let (from, to) = (indexes[0].1, segment[0].1);
                 let cut = |after: usize| self.cuts.get(after).copied().unwrap_or(usize::MAX);
-                let low = self.cuts.partition_point(|cut| *cut + REACH <= at).checked_sub(1).map_or(0, cut);
-                let high = cut(self.cuts.partition_point(|cut| *cut < at + REACH));
-                let earlier = &earlier[places.partition_point(|(place, _)| *place < low)..];
-                let later = &later[..stay.partition_point(|(place, _)| *place < high)];
-                let (earlier, later) = (last(earlier, reach), first(later, reach));
+                let low = self.cuts.partition_point(|cut| *cut + WINDOW <= at).checked_sub(1).map_or(0, cut);
+                let high = cut(self.cuts.partition_point(|cut| *cut < at + WINDOW));
+                let earlier = &earlier[indexes.partition_point(|(index, _)| *index < low)..];
+                let later = &later[..segment.partition_point(|(index, _)| *index < high)];
+                let (earlier, later) = (last(earlier, window), first(later, window));
                 let difference = median(later, &mut self.buffer) - median(earlier, &mut self.buffer);
                 let (left, right) = (earlier.len() as f64, later.len() as f64);
                 if left * right > 0.0 {
-                    moves.push(Move { from, to, difference, weight: left * right / (left + right) });
+                    transitions.push(Transition {
+                        from,
+                        to,
+                        difference,
+                        weight: left * right / (left + right),
+                    });
                 }
             }
-            before = Some((stay, later));
+            before = Some((segment, later));
         }
-        moves
+        transitions
     }
 
     /// Refines the effects by the median residual of each host's values from their levels.
     fn refine(&mut self, fleet: &Fleet, effects: &mut [f64]) {
-        let mut rests: Vec<Vec<f64>> = vec![Vec::new(); effects.len()];
+        let mut residuals: Vec<Vec<f64>> = vec![Vec::new(); effects.len()];
         let mut start = 0;
         for end in self.cuts.iter().copied().chain([self.adjusted.len()]) {
             let level = median(&self.adjusted[start..end], &mut self.buffer);
             for (value, number) in self.adjusted[start..end].iter().zip(&fleet.numbers[start..end]) {
                 if let Some(number) = number {
-                    rests[*number].push(value - level);
+                    residuals[*number].push(value - level);
                 }
             }
             start = end;
         }
-        let zero = rests.get(fleet.reference).map_or(0.0, |rests| median(rests, &mut self.buffer));
-        for (number, rests) in rests.iter().enumerate().filter(|(number, _)| *number != fleet.reference) {
-            effects[number] += median(rests, &mut self.buffer) - zero;
+        let zero =
+            residuals.get(fleet.reference).map_or(0.0, |residuals| median(residuals, &mut self.buffer));
+        for (number, residuals) in
+            residuals.iter().enumerate().filter(|(number, _)| *number != fleet.reference)
+        {
+            effects[number] += median(residuals, &mut self.buffer) - zero;
         }
     }
 }
@@ -378,13 +390,13 @@ mod tests {
     /// Returns the effects of the hosts, relative to the first host.
     fn effects(hosts: &[u16], values: &[f64]) -> Vec<f64> {
         let mut known = Hosts::default();
-        for (place, host) in hosts.iter().enumerate() {
-            known.push(Some(*host), place);
+        for (index, host) in hosts.iter().enumerate() {
+            known.push(Some(*host), index);
         }
         known.estimate(values, false, &mut Estimation::default());
         let effect = |host: u16| {
-            let place = hosts.iter().position(|other| *other == host).unwrap();
-            -known.adjust(place, 0.0)
+            let index = hosts.iter().position(|other| *other == host).unwrap();
+            -known.adjust(index, 0.0)
         };
         let most = hosts.iter().max().unwrap();
         (0..=*most).map(|host| effect(host) - effect(0)).collect()
@@ -396,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn effects_are_found_with_and_without_steps() {
+    fn effects_are_estimated_with_and_without_steps() {
         for steps in [&[][..], &[(200, 5.0)], &[(100, 4.0), (300, -8.0), (400, 6.0)]] {
             let mut errors = Vec::new();
             for seed in 0..40 {
@@ -409,13 +421,13 @@ mod tests {
             }
             errors.sort_by(f64::total_cmp);
             // Each series has three effects that can be wrong, and one of zero.
-            let (usual, great) = (errors[100], errors[152]);
-            assert!(usual < 0.25 && great < 1.0, "{usual} {great} with {steps:?}: {:?}", &errors[140..]);
+            let (median, high) = (errors[100], errors[152]);
+            assert!(median < 0.25 && high < 1.0, "{median} {high} with {steps:?}: {:?}", &errors[140..]);
         }
     }
 
     #[test]
-    fn hosts_in_no_order_have_effects_too() {
+    fn effects_are_estimated_for_hosts_in_any_order() {
         let hosts: Vec<u16> = (0_u32..300).map(|run| (run * 7 / 3 % 3) as u16).collect();
         let values: Vec<f64> =
             normal(1, 300).iter().zip(&hosts).map(|(noise, host)| noise + 20.0 * f64::from(*host)).collect();
@@ -424,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_that_are_alike_have_hardly_any_effects() {
+    fn equal_hosts_have_nearly_no_effects() {
         for seed in 0..20 {
             let hosts: Vec<u16> = (0..300).map(|run| run / 10 % 6).collect();
             let found = effects(&hosts, &normal(seed, 300));
@@ -444,42 +456,42 @@ mod tests {
     #[test]
     fn counts_stay_equal() {
         let (mut hosts, mut values) = (Hosts::default(), Vec::new());
-        for place in 0..100 {
-            let host = place / 10 % 3;
-            hosts.push(Some(host as u16), place);
+        for index in 0..100 {
+            let host = index / 10 % 3;
+            hosts.push(Some(host as u16), index);
             values.push([1_000_001.0, 1_000_037.0, 999_902.0][host]);
         }
         hosts.estimate(&values, true, &mut Estimation::default());
-        assert!(hosts.differ());
+        assert!(hosts.has_effects());
         let adjusted: Vec<f64> =
-            values.iter().enumerate().map(|(place, value)| hosts.adjust(place, *value)).collect();
+            values.iter().enumerate().map(|(index, value)| hosts.adjust(index, *value)).collect();
         assert!(adjusted.iter().all(|value| *value == adjusted[0]), "{adjusted:?}");
     }
 
     #[test]
-    fn hosts_are_kept_from_the_second_one_on() {
+    fn hosts_are_stored_from_the_second_host_on() {
         let mut hosts = Hosts::default();
-        assert!((0..10).all(|place| !hosts.push(Some(7), place)));
+        assert!((0..10).all(|index| !hosts.push(Some(7), index)));
         assert_eq!((hosts.bytes(), hosts.get(3)), (0, Some(7)));
         assert!(!hosts.push(None, 10) && !hosts.push(None, 11));
         assert!(!hosts.push(Some(8), 12) && hosts.push(Some(8), 13));
-        assert_eq!([9, 10, 13].map(|place| hosts.get(place)), [Some(7), None, Some(8)]);
-        hosts.forget(11);
-        assert_eq!([0, 1].map(|place| hosts.get(place)), [None, Some(8)]);
-        hosts.forget(1);
+        assert_eq!([9, 10, 13].map(|index| hosts.get(index)), [Some(7), None, Some(8)]);
+        hosts.remove_oldest(11);
+        assert_eq!([0, 1].map(|index| hosts.get(index)), [None, Some(8)]);
+        hosts.remove_oldest(1);
         assert_eq!((hosts.bytes(), hosts.get(0)), (0, Some(8)));
     }
 
     #[test]
-    fn numbers_at_the_end_of_what_there_are_do_not_break_it() {
+    fn extreme_values_give_finite_results() {
         let hosts: Vec<u16> = (0..60).map(|run| run / 10 % 2).collect();
         for (one, two) in [(f64::MAX, f64::MIN), (f64::MAX, f64::MIN_POSITIVE), (0.0, 0.0)] {
             let mut known = Hosts::default();
-            hosts.iter().enumerate().for_each(|(place, host)| _ = known.push(Some(*host), place));
+            hosts.iter().enumerate().for_each(|(index, host)| _ = known.push(Some(*host), index));
             let values: Vec<f64> = hosts.iter().map(|host| if *host == 0 { one } else { two }).collect();
             for is_logarithmic in [false, two > 0.0] {
                 known.estimate(&values, is_logarithmic, &mut Estimation::default());
-                let adjusted = values.iter().enumerate().map(|(place, value)| known.adjust(place, *value));
+                let adjusted = values.iter().enumerate().map(|(index, value)| known.adjust(index, *value));
                 assert!(adjusted.into_iter().all(f64::is_finite));
             }
         }

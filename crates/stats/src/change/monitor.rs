@@ -9,20 +9,19 @@
 use std::borrow::Cow;
 
 use super::{
-    Change, Settings,
-    batches::Batches,
-    calm::{self, Calm},
-    dependence::{Dependence, Inflation},
-    extent,
+    Change, DetectionSettings, alarm,
+    autocorrelation::{Autocorrelation, VarianceInflation},
+    batch_means::BatchMeans,
+    elimination::{self, BackwardElimination, Proposal, RankedSeries, SeriesNoise, step_and_scatter},
     hosts::{Estimation, Hosts},
-    judge::{self, Judge, Noise, Ranked, apart},
-    order::Order,
+    interval,
     partition::Partition,
+    pettitt::{self, PettittTest},
     sample::{first, last, median},
     scale::Scale,
-    watch,
+    sort_order::SortOrder,
 };
-use crate::level::alike;
+use crate::level::count_repeated;
 
 /// Number of values per block; the oldest values are removed when a block is full.
 const BLOCK: usize = 128;
@@ -31,39 +30,39 @@ const WINDOW: usize = 512;
 /// Number of values at the start of a window that only provide context: the changes among them are final.
 const GUARD: usize = 128;
 /// Minimum length of a series to analyze.
-const SHORTEST: usize = 8;
+const MIN_LENGTH: usize = 8;
 /// Maximum number of estimations of the host effects per block, to limit the cost for a fleet of many hosts.
-const ESTIMATIONS: u8 = 32;
+const MAX_ESTIMATIONS: u8 = 32;
 /// Number of values on each side from which the levels of a change are estimated.
-pub(super) const REACH: usize = 48;
+pub(super) const LEVEL_WINDOW: usize = 48;
 /// Rate per value at which independent noise raises an alarm with a margin of zero.
-const USUAL: f64 = 2e-4;
+const ALARM_RATE: f64 = 2e-4;
 
 /// Incremental change detector of one series. It holds only the state that cannot be recomputed quickly, because a server may
 /// have thousands of monitors.
 #[derive(Clone, Debug)]
 pub struct Monitor {
-    settings: Settings,
+    settings: DetectionSettings,
     /// Number of values received.
     count: usize,
     /// Newest values.
     values: Vec<f64>,
     /// Number of the newest values that equal their predecessor.
-    alike: usize,
+    repeated: usize,
     hosts: Hosts,
     /// Number of estimations of the host effects in the current block.
     estimated: u8,
-    order: Order,
+    order: SortOrder,
     scale: Option<Scale>,
     partition: Partition,
-    inflation: Inflation,
-    settled: Vec<Change>,
+    inflation: VarianceInflation,
+    final_changes: Vec<Change>,
     /// Start of the newest level according to the last alarm.
-    alarm: usize,
+    level_start: usize,
     /// Last alarm.
-    raised: Option<Change>,
+    last_alarm: Option<Change>,
     /// Minimum number of values at which a slight change is possible.
-    calm: usize,
+    next_pettitt_test: usize,
 }
 
 /// Buffers that are reused for the next value and the next series.
@@ -76,45 +75,45 @@ pub struct Scratch {
     /// Twice the ranks of the values.
     ranks: Vec<i16>,
     estimation: Estimation,
-    dependence: Dependence,
-    judge: Judge,
-    calm: Calm,
-    batches: Batches,
+    autocorrelation: Autocorrelation,
+    elimination: BackwardElimination,
+    pettitt: PettittTest,
+    batch_means: BatchMeans,
     cuts: Vec<usize>,
     buffer: Vec<f64>,
 }
 
 impl Monitor {
     /// Maximum number of values held.
-    pub const KEPT: usize = WINDOW + BLOCK;
+    pub const MAX_VALUES: usize = WINDOW + BLOCK;
     /// Number of values per block; the oldest values are removed when a block is full.
     pub const BLOCK: usize = BLOCK;
     /// Number of the oldest values held that only provide context: the changes among them are final.
     pub const GUARD: usize = GUARD;
     /// Number of values of a new level from which on a change is confirmed or withdrawn.
-    pub const UNSURE: usize = 12;
+    pub const CONFIRMED_AFTER: usize = 12;
 
     /// Creates a monitor of an empty series.
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: DetectionSettings) -> Self {
         Self {
             settings,
             count: 0,
             values: Vec::new(),
-            alike: 0,
+            repeated: 0,
             hosts: Hosts::default(),
             estimated: 0,
-            order: Order::default(),
+            order: SortOrder::default(),
             scale: None,
             partition: Partition::default(),
-            inflation: Inflation::NONE,
-            settled: Vec::new(),
-            alarm: 0,
-            raised: None,
-            calm: 0,
+            inflation: VarianceInflation::NONE,
+            final_changes: Vec::new(),
+            level_start: 0,
+            last_alarm: None,
+            next_pettitt_test: 0,
         }
     }
 
-    /// Adds the next value. Returns an alarm if the level changed and [`Settings::later`] values have followed the first
+    /// Adds the next value. Returns an alarm if the level changed and [`DetectionSettings::later`] values have followed the first
     /// value of the new level. An alarm is raised once and not withdrawn; [`changes`](Self::changes) shows whether the change
     /// lasts.
     ///
@@ -123,15 +122,15 @@ impl Monitor {
         self.push_with_host(None, value, scratch)
     }
 
-    /// Adds the next value, measured on a host, if known. Differences between hosts are not changes: values are converted to
-    /// the host with the most values. A host can be any number except `u16::MAX`.
+    /// Adds the next value, measured on a host, if known. Differences between hosts are not changes: values are converted to the
+    /// host with the most values. A host can be any number except `u16::MAX`.
     pub fn push_with_host(&mut self, host: Option<u16>, value: f64, scratch: &mut Scratch) -> Option<Change> {
-        if is_boundary(self.count) {
-            self.settle(scratch);
+        if is_block_end(self.count) {
+            self.end_block(scratch);
         }
-        self.take(host, value, scratch);
-        let alarm = self.alarm(scratch);
-        self.raised = alarm.or(self.raised);
+        self.append(host, value, scratch);
+        let alarm = self.detect_alarm(scratch);
+        self.last_alarm = alarm.or(self.last_alarm);
         alarm
     }
 
@@ -142,40 +141,41 @@ impl Monitor {
 
     /// Returns the newest values, each with its host if known.
     pub fn values_with_hosts(&self) -> impl Iterator<Item = (Option<u16>, f64)> {
-        self.values.iter().enumerate().map(|(place, value)| (self.hosts.get(place), *value))
+        self.values.iter().enumerate().map(|(index, value)| (self.hosts.get(index), *value))
     }
 
     /// Returns the newest values, converted to the host with the most values.
     pub fn adjusted(&self) -> Cow<'_, [f64]> {
         let mut adjusted = Vec::new();
-        if self.hosts.differ() {
+        if self.hosts.has_effects() {
             self.adjust(0, &mut adjusted);
             return adjusted.into();
         }
         Cow::Borrowed(&self.values)
     }
 
-    /// Returns all changes detected so far, in ascending order: first the final ones, then the changes among the newest
-    /// values, which later values can move, remove or merge.
+    /// Returns all changes detected so far, in ascending order: first the final ones, then the changes among the newest values,
+    /// which later values can move, remove or merge.
     pub fn changes(&mut self, scratch: &mut Scratch) -> Vec<Change> {
-        let mut changes = self.settled.clone();
-        self.judge_newest(&mut changes, scratch);
+        let mut changes = self.final_changes.clone();
+        self.detect_newest(&mut changes, scratch);
         changes
     }
 
-    /// Returns the changes that qualify for a notification: all changes, and the newest alarm until enough values follow it
-    /// to confirm or withdraw it.
-    pub fn known(&mut self, scratch: &mut Scratch) -> Vec<Change> {
+    /// Returns the changes that qualify for a notification: all changes, and the newest alarm until enough values follow it to
+    /// confirm or withdraw it.
+    pub fn changes_and_alarm(&mut self, scratch: &mut Scratch) -> Vec<Change> {
         let mut changes = self.changes(scratch);
         let count = self.count;
-        changes.extend(self.raised.filter(|alarm| {
-            count - alarm.at < Self::UNSURE && !changes.iter().any(|change| change.is_close(alarm.at))
+        changes.extend(self.last_alarm.filter(|alarm| {
+            count - alarm.at < Self::CONFIRMED_AFTER
+                && !changes.iter().any(|change| change.is_close(alarm.at))
         }));
         changes
     }
 
-    /// Returns the p-value of a change: the probability that noise alone moves the level this far. Earlier changes that did
-    /// not last count as noise, unless `is_explained` returns that their cause is known.
+    /// Returns the p-value of a change: the probability that noise alone moves the level this far. Earlier changes that did not
+    /// last count as noise, unless `is_explained` returns that their cause is known.
     pub fn p_value(
         &self,
         change: &Change,
@@ -183,45 +183,44 @@ impl Monitor {
         is_explained: impl Fn(&Change) -> bool,
         scratch: &mut Scratch,
     ) -> f64 {
-        let Scratch { adjusted, scaled, buffer, batches, .. } = scratch;
+        let Scratch { adjusted, scaled, buffer, batch_means, .. } = scratch;
         let (Some(scale), Some(at)) = (self.scale, change.at.checked_sub(self.offset())) else { return 1.0 };
         scale.apply_all(self.on_reference(0, adjusted), scaled);
-        let place = |known: &Change| Some((known.at.checked_sub(self.offset())?, is_explained(known)));
-        let cuts: Vec<(usize, bool)> = known.iter().filter_map(place).collect();
-        let p_value = batches.p_value(scaled, at, &cuts, scale.log_unit(), buffer);
-        p_value.max(USUAL * (-change.margin).exp())
+        let cut = |known: &Change| Some((known.at.checked_sub(self.offset())?, is_explained(known)));
+        let cuts: Vec<(usize, bool)> = known.iter().filter_map(cut).collect();
+        let p_value = batch_means.p_value(scaled, at, &cuts, scale.log_unit(), buffer);
+        p_value.max(ALARM_RATE * (-change.margin).exp())
     }
 
-    /// Whether the newest values are counts rather than timings, which the machine does not affect: most equal their
-    /// predecessor.
+    /// Whether the newest values are counts rather than timings, which the machine does not affect: most equal their predecessor.
     pub fn is_exact(&self) -> bool {
-        self.alike * 2 >= self.values.len()
+        self.repeated * 2 >= self.values.len()
     }
 
     /// Returns the memory use in bytes.
     pub fn bytes(&self) -> usize {
         size_of::<Self>()
             + self.values.capacity() * size_of::<f64>()
-            + self.settled.capacity() * size_of::<Change>()
+            + self.final_changes.capacity() * size_of::<Change>()
             + self.hosts.bytes()
             + self.order.bytes()
             + self.partition.bytes()
     }
 
-    fn take(&mut self, host: Option<u16>, value: f64, scratch: &mut Scratch) {
+    fn append(&mut self, host: Option<u16>, value: f64, scratch: &mut Scratch) {
         let value = if value.is_finite() { value } else { self.values.last().copied().unwrap_or(0.0) };
-        let place = self.values.len();
-        self.alike += usize::from(self.values.last() == Some(&value));
-        let is_due = self.hosts.push(host, place) && self.estimated < ESTIMATIONS;
+        let index = self.values.len();
+        self.repeated += usize::from(self.values.last() == Some(&value));
+        let is_due = self.hosts.push(host, index) && self.estimated < MAX_ESTIMATIONS;
         self.count += 1;
         self.values.push(value);
         match self.scale {
-            Some(scale) if scale.takes(value) && !is_due => {
-                self.partition.push(scale.apply(self.hosts.adjust(place, value)));
+            Some(scale) if scale.can_represent(value) && !is_due => {
+                self.partition.push(scale.apply(self.hosts.adjust(index, value)));
             }
             Some(_) => {
                 self.estimated += u8::from(is_due);
-                self.measure(scratch);
+                self.recompute(scratch);
             }
             None => {}
         }
@@ -229,7 +228,7 @@ impl Monitor {
 
     /// Returns the values from an index on, converted to the reference host.
     fn on_reference<'a>(&'a self, from: usize, buffer: &'a mut Vec<f64>) -> &'a [f64] {
-        if !self.hosts.differ() {
+        if !self.hosts.has_effects() {
             return &self.values[from..];
         }
         self.adjust(from, buffer);
@@ -239,7 +238,7 @@ impl Monitor {
     fn adjust(&self, from: usize, adjusted: &mut Vec<f64>) {
         let values = self.values.iter().enumerate().skip(from);
         adjusted.clear();
-        adjusted.extend(values.map(|(place, value)| self.hosts.adjust(place, *value)));
+        adjusted.extend(values.map(|(index, value)| self.hosts.adjust(index, *value)));
     }
 
     /// Returns the number of values that are no longer held.
@@ -248,25 +247,25 @@ impl Monitor {
     }
 
     /// Ends a block: removes the oldest values and makes the changes among them final.
-    fn settle(&mut self, scratch: &mut Scratch) {
-        let forgotten = self.values.len().saturating_sub(WINDOW);
-        if forgotten > 0 {
+    fn end_block(&mut self, scratch: &mut Scratch) {
+        let removed = self.values.len().saturating_sub(WINDOW);
+        if removed > 0 {
             let mut changes = Vec::new();
-            self.judge_newest(&mut changes, scratch);
-            self.values.drain(..forgotten);
-            self.alike = alike(&self.values);
-            self.hosts.forget(forgotten);
+            self.detect_newest(&mut changes, scratch);
+            self.values.drain(..removed);
+            self.repeated = count_repeated(&self.values);
+            self.hosts.remove_oldest(removed);
             let limit = self.offset() + GUARD;
-            self.settled.extend(changes.into_iter().filter(|change| change.at < limit));
+            self.final_changes.extend(changes.into_iter().filter(|change| change.at < limit));
         }
         self.estimated = 0;
-        self.measure(scratch);
+        self.recompute(scratch);
     }
 
-    /// Recomputes the scale and the partition, and estimates the dependence between values.
-    fn measure(&mut self, scratch: &mut Scratch) {
-        let more = block(self.count);
-        self.calm = 0;
+    /// Recomputes the scale and the partition, and estimates the variance inflation.
+    fn recompute(&mut self, scratch: &mut Scratch) {
+        let more = values_to_block_end(self.count);
+        self.next_pettitt_test = 0;
         self.values.reserve_exact(more);
         self.hosts.reserve(more);
         let is_logarithmic = Scale::is_logarithmic(&self.values);
@@ -280,112 +279,121 @@ impl Monitor {
         (self.order, self.scale) = (order, Some(scale));
         self.partition.reset(&scratch.scaled, more);
         self.partition.cuts(&mut scratch.cuts);
-        self.inflation = scratch.dependence.inflation(&scratch.scaled, &scratch.cuts);
+        self.inflation = scratch.autocorrelation.inflation(&scratch.scaled, &scratch.cuts);
     }
 
     /// Appends the changes among the newest values.
-    fn judge_newest(&mut self, changes: &mut Vec<Change>, scratch: &mut Scratch) {
-        let Scratch { adjusted, scaled, ranks, judge, calm, cuts, buffer, .. } = scratch;
+    fn detect_newest(&mut self, changes: &mut Vec<Change>, scratch: &mut Scratch) {
+        let Scratch { adjusted, scaled, ranks, elimination, pettitt, cuts, buffer, .. } = scratch;
         let Some(scale) = self.scale else { return };
         let offset = self.offset();
-        let settled = self.settled.last().map_or(0, |change| change.at);
-        let start = settled.saturating_sub(offset);
+        let last_final = self.final_changes.last().map_or(0, |change| change.at);
+        let start = last_final.saturating_sub(offset);
         let guard = if offset > 0 { GUARD } else { 0 };
         let tolerance = self.settings.sensitivity.tolerance();
         self.partition.cuts(cuts);
         cuts.retain(|cut| *cut >= guard && *cut > start);
         // A slight change is accepted only if the series shows no other change.
-        let may_be_calm = settled <= offset && cuts.len() <= 1 && self.count >= self.calm;
-        if cuts.is_empty() && !may_be_calm {
+        let may_be_slight = last_final <= offset && cuts.len() <= 1 && self.count >= self.next_pettitt_test;
+        if cuts.is_empty() && !may_be_slight {
             return;
         }
         let mut order = std::mem::take(&mut self.order);
         let values = self.on_reference(0, adjusted);
         order.update(values);
-        let mut judged: &[judge::Judged] = &[];
-        if let Some((low, high)) = order.tenths(values).filter(|_| !cuts.is_empty()) {
+        let mut accepted: &[Proposal] = &[];
+        if let Some((low, high)) = order.deciles(values).filter(|_| !cuts.is_empty()) {
             scale.apply_all(values, scaled);
             order.rank(values, ranks);
             let spread = (scale.apply(high) - scale.apply(low)).max(1.0);
-            let noise = Noise { spread, inflation: self.inflation.changes };
-            judged = judge.judge(&Ranked { values: scaled, ranks }, start, cuts, noise, tolerance);
+            let noise = SeriesNoise { spread, inflation: self.inflation.changes };
+            accepted =
+                elimination.run(&RankedSeries { values: scaled, ranks }, start, cuts, noise, tolerance);
         }
-        let is_calm = judged.is_empty() && may_be_calm;
-        let slight = is_calm.then(|| calm.find(values, &order, tolerance));
+        let is_slight = accepted.is_empty() && may_be_slight;
+        let slight = is_slight.then(|| pettitt.find(values, &order, tolerance));
         if let Some(Ok((at, margin))) = slight.filter(|slight| slight.is_ok_and(|(at, _)| at >= guard)) {
             scale.apply_all(values, scaled);
             let (before, after) = scaled.split_at(at);
-            if !calm.wanders(&[before, after]) {
-                let (distance, scatter) = apart(last(before, REACH), first(after, REACH), buffer);
+            if !pettitt.is_autocorrelated(&[before, after]) {
+                let (distance, scatter) =
+                    step_and_scatter(last(before, LEVEL_WINDOW), first(after, LEVEL_WINDOW), buffer);
                 let (sigma, span) = (distance / scatter, (start, at, scaled.len()));
-                changes.push(self.describe((values, scaled), span, margin, calm::PER_ALARM, sigma, buffer));
+                changes.push(self.describe(
+                    (values, scaled),
+                    span,
+                    margin,
+                    pettitt::TOLERANCE_WEIGHT,
+                    sigma,
+                    buffer,
+                ));
             }
         }
         let mut start = start;
-        for (place, one) in judged.iter().enumerate() {
-            let end = judged.get(place + 1).map_or(scaled.len(), |next| next.at);
+        for (index, one) in accepted.iter().enumerate() {
+            let end = accepted.get(index + 1).map_or(scaled.len(), |next| next.at);
             let span = (start, one.at, end);
             changes.push(self.describe(
                 (values, scaled),
                 span,
                 one.margin,
-                judge::PER_ALARM,
+                elimination::TOLERANCE_WEIGHT,
                 one.sigma,
                 buffer,
             ));
             start = one.at;
         }
         if let Some(Err(further)) = slight {
-            self.calm = self.count + further;
+            self.next_pettitt_test = self.count + further;
         }
         self.order = order;
     }
 
-    /// Returns an alarm if the level changed exactly [`Settings::later`] values before the newest one.
-    fn alarm(&mut self, scratch: &mut Scratch) -> Option<Change> {
+    /// Returns an alarm if the level changed exactly [`DetectionSettings::later`] values before the newest one.
+    fn detect_alarm(&mut self, scratch: &mut Scratch) -> Option<Change> {
         let scale = self.scale?;
         let at = self.values.len().checked_sub(self.settings.later.saturating_add(1))?;
-        let start = self.alarm.saturating_sub(self.offset());
-        let near = start.max(at.saturating_sub(watch::REACH));
+        let start = self.level_start.saturating_sub(self.offset());
+        let near = start.max(at.saturating_sub(alarm::MAX_HISTORY));
         let Scratch { adjusted, scaled, buffer, .. } = scratch;
         let values = self.on_reference(near, adjusted);
         let (before, newest) = values.split_at_checked(at.checked_sub(near)?)?;
         let tolerance = self.settings.sensitivity.tolerance();
-        if watch::is_hopeless(before, newest, tolerance) {
+        if alarm::is_impossible(before, newest, tolerance) {
             return None;
         }
         scale.apply_all(values, scaled);
         let (before, newest) = scaled.split_at(at - near);
-        let fresh = watch::look(before, newest, self.inflation.alarms, tolerance, buffer)?;
-        self.alarm = self.offset() + at;
+        let alarm = alarm::detect(before, newest, self.inflation.alarms, tolerance, buffer)?;
+        self.level_start = self.offset() + at;
         let values = self.on_reference(0, adjusted);
         scale.apply_all(values, scaled);
         Some(self.describe(
             (values, scaled),
             (start, at, scaled.len()),
-            fresh.margin,
+            alarm.margin,
             1.0,
-            fresh.sigma,
+            alarm.sigma,
             buffer,
         ))
     }
 
-    /// Describes the change between two levels. The values are passed as measured and in units of noise, and the levels by
-    /// the start of the first, the start of the second and the end of the second. `per_alarm` is the increase of the margin
+    /// Describes the change between two levels. The values are passed as measured and in units of noise, and the levels by the
+    /// start of the first, the start of the second and the end of the second. `tolerance_weight` is the increase of the margin
     /// per factor of e in the rarity of false alarms.
     fn describe(
         &self,
         (values, scaled): (&[f64], &[f64]),
         (start, at, end): (usize, usize, usize),
         margin: f64,
-        per_alarm: f64,
+        tolerance_weight: f64,
         sigma: f64,
         buffer: &mut Vec<f64>,
     ) -> Change {
         let offset = self.offset();
-        let (earliest, latest) = extent::around(&scaled[start..at], &scaled[at..end], buffer);
-        let before = median(last(&values[start..at], REACH), buffer);
-        let after = median(first(&values[at..end], REACH), buffer);
+        let (earliest, latest) = interval::likelihood_interval(&scaled[start..at], &scaled[at..end], buffer);
+        let before = median(last(&values[start..at], LEVEL_WINDOW), buffer);
+        let after = median(first(&values[at..end], LEVEL_WINDOW), buffer);
         Change {
             at: offset + at,
             earliest: offset + start + earliest,
@@ -395,17 +403,17 @@ impl Monitor {
             effect: (before != 0.0).then(|| (after - before) / before.abs()),
             sigma,
             confidence: super::confidence(margin),
-            margin: margin / per_alarm,
+            margin: margin / tolerance_weight,
         }
     }
 }
 
 /// Whether a block ends after `count` values. The first blocks are short, so that a short series is analyzed too.
-fn is_boundary(count: usize) -> bool {
-    if count < BLOCK { count >= SHORTEST && count.is_power_of_two() } else { count.is_multiple_of(BLOCK) }
+fn is_block_end(count: usize) -> bool {
+    if count < BLOCK { count >= MIN_LENGTH && count.is_power_of_two() } else { count.is_multiple_of(BLOCK) }
 }
 
 /// Returns the number of values after `count` until the block ends.
-fn block(count: usize) -> usize {
-    (1..=BLOCK).find(|more| is_boundary(count + more)).unwrap_or(BLOCK)
+fn values_to_block_end(count: usize) -> usize {
+    (1..=BLOCK).find(|more| is_block_end(count + more)).unwrap_or(BLOCK)
 }

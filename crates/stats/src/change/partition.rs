@@ -1,20 +1,20 @@
-//! Optimal partition of the values into levels, updated with every value. It proposes changes; the judge accepts or rejects
-//! them.
+//! Optimal partition of the values into levels, updated with every value. It proposes changes;
+//! [`elimination`](super::elimination) rejects the insignificant ones.
 //!
 //! Optimal partitioning (B. Jackson and others, "An algorithm for optimal partitioning of data on an interval", 2005) with
 //! the biweight loss of P. Fearnhead and G. Rigaill, "Changepoint detection in the presence of outliers" (2019): a value
-//! costs its squared distance from its level, but at most [`BOUND`]², so that a spike is cheaper as an outlier than as a
-//! separate level. As in their algorithm, the state is the cost of every possible last level, here on a grid of the levels
-//! near observed values. The time per value is therefore proportional to the size of the grid.
+//! costs its squared distance from its level, but at most [`OUTLIER_DISTANCE`]², so that a spike is cheaper as an outlier
+//! than as a separate level. As in their algorithm, the state is the cost of every possible last level, here on a grid of the
+//! levels near observed values. The time per value is therefore proportional to the size of the grid.
 
 /// Distance from the level, in units of noise, from which on a value counts as an outlier.
-pub(super) const BOUND: f64 = 4.5;
+pub(super) const OUTLIER_DISTANCE: f64 = 4.5;
 /// Cost of a further level: a lasting step of one unit of noise outweighs it after 28 values; a single value, however far
 /// away, never does.
 const PENALTY: f64 = 28.0;
 /// Grid spacing of the levels, in units of noise. The loss is flat around its minimum: an error of half the spacing costs
 /// less than 0.02 per value.
-const WIDTH: f64 = 0.25;
+const GRID_SPACING: f64 = 0.25;
 
 /// Number of the newest values among which a level that is new on the grid may have begun.
 const RECENT: usize = 32;
@@ -31,7 +31,7 @@ pub(super) struct Partition {
     /// Newest values, each with the minimum cost of all values before it.
     recent: Vec<(f64, f64)>,
     /// Minimum cost of all values.
-    cheapest: f64,
+    min_cost: f64,
     /// Start of the last level for each prefix of the values.
     last: Vec<u16>,
 }
@@ -40,31 +40,31 @@ impl Partition {
     /// Partitions the values anew, and reserves capacity for `more` values.
     pub(super) fn reset(&mut self, values: &[f64], more: usize) {
         self.levels.clear();
-        self.levels.extend(values.iter().map(|value| middle(*value)));
+        self.levels.extend(values.iter().map(|value| cell_center(*value)));
         self.levels.sort_unstable_by(f64::total_cmp);
         self.levels.dedup();
         self.levels.shrink_to_fit();
         self.costs = vec![0.0; self.levels.len()];
         self.starts = vec![0; self.levels.len()];
         self.recent.clear();
-        self.cheapest = -PENALTY;
+        self.min_cost = -PENALTY;
         self.last = Vec::with_capacity(values.len() + more);
         for value in values {
-            self.step(*value);
+            self.update_costs(*value);
         }
     }
 
     /// Adds a value.
     pub(super) fn push(&mut self, value: f64) {
-        let level = middle(value);
-        if let Err(place) = self.levels.binary_search_by(|other| other.total_cmp(&level)) {
-            self.open(place, level);
+        let level = cell_center(value);
+        if let Err(index) = self.levels.binary_search_by(|other| other.total_cmp(&level)) {
+            self.add_level(index, level);
         }
-        self.step(value);
+        self.update_costs(value);
     }
 
     /// Adds a level to the grid, with the costs that it would have if it had existed for the newest values.
-    fn open(&mut self, place: usize, level: f64) {
+    fn add_level(&mut self, index: usize, level: f64) {
         let (mut cost, mut start) = (f64::INFINITY, 0);
         let first = self.last.len() - self.recent.len();
         for (now, (value, before)) in self.recent.iter().enumerate() {
@@ -73,34 +73,34 @@ impl Partition {
             }
             cost += loss(value - level);
         }
-        self.levels.insert(place, level);
-        self.costs.insert(place, cost);
-        self.starts.insert(place, start);
+        self.levels.insert(index, level);
+        self.costs.insert(index, cost);
+        self.starts.insert(index, start);
     }
 
-    fn step(&mut self, value: f64) {
+    fn update_costs(&mut self, value: f64) {
         let now = self.last.len() as u16;
-        let before = self.cheapest;
-        let afresh = before + PENALTY;
-        let mut cheapest = f64::INFINITY;
+        let before = self.min_cost;
+        let with_new_level = before + PENALTY;
+        let mut min_cost = f64::INFINITY;
         for ((cost, start), level) in self.costs.iter_mut().zip(&mut self.starts).zip(&self.levels) {
-            let is_afresh = afresh < *cost;
-            *start = if is_afresh { now } else { *start };
-            *cost = if is_afresh { afresh } else { *cost } + loss(value - level);
-            cheapest = cheapest.min(*cost);
+            let is_new_level = with_new_level < *cost;
+            *start = if is_new_level { now } else { *start };
+            *cost = if is_new_level { with_new_level } else { *cost } + loss(value - level);
+            min_cost = min_cost.min(*cost);
         }
-        let best = self.costs.iter().position(|cost| *cost == cheapest).unwrap_or(0);
+        let best = self.costs.iter().position(|cost| *cost == min_cost).unwrap_or(0);
         if self.recent.len() == RECENT {
             self.recent.remove(0);
         }
         self.recent.push((value, before));
-        self.cheapest = cheapest;
+        self.min_cost = min_cost;
         self.last.push(self.starts.get(best).copied().unwrap_or(0));
     }
 
     /// Returns the minimum cost of all values, including the penalties for the levels after the first.
     pub(super) fn cost(&self) -> f64 {
-        self.cheapest
+        self.min_cost
     }
 
     /// Returns the allocated memory in bytes.
@@ -125,12 +125,12 @@ impl Partition {
 
 /// Returns the cost of a value at a distance from its level.
 pub(super) fn loss(distance: f64) -> f64 {
-    (distance * distance).min(BOUND * BOUND)
+    (distance * distance).min(OUTLIER_DISTANCE * OUTLIER_DISTANCE)
 }
 
 /// Returns the center of the grid cell that contains a value.
-fn middle(value: f64) -> f64 {
-    ((value / WIDTH).floor() + 0.5) * WIDTH
+fn cell_center(value: f64) -> f64 {
+    ((value / GRID_SPACING).floor() + 0.5) * GRID_SPACING
 }
 
 #[cfg(test)]
@@ -145,8 +145,8 @@ mod tests {
     }
 
     /// Computes the cost of the optimal partition by exhaustive search on the same grid.
-    fn cheapest(values: &[f64]) -> f64 {
-        let levels: Vec<f64> = values.iter().map(|value| middle(*value)).collect();
+    fn min_cost(values: &[f64]) -> f64 {
+        let levels: Vec<f64> = values.iter().map(|value| cell_center(*value)).collect();
         let mut best = vec![-PENALTY];
         for end in 1..=values.len() {
             let costs = (0..end).flat_map(|start| {
@@ -163,14 +163,14 @@ mod tests {
     }
 
     #[test]
-    fn no_other_partition_is_cheaper() {
+    fn the_partition_has_the_minimum_cost() {
         for seed in 0..20 {
             let mut values = crate::synthetic::normal(seed, 40);
             values[25..].iter_mut().for_each(|value| *value += 3.0);
             values[10] += 30.0;
             let mut partition = Partition::default();
             partition.reset(&values, 0);
-            assert!((partition.cheapest - cheapest(&values)).abs() < 1e-9);
+            assert!((partition.min_cost - min_cost(&values)).abs() < 1e-9);
         }
     }
 
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn values_may_come_one_by_one() {
+    fn the_partition_can_be_updated_value_by_value() {
         let mut values = crate::synthetic::normal(3, 200);
         values[90..].iter_mut().for_each(|value| *value += 6.0);
         let (mut partition, mut found) = (Partition::default(), Vec::new());

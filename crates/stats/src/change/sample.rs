@@ -30,14 +30,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_are_at_most_so_many() {
+    fn slices_have_at_most_the_given_length() {
         let values = [1.0, 2.0, 3.0];
         assert_eq!((first(&values, 2), last(&values, 2)), (&values[..2], &values[1..]));
         assert_eq!((first(&values, 9), last(&values, 9)), (&values[..], &values[..]));
     }
 
     #[test]
-    fn half_of_the_values_lie_below_the_median() {
+    fn the_median_is_the_middle_value() {
         let mut buffer = Vec::new();
         assert_eq!(median(&[5.0, 1.0, 3.0], &mut buffer), 3.0);
         assert_eq!(median(&[5.0, 1.0, 3.0, 4.0], &mut buffer), 3.5);

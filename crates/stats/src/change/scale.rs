@@ -3,7 +3,7 @@
 use crate::level::{MAD_TO_SIGMA, MEAN_DEVIATION_TO_SIGMA};
 
 /// Minimum noise relative to the level: less is rounding.
-const ROUNDING: f64 = 1e-7;
+const MIN_RELATIVE_NOISE: f64 = 1e-7;
 
 /// Converts values to units of noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,12 +52,14 @@ impl Scale {
         } else {
             let mean = buffer.iter().sum::<f64>() / buffer.len() as f64;
             let middle = buffer.len() / 2;
-            let usual = MAD_TO_SIGMA * *buffer.select_nth_unstable_by(middle, f64::total_cmp).1;
+            let estimate = MAD_TO_SIGMA * *buffer.select_nth_unstable_by(middle, f64::total_cmp).1;
             // If most differences are zero, the median is zero and the mean is used instead.
-            (if usual > 0.0 { usual } else { mean * MEAN_DEVIATION_TO_SIGMA }) / std::f64::consts::SQRT_2
+            (if estimate > 0.0 { estimate } else { mean * MEAN_DEVIATION_TO_SIGMA })
+                / std::f64::consts::SQRT_2
         };
         // If all values are zero, any positive scale is valid.
-        let least = Some(level * ROUNDING).filter(|least| *least > 0.0).unwrap_or(f64::MIN_POSITIVE.sqrt());
+        let least =
+            Some(level * MIN_RELATIVE_NOISE).filter(|least| *least > 0.0).unwrap_or(f64::MIN_POSITIVE.sqrt());
         Self { is_logarithmic, origin, noise: noise.max(least) }
     }
 
@@ -72,7 +74,7 @@ impl Scale {
     }
 
     /// Whether the scale can represent the value.
-    pub(super) fn takes(&self, value: f64) -> bool {
+    pub(super) fn can_represent(&self, value: f64) -> bool {
         !self.is_logarithmic || value > 0.0
     }
 

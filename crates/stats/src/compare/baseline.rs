@@ -3,41 +3,41 @@
 
 use std::sync::LazyLock;
 
-use super::{Comparison, PeerNoise, RANKED, ROUNDING};
+use super::{Comparison, MAX_RANKED, PeerNoise, ROUNDING_ERROR};
 use crate::{
     level::{median, median_in_place},
     normal,
     random::Random,
     student,
-    wilcoxon::{rank_sum, smallest_rank_sum},
+    wilcoxon::{min_rank_sum_p, rank_sum},
 };
 
 /// Maximum number of values from which the level is estimated.
-const REACH: usize = 48;
+const LEVEL_WINDOW: usize = 48;
 /// Number of bootstrap samples for an interval.
-const DRAWS: usize = 999;
+const BOOTSTRAP_SAMPLES: usize = 999;
 /// Minimum number of values whose median is approximately normal.
-const MANY: usize = 8;
+const MIN_NORMAL_MEDIAN: usize = 8;
 /// Minimum number of earlier runs to judge a run that is far outside all of them.
-pub(super) const LEAST: usize = 3;
+pub(super) const MIN_HISTORY: usize = 3;
 /// Typical difference between runs on different hosts, as a standard deviation of logarithms.
-const HOSTS: f64 = 0.03;
+const HOST_DEVIATION: f64 = 0.03;
 /// Family-wise significance level of the comparisons of a run with its history, two-sided.
-const CHANCE: f64 = 0.007;
+const SIGNIFICANCE: f64 = 0.007;
 /// Maximum additional exponent for further runs of a persisting step; it is small, because the cause of one outlier may last
 /// for several runs.
-const FURTHER: f64 = 0.35;
+const MAX_PERSISTENCE_EXPONENT: f64 = 0.35;
 /// Relative precision of the smallest detectable change.
-const DETECTABLE: f64 = 0.005;
+const DETECTABLE_PRECISION: f64 = 0.005;
 /// Weight of the peers' runs, as a number of runs of the series.
-const PEER_RUNS: f64 = 10.0;
+const PEER_WEIGHT: f64 = 10.0;
 /// Stratified sample of the standard normal distribution for the bootstrap, in random order.
-static NORMAL: LazyLock<Vec<f64>> = LazyLock::new(|| {
+static NORMAL_SAMPLE: LazyLock<Vec<f64>> = LazyLock::new(|| {
     let part = |draw: usize| {
-        let from_middle = (draw as f64 + 0.5) / DRAWS as f64 - 0.5;
+        let from_middle = (draw as f64 + 0.5) / BOOTSTRAP_SAMPLES as f64 - 0.5;
         normal::quantile(0.5 + from_middle.abs()).copysign(from_middle)
     };
-    let mut parts: Vec<f64> = (0..DRAWS).map(part).collect();
+    let mut parts: Vec<f64> = (0..BOOTSTRAP_SAMPLES).map(part).collect();
     Random(1).shuffle(&mut parts);
     parts
 });
@@ -62,11 +62,10 @@ pub struct Baseline {
     /// Median of the new values, and the new values on the scale of the comparison.
     center: f64,
     new: Vec<f64>,
-    /// Median of the new runs and of the outlying runs before them, on the scale of the comparison, and the number of these
-    /// runs.
-    lasting: Option<(f64, usize)>,
-    /// Standard deviation of a new run relative to a run of the history; they differ if the runs are medians of different
-    /// numbers of samples.
+    /// Median of the new runs and of the outlying runs before them, on the scale of the comparison, and the number of these runs.
+    persisting: Option<(f64, usize)>,
+    /// Standard deviation of a new run relative to a run of the history; they differ if the runs are medians of different numbers
+    /// of samples.
     spread: f64,
 }
 
@@ -83,18 +82,17 @@ pub struct Sampling {
 
 impl Sampling {
     /// Returns the variance of the median of `count` samples.
-    fn of_median(&self, count: f64) -> f64 {
-        self.variance * of_median(count) / count
+    fn variance_of_median(&self, count: f64) -> f64 {
+        self.variance * relative_median_variance(count) / count
     }
 }
 
 impl Baseline {
-    /// Number of earlier runs below which the spread that the tool reports and the typical difference between hosts also
-    /// count as noise.
-    pub const FEW: usize = 10;
+    /// Number of earlier runs below which the spread that the tool reports and the typical difference between hosts also count as
+    /// noise.
+    pub const SHORT_HISTORY: usize = 10;
 
-    /// Creates the baseline from a history whose level changes at the indexes `changes`, and new runs; `None` if either is
-    /// empty.
+    /// Creates the baseline from a history whose level changes at the indexes `changes`, and new runs; `None` if either is empty.
     pub fn new(history: &[f64], changes: &[usize], new: &[f64]) -> Option<Self> {
         let is_positive = history.iter().chain(new).all(|value| *value > 0.0);
         let scale = |value: &f64| if is_positive { value.ln() } else { *value };
@@ -104,7 +102,7 @@ impl Baseline {
         let (mut residuals, mut levels, mut base, mut count) = (Vec::new(), 0, None, 0);
         for (start, end) in starts.zip(ends) {
             let part = history.get(start..end).unwrap_or_default();
-            let newest = &part[part.len().saturating_sub(REACH)..];
+            let newest = &part[part.len().saturating_sub(LEVEL_WINDOW)..];
             base = median(newest).or(base);
             count = if newest.is_empty() { count } else { newest.len() };
             let part: Vec<f64> = part.iter().map(scale).collect();
@@ -128,51 +126,51 @@ impl Baseline {
             noise,
             center,
             new,
-            lasting: None,
+            persisting: None,
             spread: 1.0,
         })
     }
 
-    /// Includes the runs between the history and the new runs. They are excluded from the history, because they deviate from
-    /// it like the new runs. The change of level must be significant only once; a single run of the new level may then be
-    /// closer to the old one.
+    /// Includes the runs between the history and the new runs. They are excluded from the history, because they deviate from it
+    /// like the new runs. The change of level must be significant only once; a single run of the new level may then be closer to
+    /// the old one.
     #[must_use]
     pub fn with_persisting_runs(mut self, between: &[f64]) -> Self {
         let is_positive = self.is_positive && between.iter().all(|value| *value > 0.0);
         if is_positive == self.is_positive && !between.is_empty() {
             let scale = |value: &f64| if is_positive { value.ln() } else { *value };
             let runs: Vec<f64> = between.iter().map(scale).chain(self.new.iter().copied()).collect();
-            self.lasting = median(&runs).map(|median| (median, runs.len()));
+            self.persisting = median(&runs).map(|median| (median, runs.len()));
         }
         self
     }
 
     /// Includes the number of samples per run. A median of few samples varies more than one of many: the variance within runs
-    /// adds to the variance between runs. More samples than in the history do not narrow the interval, because a few dozen
-    /// runs estimate the variance between runs too poorly.
+    /// adds to the variance between runs. More samples than in the history do not narrow the interval, because a few dozen runs
+    /// estimate the variance between runs too poorly.
     #[must_use]
     pub fn with_sampling(mut self, samples: &Sampling) -> Self {
         let runs = self.variance();
-        let between = (runs - samples.of_median(samples.history)).max(0.0);
-        let spread = ((between + samples.of_median(samples.new)) / runs).sqrt();
+        let between = (runs - samples.variance_of_median(samples.history)).max(0.0);
+        let spread = ((between + samples.variance_of_median(samples.new)) / runs).sqrt();
         if self.is_positive && spread.is_finite() {
             self.spread = spread.max(1.0);
         }
         self
     }
 
-    /// Sets a minimum noise for a short history, which underestimates it. `own` is the spread of one run that the tool
-    /// reports, a standard deviation as a share of the value; 0 if the tool reports none.
+    /// Sets a minimum noise for a short history, which underestimates it. `own` is the spread of one run that the tool reports, a
+    /// standard deviation as a share of the value; 0 if the tool reports none.
     #[must_use]
     pub fn with_reported_spread(mut self, own: f64) -> Self {
         let deviation = self.variance().sqrt();
         // Values that never vary are counts rather than timings.
-        let is_exact = own <= 0.0 && deviation <= ROUNDING;
-        if self.residuals.len() < Self::FEW && self.is_positive && !is_exact {
-            let least = own.max(HOSTS);
-            if deviation <= ROUNDING {
+        let is_exact = own <= 0.0 && deviation <= ROUNDING_ERROR;
+        if self.residuals.len() < Self::SHORT_HISTORY && self.is_positive && !is_exact {
+            let least = own.max(HOST_DEVIATION);
+            if deviation <= ROUNDING_ERROR {
                 let alternating =
-                    |(place, residual): (usize, &mut f64)| *residual = least * [1.0, -1.0][place % 2];
+                    |(index, residual): (usize, &mut f64)| *residual = least * [1.0, -1.0][index % 2];
                 self.residuals.iter_mut().enumerate().for_each(alternating);
                 self.noise = least;
             } else if deviation < least {
@@ -188,8 +186,8 @@ impl Baseline {
         self.residuals.iter().map(|value| value * value).sum::<f64>() / self.residuals.len() as f64
     }
 
-    /// Returns the difference between the new runs and the level, as the logarithm of a factor; `None` if any value is zero
-    /// or negative.
+    /// Returns the difference between the new runs and the level, as the logarithm of a factor; `None` if any value is zero or
+    /// negative.
     pub fn step(&self) -> Option<f64> {
         self.is_positive.then(|| self.center.ln() - self.level)
     }
@@ -202,13 +200,13 @@ impl Baseline {
     /// Compares the new runs with the level. `shift` is the part of the difference with a known cause, for example a slow
     /// machine.
     ///
-    /// The difference is tested by Student's t distribution with the noise of the history, and by ranks: a single new run
-    /// must be further from the level than almost all earlier runs. The interval is a bootstrap of new runs and levels from
-    /// the history (B. Efron, 1979).
+    /// The difference is tested by Student's t distribution with the noise of the history, and by ranks: a single new run must be
+    /// further from the level than almost all earlier runs. The interval is a bootstrap of new runs and levels from the history
+    /// (B. Efron, 1979).
     pub fn compare(&self, confidence: f64, shift: f64, peers: &PeerNoise) -> Comparison {
         let new = if self.is_positive { self.center / shift.exp() } else { self.center - shift };
         let step = if self.is_positive { new.ln() } else { new } - self.level;
-        let step = Some(step).filter(|step| step.abs() > ROUNDING).unwrap_or(0.0);
+        let step = Some(step).filter(|step| step.abs() > ROUNDING_ERROR).unwrap_or(0.0);
         // A benchmark that moved less than the machine, or not at all, is not a change for that reason.
         let raw = self.step().filter(|raw| raw * step > 0.0).unwrap_or(if shift == 0.0 { step } else { 0.0 });
         let share = |step: f64| {
@@ -220,33 +218,33 @@ impl Baseline {
                 (step == 0.0).then_some(0.0)
             }
         };
-        let (mut ranks, smallest) = self.ranks(step, shift, peers);
-        let own = self.chance(step, peers);
-        let own = if raw == step { own } else { own.max(self.chance(raw, peers)) };
-        let p = match self.lasting.map(|(lasting, runs)| (lasting - self.level, runs)) {
-            Some((lasting, runs)) if lasting * step > 0.0 => {
-                ranks = ranks.max(own);
+        let (mut rank_p, min_rank_p) = self.rank_p_value(step, shift, peers);
+        let own = self.p_value(step, peers);
+        let own = if raw == step { own } else { own.max(self.p_value(raw, peers)) };
+        let p = match self.persisting.map(|(persisting, runs)| (persisting - self.level, runs)) {
+            Some((persisting, runs)) if persisting * step > 0.0 => {
+                rank_p = rank_p.max(own);
                 // Half of the runs are at least as far away as their median, which is less likely the more runs there are.
-                let further = ((runs / 2) as f64).min(FURTHER) / peers.inflation;
-                self.chance(lasting, peers).powf(1.0 + further)
+                let exponent = ((runs / 2) as f64).min(MAX_PERSISTENCE_EXPONENT) / peers.inflation;
+                self.p_value(persisting, peers).powf(1.0 + exponent)
             }
             _ => own,
         };
-        let has_tail = self.new.len() == 1 && self.residuals.len() >= LEAST;
-        let rank_chance = 1.0 - confidence;
-        let can_see = has_tail || smallest <= rank_chance;
+        let has_tail_test = self.new.len() == 1 && self.residuals.len() >= MIN_HISTORY;
+        let rank_significance = 1.0 - confidence;
+        let is_detectable = has_tail_test || min_rank_p <= rank_significance;
         Comparison {
             base: self.base,
             new,
             change: share(step),
             interval: self.interval(step, confidence).and_then(|(low, high)| share(low).zip(share(high))),
             p: (self.residuals.len() > self.levels).then_some(p),
-            ranks: Some(ranks),
-            smallest,
-            has_tail,
-            rank_chance,
-            chance: CHANCE,
-            detectable: can_see.then(|| share(self.detectable(peers))).flatten(),
+            rank_p: Some(rank_p),
+            min_rank_p,
+            has_tail_test,
+            rank_significance,
+            significance: SIGNIFICANCE,
+            detectable: is_detectable.then(|| share(self.detectable(peers))).flatten(),
         }
     }
 
@@ -255,9 +253,9 @@ impl Baseline {
         (self.residuals.len().saturating_sub(self.levels) as f64 / peers.inflation).max(1.0)
     }
 
-    /// Returns the p-value of a step: the greatest of Student's t and, for a single run, the shares of the runs of the
-    /// history and of its peers that were as far from their level.
-    fn chance(&self, step: f64, peers: &PeerNoise) -> f64 {
+    /// Returns the p-value of a step: the greatest of Student's t and, for a single run, the shares of the runs of the history
+    /// and of its peers that were as far from their level.
+    fn p_value(&self, step: f64, peers: &PeerNoise) -> f64 {
         let student = match self.error(peers) {
             _ if step == 0.0 => 1.0,
             error if error > 0.0 => student::two_sided(step / error, self.freedom(peers)),
@@ -265,7 +263,7 @@ impl Baseline {
             _ => 0.0,
         };
         if self.new.len() == 1 {
-            student.max(self.tail(step, peers)).max(self.tail_among(step, peers))
+            student.max(self.own_tail(step, peers)).max(self.pooled_tail(step, peers))
         } else {
             student
         }
@@ -274,64 +272,65 @@ impl Baseline {
     /// Returns the standard error of the difference between the new runs and the level.
     fn error(&self, peers: &PeerNoise) -> f64 {
         let count = self.new.len() as f64;
-        let new = self.spread.powi(2) * of_median(count) / count;
+        let new = self.spread.powi(2) * relative_median_variance(count) / count;
         (self.variance() * (new + peers.inflation * MEDIAN_VARIANCE / self.count as f64)).sqrt()
     }
 
     /// Returns the probability that a single run is this far from its level, from its own history.
-    fn tail(&self, step: f64, peers: &PeerNoise) -> f64 {
+    fn own_tail(&self, step: f64, peers: &PeerNoise) -> f64 {
         let distances = || self.residuals.iter().map(|value| value.abs() * self.spread);
         let beyond = distances().filter(|distance| *distance >= step.abs()).count();
         peers.tail(beyond, self.residuals.len(), distances().fold(0.0, f64::max), step.abs())
     }
 
     /// Returns the probability that a single run is this far from its level, from its own history and the runs of its peers.
-    fn tail_among(&self, step: f64, peers: &PeerNoise) -> f64 {
+    fn pooled_tail(&self, step: f64, peers: &PeerNoise) -> f64 {
         let (noise, count) = (self.noise * self.spread, self.residuals.len() as f64);
         if noise == 0.0 {
             return 0.0;
         }
         let beyond = self.residuals.iter().filter(|value| value.abs() * self.spread >= step.abs()).count();
-        (beyond as f64 / peers.inflation + PEER_RUNS * peers.share(step.abs() / noise))
-            / (count / peers.inflation + PEER_RUNS)
+        (beyond as f64 / peers.inflation + PEER_WEIGHT * peers.share(step.abs() / noise))
+            / (count / peers.inflation + PEER_WEIGHT)
     }
 
     /// Returns the smallest detectable step: the maximum of the smallest steps that pass each of the tests.
     fn detectable(&self, peers: &PeerNoise) -> f64 {
-        let chance = CHANCE / peers.among.max(1) as f64;
+        let significance = SIGNIFICANCE / peers.comparisons.max(1) as f64;
         let error = self.error(peers);
         if error == 0.0 {
             return 0.0;
         }
-        let mut low = error * student::quantile(1.0 - chance / 2.0, self.freedom(peers));
+        let mut low = error * student::quantile(1.0 - significance / 2.0, self.freedom(peers));
         if self.new.len() > 1 {
             return low;
         }
-        low = low.max(peers.distance(chance, self.residuals.iter().map(|value| value.abs() * self.spread)));
-        if self.tail_among(low, peers) <= chance {
+        low = low
+            .max(peers.distance(significance, self.residuals.iter().map(|value| value.abs() * self.spread)));
+        if self.pooled_tail(low, peers) <= significance {
             return low;
         }
         let mut high = 2.0 * low;
-        while high.is_finite() && self.tail_among(high, peers) > chance {
+        while high.is_finite() && self.pooled_tail(high, peers) > significance {
             (low, high) = (high, 2.0 * high);
         }
-        while high.is_finite() && high - low > DETECTABLE * low {
+        while high.is_finite() && high - low > DETECTABLE_PRECISION * low {
             let middle = f64::midpoint(low, high);
-            if self.tail_among(middle, peers) > chance { low = middle } else { high = middle }
+            if self.pooled_tail(middle, peers) > significance { low = middle } else { high = middle }
         }
         high
     }
 
     /// Returns the p-value by ranks alone, and the minimum that this number of values can reach.
-    fn ranks(&self, step: f64, shift: f64, peers: &PeerNoise) -> (f64, f64) {
+    fn rank_p_value(&self, step: f64, shift: f64, peers: &PeerNoise) -> (f64, f64) {
         if let [_] = self.new[..] {
-            return (self.tail(step, peers), 1.0 / (self.residuals.len() as f64 + 1.0));
+            return (self.own_tail(step, peers), 1.0 / (self.residuals.len() as f64 + 1.0));
         }
-        let room = RANKED.saturating_sub(self.new.len());
+        let room = MAX_RANKED.saturating_sub(self.new.len());
         let newest = self.residuals[self.residuals.len().saturating_sub(room)..].iter();
         let newest: Vec<f64> = newest.map(|value| value * self.spread).collect();
         let new: Vec<f64> = self.new.iter().map(|value| value - shift - self.level).collect();
-        (rank_sum(&newest, &new), smallest_rank_sum(newest.len(), new.len()))
+        (rank_sum(&newest, &new), min_rank_sum_p(newest.len(), new.len()))
     }
 
     /// Returns the bootstrap interval of the step, from the differences between resampled levels and new runs.
@@ -343,33 +342,33 @@ impl Baseline {
         let mut drawn = Vec::new();
         let mut draw = |count: usize| {
             drawn.clear();
-            drawn.extend((0..count).map(|_| self.residuals[random.place(self.residuals.len())]));
+            drawn.extend((0..count).map(|_| self.residuals[random.index(self.residuals.len())]));
             // A single value is its own median.
             if let [one] = drawn[..] { one } else { median_in_place(&mut drawn).unwrap_or_default() }
         };
         let deviation = (self.variance() * MEDIAN_VARIANCE / self.count as f64).sqrt();
-        let mut apart: Vec<f64> = NORMAL
+        let mut differences: Vec<f64> = NORMAL_SAMPLE
             .iter()
             .map(|normal| {
                 let level = match self.count {
-                    ..MANY => draw(self.count),
-                    MANY.. => normal * deviation,
+                    ..MIN_NORMAL_MEDIAN => draw(self.count),
+                    MIN_NORMAL_MEDIAN.. => normal * deviation,
                 };
                 draw(self.new.len()) * self.spread - level
             })
             .collect();
         let mut end = |share: f64| {
-            let place = ((DRAWS + 1) as f64 * share) as usize - 1;
-            *apart.select_nth_unstable_by(place, f64::total_cmp).1
+            let index = ((BOOTSTRAP_SAMPLES + 1) as f64 * share) as usize - 1;
+            *differences.select_nth_unstable_by(index, f64::total_cmp).1
         };
-        let tail = ((1.0 - confidence) / 2.0).max(1.0 / (DRAWS + 1) as f64);
+        let tail = ((1.0 - confidence) / 2.0).max(1.0 / (BOOTSTRAP_SAMPLES + 1) as f64);
         Some((step - end(1.0 - tail), step - end(tail)))
     }
 }
 
 /// Returns the variance of the median of `count` values relative to that of their mean. The median of one or two values is
 /// their mean.
-fn of_median(count: f64) -> f64 {
+fn relative_median_variance(count: f64) -> f64 {
     if count > 2.0 { MEDIAN_VARIANCE } else { 1.0 }
 }
 

@@ -4,14 +4,15 @@ use super::{
     Baseline, BaselineRange, Criteria, LevelChange, LevelChangeStatus, PeerNoise, Verdict, select_baseline,
     verdicts,
 };
-use crate::{Change, CommonFactor, Monitor, Scratch, Settings, Worse};
+use crate::{Change, CommonFactor, DetectionSettings, Monitor, Scratch, Worse};
 
 const CRITERIA: Criteria = Criteria { smallest_change: 0.01, same_within: 0.05 };
 
 /// Returns for each run whether any of the series regressed against its earlier runs, given the changes detected so far. Each
 /// series has one value per run, and a greater value is worse.
 pub fn regressed_runs(series: &[Vec<f64>]) -> Vec<bool> {
-    let mut monitors: Vec<Monitor> = series.iter().map(|_| Monitor::new(Settings::default())).collect();
+    let mut monitors: Vec<Monitor> =
+        series.iter().map(|_| Monitor::new(DetectionSettings::default())).collect();
     let mut found: Vec<Vec<LevelChange>> = vec![Vec::new(); series.len()];
     let (mut regressed, mut scratch) = (Vec::new(), Scratch::default());
     for run in 0..series.first().map_or(0, Vec::len) {
@@ -37,11 +38,11 @@ pub fn regressed_runs(series: &[Vec<f64>]) -> Vec<bool> {
             .push(verdicts(&compared, &CRITERIA).iter().any(|(verdict, _)| *verdict == Verdict::Regression));
         for ((values, monitor), cuts) in series.iter().zip(&mut monitors).zip(&mut found) {
             monitor.push(values[run], &mut scratch);
-            let kind =
+            let status =
                 |is_worse: bool| if is_worse { LevelChangeStatus::Open } else { LevelChangeStatus::Accepted };
             let cut =
-                |change: &Change| LevelChange { at: change.at, kind: kind(change.after > change.before) };
-            *cuts = monitor.known(&mut scratch).iter().map(cut).collect();
+                |change: &Change| LevelChange { at: change.at, status: status(change.after > change.before) };
+            *cuts = monitor.changes_and_alarm(&mut scratch).iter().map(cut).collect();
         }
     }
     regressed

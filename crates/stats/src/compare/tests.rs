@@ -58,16 +58,16 @@ fn verdict(samples: Samples<'_>, worse: Worse) -> Verdict {
 }
 
 #[test]
-fn a_change_is_good_or_bad_by_its_measure() {
-    let apart = Samples::Independent(&BASE, &NEW);
-    assert_eq!(verdict(apart, Worse::Up), Verdict::Regression);
-    assert_eq!(verdict(apart, Worse::Down), Verdict::Improvement);
-    assert_eq!(verdict(apart, Worse::Unknown), Verdict::Difference);
+fn the_measure_decides_whether_a_change_is_a_regression() {
+    let independent = Samples::Independent(&BASE, &NEW);
+    assert_eq!(verdict(independent, Worse::Up), Verdict::Regression);
+    assert_eq!(verdict(independent, Worse::Down), Verdict::Improvement);
+    assert_eq!(verdict(independent, Worse::Unknown), Verdict::Difference);
     assert_eq!(verdict(Samples::Independent(&NEW, &BASE), Worse::Down), Verdict::Regression);
 }
 
 #[test]
-fn too_few_or_too_noisy_values_leave_it_open() {
+fn too_few_or_too_noisy_values_are_inconclusive() {
     assert_eq!(verdict(Samples::Independent(&[1.0], &[2.0]), Worse::Up), Verdict::Inconclusive);
     assert_eq!(verdict(Samples::Independent(&[1.0; 3], &[2.0; 3]), Worse::Up), Verdict::Inconclusive);
     assert_eq!(verdict(Samples::Paired(&[(1.0, 2.0); 5]), Worse::Up), Verdict::Inconclusive);
@@ -83,7 +83,7 @@ fn too_few_or_too_noisy_values_leave_it_open() {
 }
 
 #[test]
-fn values_that_never_vary_differ_exactly() {
+fn constant_values_are_compared_exactly() {
     assert_eq!(verdict(Samples::Independent(&[1e9; 4], &[1.02e9; 4]), Worse::Up), Verdict::Regression);
     assert_eq!(verdict(Samples::Independent(&[1e9; 4], &[1.000_1e9; 4]), Worse::Up), Verdict::Unchanged);
     assert_eq!(verdict(Samples::Independent(&[0.1; 4], &[0.1; 7]), Worse::Up), Verdict::Unchanged);
@@ -91,7 +91,7 @@ fn values_that_never_vary_differ_exactly() {
 }
 
 #[test]
-fn zero_and_less_than_zero_are_compared_as_they_are() {
+fn zero_and_negative_values_are_compared_without_logarithms() {
     let comparison = compare(Samples::Independent(&[0.0; 4], &[3.0; 4]), 0.95);
     assert_eq!((comparison.base, comparison.new, comparison.change), (0.0, 3.0, None));
     assert_eq!(verdict(Samples::Independent(&[0.0; 4], &[3.0; 4]), Worse::Up), Verdict::Regression);
@@ -150,7 +150,7 @@ fn noises() -> [(&'static str, Noise); 5] {
 }
 
 #[test]
-fn sides_that_are_alike_raise_an_alarm_at_most_at_the_nominal_rate() {
+fn equal_sides_raise_alarms_at_most_at_the_nominal_rate() {
     let mut random = Random(0x7469_6465);
     for (name, noise) in noises() {
         for (base, new) in [(4, 4), (6, 6), (4, 12), (15, 15)] {
@@ -168,7 +168,7 @@ fn sides_that_are_alike_raise_an_alarm_at_most_at_the_nominal_rate() {
 }
 
 #[test]
-fn interleaved_sides_raise_no_more_alarms_when_the_machine_drifts() {
+fn interleaved_sides_tolerate_a_drifting_machine() {
     let mut random = Random(0x6d61_726b);
     for memory in [0.0, 0.3, 0.6, 0.9, 0.99] {
         for pairs in [6, 12, 20] {
@@ -190,7 +190,7 @@ fn interleaved_sides_raise_no_more_alarms_when_the_machine_drifts() {
 }
 
 #[test]
-fn a_change_worth_knowing_is_found() {
+fn a_change_of_five_percent_is_detected() {
     let mut random = Random(0x636f_6d70);
     let noise = |random: &mut Random, factor: f64| factor * (0.02 * random.normal()).exp();
     for (pairs, least) in [(6, 0.7), (12, 0.95)] {

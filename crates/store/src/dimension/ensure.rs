@@ -84,7 +84,7 @@ fn existing<D: Dimension>(
     let uuids: Vec<Uuid> = references().filter_map(NameId::uuid).collect();
     let texts = || references().map(NameId::as_str);
     // Search only texts with the form of a slug in the slugs; most names do not have it.
-    let slugs: Vec<&str> = texts().filter(|text| Slug::is_shaped(text)).collect();
+    let slugs: Vec<&str> = texts().filter(|text| Slug::has_slug_format(text)).collect();
     // The text of a reference is searched as a name, too; add the names that differ from their reference.
     let named = wanted.iter().filter(|one| one.reference.is_none_or(|other| other.as_str() != one.name));
     let names: Vec<&str> = texts().chain(named.map(|one| one.name)).collect();

@@ -8,9 +8,9 @@ use std::sync::{
 
 use serde_json::Value;
 use tidemark_api::{JobCallback, job::JobCallbackKind};
-use tidemark_client::{Failed, RetryPolicy};
+use tidemark_client::{RetryPolicy, RetryableFailure};
 use tidemark_render::{
-    code_host::{self, CheckEnd, CodeHost, Commit, Conclusion, GITHUB_TEXT_MAX, PER_PAGE, Thread},
+    code_host::{self, CodeHost, Commit, CompletedCheck, Conclusion, GITHUB_TEXT_MAX, PER_PAGE, Thread},
     comment::{Comment, encode},
     markup::Dialect,
     metric::{MetricRow, ThresholdStatus},
@@ -103,10 +103,10 @@ impl GitHub {
 
     /// Completes the check; creates it if it could not be opened. A failure is only a warning, because the verdict is reported
     /// elsewhere, too.
-    fn end_check(&self, end: &CheckEnd<'_>) {
+    fn end_check(&self, end: &CompletedCheck<'_>) {
         self.is_completed.store(true, Ordering::Relaxed);
         let check = *self.check();
-        if let Err(refusal) = self.commit().end_check(&self.host, check, end) {
+        if let Err(refusal) = self.commit().complete_check(&self.host, check, end) {
             eprintln!("warning: The check could not be completed: {}.", self.explain(&refusal));
         }
     }
@@ -115,17 +115,17 @@ impl GitHub {
     pub(crate) fn fail_check(&self, conclusion: Conclusion, title: &str, sentence: &str) {
         let is_open = self.check().is_some();
         if is_open && !self.is_completed.load(Ordering::Relaxed) {
-            self.end_check(&CheckEnd { id: None, conclusion, title, summary: sentence, link: None });
+            self.end_check(&CompletedCheck { id: None, conclusion, title, summary: sentence, link: None });
         }
     }
 
     /// Completes the check with the report.
     pub(crate) fn report_check(&self, id: &str, comment: &Comment<'_>) {
-        self.end_check(&CheckEnd {
+        self.end_check(&CompletedCheck {
             id: Some(id),
             conclusion: Conclusion::of(comment),
             title: &comment.title(),
-            summary: &comment.within(Dialect::Folding, GITHUB_TEXT_MAX),
+            summary: &comment.render_within(Dialect::Folding, GITHUB_TEXT_MAX),
             link: comment.links.report().as_deref(),
         });
     }
@@ -178,13 +178,13 @@ impl GitHub {
 /// Returns the report for the summary of a job, limited by the bytes that the summary already has.
 pub(crate) fn summary(comment: &Comment<'_>, before: u64) -> String {
     let room = SUMMARY_MAX.saturating_sub(usize::try_from(before).unwrap_or(usize::MAX));
-    format!("{}\n", comment.within(Dialect::Folding, room.saturating_sub(1)))
+    format!("{}\n", comment.render_within(Dialect::Folding, room.saturating_sub(1)))
 }
 
 /// Returns the regressed values outside their threshold as workflow commands, which Actions reads from the output of a step.
 pub(crate) fn annotations(rows: &[MetricRow<'_>]) -> String {
     let outside: Vec<&MetricRow<'_>> =
-        rows.iter().filter(|row| row.standing == ThresholdStatus::Worse).collect();
+        rows.iter().filter(|row| row.status == ThresholdStatus::Worse).collect();
     let shown = if outside.len() > ANNOTATIONS_MAX { ANNOTATIONS_MAX - 1 } else { outside.len() };
     let mut text = String::new();
     for row in &outside[..shown] {

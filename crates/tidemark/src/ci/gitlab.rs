@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tidemark_api::{JobCallback, Report, job::JobCallbackKind};
-use tidemark_client::{Failed, RetryPolicy};
+use tidemark_client::{RetryPolicy, RetryableFailure};
 use tidemark_render::{
     code_host::{self, Thread},
     comment::{Comment, encode},
@@ -76,7 +76,7 @@ impl GitLab {
 pub(crate) fn code_quality(report: &Report, rows: &[MetricRow<'_>]) -> String {
     let issues: Vec<Value> = rows
         .iter()
-        .filter(|row| row.standing == ThresholdStatus::Worse)
+        .filter(|row| row.status == ThresholdStatus::Worse)
         .map(|row| {
             let measure = row.measured.measure.name.as_str();
             let benchmark = row.benchmark();

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tidemark_client::{Failed, Retry, RetryPolicy, retry_after};
+use tidemark_client::{Retry, RetryPolicy, RetryableFailure, retry_after};
 use tidemark_render::{
     code_host::{self, CodeHost, Thread},
     comment::{Comment, marker},
@@ -81,13 +81,13 @@ impl Host {
         may_create: bool,
     ) -> Result<(), Refusal> {
         let marker = marker(&comment.report.project.slug, id);
-        let text = comment.within(Dialect::Folding, thread.limit() - marker.len() - 1);
+        let text = comment.render_within(Dialect::Folding, thread.limit() - marker.len() - 1);
         let limited = Limited { host: self, deadline: Instant::now() + COMMENT_TIMEOUT };
         let mut attempt = 1;
         loop {
             match thread.write(&limited, &marker, &text, may_create) {
                 Err(refusal) if refusal.is_doubtful && attempt < self.retry_policy.attempts.min(3) => {
-                    std::thread::sleep(self.retry_policy.first_wait);
+                    std::thread::sleep(self.retry_policy.min_delay);
                     attempt += 1;
                 }
                 outcome => return outcome,
@@ -121,7 +121,7 @@ impl Host {
 }
 
 impl CodeHost for Host {
-    type Refusal = Refusal;
+    type Error = Refusal;
 
     /// Sends a request with retries. Does not resend a request that creates a resource if the host may have processed it.
     fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Refusal> {
@@ -138,7 +138,7 @@ impl CodeHost for Host {
                 retry.reason,
                 retry.attempt,
                 retry.attempts,
-                retry.wait.as_secs()
+                retry.delay.as_secs()
             );
         };
         self.retry_policy.retry(once, tell).map_err(|(refusal, _)| refusal)
@@ -146,7 +146,7 @@ impl CodeHost for Host {
 }
 
 impl CodeHost for Limited<'_> {
-    type Refusal = Refusal;
+    type Error = Refusal;
 
     fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Refusal> {
         if Instant::now() >= self.deadline {
@@ -171,7 +171,7 @@ impl Refusal {
     fn answered(status: u16, answer: &Value, headers: &HeaderMap) -> Self {
         let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
         let wait = header("retry-after").and_then(|asked| retry_after(asked, header("date")));
-        let is_busy = code_host::is_busy(status, answer, wait.is_some());
+        let is_busy = code_host::is_rate_limited(status, answer, wait.is_some());
         Self {
             status: Some(status),
             reason: code_host::reason(status, answer),
@@ -182,12 +182,12 @@ impl Refusal {
     }
 }
 
-impl Failed for Refusal {
-    fn passes(&self) -> bool {
+impl RetryableFailure for Refusal {
+    fn is_retryable(&self) -> bool {
         self.passes
     }
 
-    fn asked_wait(&self) -> Option<Duration> {
+    fn requested_delay(&self) -> Option<Duration> {
         self.wait
     }
 
@@ -205,8 +205,8 @@ mod tests {
         let retry_policy = RetryPolicy {
             timeout: Duration::from_secs(600),
             attempts: 1,
-            first_wait: Duration::ZERO,
-            longest_wait: Duration::ZERO,
+            min_delay: Duration::ZERO,
+            max_delay: Duration::ZERO,
         };
         // No server listens at this address: a request would fail with a different reason.
         let host = Host::new("GitHub", "http://127.0.0.1:1", Vec::new(), retry_policy);

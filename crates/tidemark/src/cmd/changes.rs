@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tidemark_stats::{Monitor, Scratch, Settings};
+use tidemark_stats::{DetectionSettings, Monitor, Scratch};
 
 use crate::{
     failure::{Exit, Failure, Result, print},
@@ -42,8 +42,8 @@ impl Changes {
 
     /// Returns the output line of a series.
     fn detect(&self, series: &Series<'_>) -> String {
-        let later = self.later.unwrap_or(Settings::default().later);
-        let mut monitor = Monitor::new(Settings { later, ..Settings::default() });
+        let later = self.later.unwrap_or(DetectionSettings::default().later);
+        let mut monitor = Monitor::new(DetectionSettings { later, ..DetectionSettings::default() });
         let (mut positions, mut scratch): (Vec<String>, _) = (Vec::new(), Scratch::default());
         for value in &series.values {
             let alarm = monitor.push(*value, &mut scratch).filter(|_| self.later.is_some());

@@ -13,7 +13,7 @@ use std::{
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use tidemark_adapters::{Entry, Label, Measured, Results};
+use tidemark_adapters::{Entry, Label, ParsedMetric, Results};
 use tidemark_api::{
     Adapter, GitHash, NameId, NewRun, ReportIdempotencyKey, ReportSettings, ResourceId, ResourceName,
     Timestamp, Url,
@@ -236,16 +236,16 @@ fn unreadable(name: &str, reason: &str) -> Failure {
 }
 
 /// Returns a benchmark with one value; `None` if the name is not valid.
-fn entry(name: &str, measured: Measured) -> Option<Entry> {
+fn entry(name: &str, measured: ParsedMetric) -> Option<Entry> {
     let label = Label::Reference(name.parse().ok()?);
     Some(Entry { label, parameters: None, ignored: false, metrics: vec![measured] })
 }
 
 /// Returns a value of a measure; `None` if it is not finite.
-fn measured(measure: &str, units: Option<&str>, value: f64) -> Option<Measured> {
+fn measured(measure: &str, units: Option<&str>, value: f64) -> Option<ParsedMetric> {
     let measure = measure.parse().ok()?;
     let units = units.and_then(|units| units.parse().ok());
-    value.is_finite().then_some(Measured { measure, units, value, lower_value: None, upper_value: None })
+    value.is_finite().then_some(ParsedMetric { measure, units, value, lower_value: None, upper_value: None })
 }
 
 /// Returns a time from milliseconds since 1970.

@@ -1,6 +1,6 @@
 //! `tidemark metric`
 
-use tidemark_api::{MetricUuid, OneMetric};
+use tidemark_api::{MetricDetail, MetricUuid};
 use tidemark_client::metric;
 
 use crate::{
@@ -30,7 +30,7 @@ impl Verb for MetricVerb {
     }
 }
 
-impl Printable for OneMetric {
+impl Printable for MetricDetail {
     fn fields(&self) -> Fields {
         let units = self.measure.units.as_str();
         let boundary = self.boundary.unwrap_or_default();

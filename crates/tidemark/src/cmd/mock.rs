@@ -5,7 +5,7 @@ use std::{
     hash::{BuildHasher, Hasher, RandomState},
 };
 
-use tidemark_adapters::{Entry, Label, Measured, Results};
+use tidemark_adapters::{Entry, Label, ParsedMetric, Results};
 use tidemark_api::{Adapter, BenchmarkName, ResourceName};
 
 use crate::{
@@ -63,7 +63,7 @@ impl Mock {
         let size = 10_f64.powi(self.pow);
         let measured = |measure: &ResourceName| {
             let value = size * (f64::from(index) + random.uniform());
-            Measured {
+            ParsedMetric {
                 measure: measure.clone(),
                 units: None,
                 value,

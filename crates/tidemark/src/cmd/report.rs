@@ -161,7 +161,7 @@ impl Verb for ReportVerb {
             }
             Self::Create(new) => {
                 let report = new.report()?;
-                session.show(&reports(new.project.id()?).create(&report).repeatable())
+                session.show(&reports(new.project.id()?).create(&report).idempotent())
             }
             Self::View(target) => session.show(&reports(target.project.id()?).view(&target.report)),
             Self::Verdict(target) => {

@@ -453,8 +453,8 @@ impl Run {
         let comment = Comment { report, rows, verdict, links };
         match self.format {
             Format::Human => {}
-            Format::Html => return print(&comment.whole(Dialect::Html)),
-            Format::Markdown => return print(&comment.whole(Dialect::Markdown)),
+            Format::Html => return print(&comment.render(Dialect::Html)),
+            Format::Markdown => return print(&comment.render(Dialect::Markdown)),
             Format::Json => return print(&output::json("The report", report)?),
         }
         let history = if self.quiet { History::default() } else { History::of(&target.client, report, rows) };

@@ -158,7 +158,7 @@ impl Printable for ServerStats {
             ("Metrics", self.metrics),
         ] {
             if let Some(cohort) = cohort {
-                let count = |count: u64| tidemark_api::unit::grouped(&count.to_string());
+                let count = |count: u64| tidemark_api::unit::group_thousands(&count.to_string());
                 table.push([name.to_owned(), count(cohort.week), count(cohort.month), count(cohort.total)]);
             }
         }

@@ -48,7 +48,7 @@ fn every_limit_is_tried() {
     if has_groups {
         assert_eq!(ability(&answer, "memory limit").1, "a job with 64 MiB did not get more");
         assert_eq!(ability(&answer, "process limit").1, "a job started 2048 threads, and no more");
-        assert_eq!(ability(&answer, "system calls").1, "dangerous ones were refused");
+        assert_eq!(ability(&answer, "system calls").1, "dangerous system calls are denied");
     }
 }
 
@@ -90,7 +90,7 @@ exec {} "$@"
     for (name, sentence) in [
         ("memory limit", "a job with 64 MiB took 128 MiB: enable the memory controller"),
         ("process limit", "a job started 4096 threads, not 2048: enable the pids controller"),
-        ("system calls", "not refused: unshare open_tree; install a runtime with seccomp"),
+        ("system calls", "not denied: unshare open_tree; install a runtime with seccomp"),
         ("network", "a job without a network had one"),
     ] {
         let (state, detail) = ability(&answer, name);
@@ -108,7 +108,7 @@ fn a_machine_without_a_runtime_reports_that_nothing_was_tried() {
     }
     assert_eq!(output.status.code(), Some(1), "{answer}");
     for name in TESTED {
-        let said = "not tested: no container can be run on this machine, see runtime";
+        let said = "not tested: this host cannot run containers, see runtime";
         assert_eq!(ability(&answer, name), ("missing", said));
     }
 }

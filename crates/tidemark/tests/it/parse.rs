@@ -93,7 +93,7 @@ fn several_files_are_separate_or_folded() {
 fn an_unparsable_output_is_named_with_its_position() {
     let long = format!("goos: linux\nBenchmark{} 100 5 ns/op\n", "x".repeat(1025));
     for (arguments, input, code, sentence) in [
-        (&["parse"] as &[&str], "hello", 5, "error: standard input: No tool was recognized"),
+        (&["parse"] as &[&str], "hello", 5, "error: standard input: No adapter recognized"),
         (&["parse"], &long, 5, "The adapter `go_bench` cannot read the output at line 2: expected"),
         (&["parse"], r#"{"a": {"latency": {"value": "1"}}}"#, 5, "at `a.latency.value`: expected a number"),
         (&["parse"], r#"{"a": {}}"#, 6, "no metric"),

@@ -178,7 +178,7 @@ fn a_failure_has_its_exit_code_and_sends_nothing() {
         (&["kill -9 $$"], 4, "killed by signal 9 (SIGKILL"),
         (&["--exec", "no-such-program"], 4, "cannot be started"),
         (&["echo 1", "--json"], 4, "Put the flags of tidemark before the command."),
-        (&["echo hello"], 5, "The benchmark command: No tool was recognized"),
+        (&["echo hello"], 5, "The benchmark command: No adapter recognized"),
         (&["echo '{\"a\": {\"latency\": {\"value\": true}}}'"], 5, "at `a.latency.value`"),
         (&["echo '{}'"], 6, "no metric"),
         (&["--allow-failure", "--iter", "2", "false"], 6, "Every run of the benchmark command failed"),

@@ -116,8 +116,8 @@ fn jobs_survive_the_death_of_runners_and_servers() {
             let Ok(line) = serde_json::from_str::<Value>(line) else { continue };
             let job = line["job"].as_str().unwrap_or_default().to_owned();
             match line["message"].as_str() {
-                Some("the benchmarks begin") => *begun.entry(job).or_insert(0) += 1,
-                Some("a job has ended") if line["end"] == "completed" => {
+                Some("benchmarks started") => *begun.entry(job).or_insert(0) += 1,
+                Some("job ended") if line["end"] == "completed" => {
                     completed.insert(job);
                 }
                 _ => {}

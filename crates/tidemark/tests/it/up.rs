@@ -217,7 +217,7 @@ fn a_job_becomes_a_report_and_an_alert() {
     let output = site.run(&["--", "/bin/sh", "-c", "echo no luck >&2; exit 9"]);
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(4), "{stderr}");
-    assert!(stderr.contains("no luck\n") && stderr.contains("ended with 9"), "{stderr}");
+    assert!(stderr.contains("no luck\n") && stderr.contains("exited with status 9"), "{stderr}");
 
     // More output than fits into a message, and a file instead of standard output.
     let large = r#"i=0; while [ $i -lt 30 ]; do i=$((i+1)); printf '%0100000d\n' 0; done;
@@ -298,7 +298,7 @@ fn a_job_with_a_lost_message_runs_once() {
         assert!(output.status.success(), "{output:?}");
         assert!(proxy.has_broken());
         let log = fs::read_to_string(log).unwrap();
-        assert_eq!(log.matches("the benchmarks begin").count(), 1, "{log}");
+        assert_eq!(log.matches("benchmarks started").count(), 1, "{log}");
     }
 }
 
@@ -361,7 +361,7 @@ fn a_job_has_the_network_only_if_its_spec_and_its_runner_want_it() {
     let (code, stderr) = run("net");
     assert_eq!(code, Some(0), "{stderr}");
     let (code, stderr) = run("metal");
-    assert!(code == Some(4) && stderr.contains("ended with 1"), "{code:?} {stderr}");
+    assert!(code == Some(4) && stderr.contains("exited with status 1"), "{code:?} {stderr}");
 }
 
 #[test]
@@ -375,8 +375,8 @@ fn a_job_with_too_much_output_fails_and_the_next_job_succeeds() {
     let output = site.run(&["--iter", "10", "--", "/bin/sh", "-c", large]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(4), "{said}");
-    let sentence = "The runs of the job have more than 3 MiB of output in all (as JSON), the limit of this runner; \
-         print less, run fewer iterations, or raise --max-job-output-size.";
+    let sentence = "The total output of the job exceeds 3 MiB (as JSON), the limit of this runner. Print less, run \
+         fewer iterations, or raise --max-job-output-size.";
     assert!(said.contains(sentence), "{}", &said[said.len().saturating_sub(2000)..]);
     // The results of the earlier runs exist, and nothing of the job is left on the runner.
     let (_, jobs) = ada.get("/v0/projects/lab/jobs").unwrap();

@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use tidemark_stats::{Change, Monitor, Scratch, Settings};
+use tidemark_stats::{Change, DetectionSettings, Monitor, Scratch};
 use tidemark_store::{
     MeasureId, ReportId,
     series::SeriesKey,
@@ -71,7 +71,7 @@ impl Vector {
 
 impl Monitors {
     /// Maximum number of analyzed reports.
-    pub(super) const REPORTS: usize = Monitor::KEPT;
+    pub(super) const REPORTS: usize = Monitor::MAX_VALUES;
 
     /// Creates empty monitors for a lane with `reports` reports. The caller adds the newest `given` reports; `is_all` says
     /// whether the head has no others.
@@ -280,7 +280,7 @@ impl Monitors {
     pub(super) fn discard_values(&mut self) {
         self.can_extend = false;
         for series in &mut self.series {
-            series.monitor = Monitor::new(Settings::default());
+            series.monitor = Monitor::new(DetectionSettings::default());
         }
     }
 

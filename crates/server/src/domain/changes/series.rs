@@ -1,6 +1,6 @@
 //! A series of a lane: a monitor of its values, the reports of these values, and its changes.
 
-use tidemark_stats::{Change, Monitor, Scratch, Settings};
+use tidemark_stats::{Change, DetectionSettings, Monitor, Scratch};
 use tidemark_store::series::SeriesKey;
 
 use super::{reconciliation::WrittenChange, report_numbers::ReportNumbers};
@@ -47,7 +47,7 @@ impl Series {
             series_key,
             start: 0,
             places: ReportNumbers::default(),
-            monitor: Monitor::new(Settings::default()),
+            monitor: Monitor::new(DetectionSettings::default()),
             changes: Vec::new(),
             is_exact: false,
             written: None,
@@ -73,7 +73,7 @@ impl Series {
     /// Finds the changes. Returns whether the series still exists: a series without a value in any analyzed report has ended.
     pub(super) fn detect_changes(&mut self, reports: usize, scratch: &mut Scratch) -> bool {
         self.advance_start(reports, scratch);
-        let mut changes = self.monitor.known(scratch);
+        let mut changes = self.monitor.changes_and_alarm(scratch);
         // A change with a number that is not finite cannot be reported.
         changes.retain(|change| {
             let numbers = [change.before, change.after, change.sigma, change.confidence, change.margin];
@@ -137,7 +137,7 @@ impl Series {
         self.start = start;
         let old = self.places.split_off(start);
         if old > 0 {
-            let mut monitor = Monitor::new(Settings::default());
+            let mut monitor = Monitor::new(DetectionSettings::default());
             for (host, value) in self.monitor.values_with_hosts().skip(old) {
                 monitor.push_with_host(host, value, scratch);
             }
@@ -161,7 +161,7 @@ impl Series {
 fn start(series: u32, reports: usize) -> usize {
     let shift = series as usize % Monitor::BLOCK;
     let ended = (reports + shift).saturating_sub(1) / Monitor::BLOCK * Monitor::BLOCK;
-    ended.saturating_sub(Monitor::KEPT - Monitor::BLOCK + shift)
+    ended.saturating_sub(Monitor::MAX_VALUES - Monitor::BLOCK + shift)
 }
 
 #[cfg(test)]
@@ -174,7 +174,7 @@ mod tests {
             let begun = (0..1_280).filter(|id| start(*id, reports) != start(*id, reports + 1)).count();
             assert!(begun <= 10, "{begun} with report {reports}");
             let kept = |id: u32| reports - start(id, reports);
-            assert!((0..1_280).all(|id| kept(id) <= Monitor::KEPT && kept(id) >= reports.min(513)));
+            assert!((0..1_280).all(|id| kept(id) <= Monitor::MAX_VALUES && kept(id) >= reports.min(513)));
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use tidemark_api::Notifies;
-use tidemark_stats::{Model, Prepared};
+use tidemark_stats::{Model, PreparedModel};
 use tidemark_store::{
     BranchId, Fresh, HeadId, MeasureId, ModelId, ProjectId, ReportId, SpecId, TestbedId, ThresholdId, Tx,
     alert, delivery, detection,
@@ -37,7 +37,7 @@ struct Judge {
     threshold: ThresholdId,
     model: ModelId,
     settings: Model,
-    prepared: Prepared,
+    prepared: PreparedModel,
     /// Maximum sample size.
     most: usize,
     judged: i64,
@@ -96,8 +96,8 @@ fn judges(tx: &mut Tx<'_>, place: &Place, metrics: usize) -> Result<HashMap<Meas
     let active = threshold::active(tx, place.branch, place.testbed)?.into_iter();
     let judges = active.filter_map(|one| {
         let (model, settings) = one.model?;
-        let prepared = Prepared::new(&settings);
-        let most = share(prepared.most(), metrics);
+        let prepared = PreparedModel::new(&settings);
+        let most = share(prepared.max_sample_size(), metrics);
         let judge = Judge { threshold: one.id, model, settings, prepared, most, judged: 0, alerts: 0 };
         Some((one.measure, judge))
     });
@@ -132,7 +132,7 @@ fn judge(
                 let limits = judge.prepared.limits(&sample);
                 judge.judged += 1;
                 metric.judged = Some(Judged { model: judge.model, limits });
-                let crossed = limits.and_then(|limits| tidemark_stats::judge(value, &limits));
+                let crossed = limits.and_then(|limits| tidemark_stats::crossed_limit(value, &limits));
                 if let Some(side) = crossed.filter(|_| !item.ignored) {
                     judge.alerts += 1;
                     let (threshold, limit) = (judge.threshold, side.into());

@@ -6,7 +6,7 @@ use std::{
     collections::{BTreeMap, HashMap},
 };
 
-use tidemark_adapters::{Entry, Label, Measured, Results, fold};
+use tidemark_adapters::{Entry, Label, ParsedMetric, Results, fold};
 use tidemark_api::{Fold, IterationCounts, NameId, ResourceName};
 use tidemark_store::{
     BenchmarkId, Fresh, MeasureId, ProjectId, Tx, VariantId, benchmark, measure, series::SeriesKey, variant,
@@ -20,7 +20,7 @@ pub(super) struct Item<'a> {
     pub(super) iteration: u32,
     /// Whether it raises no alert.
     pub(super) ignored: bool,
-    pub(super) measured: Cow<'a, Measured>,
+    pub(super) measured: Cow<'a, ParsedMetric>,
 }
 
 /// Finds or creates everything that the results name, and returns the metrics sorted by series key.
@@ -39,7 +39,7 @@ pub(super) fn resolve<'a>(
     let mut variants = variant::ensure(tx, fresh, &parameters)?.into_iter();
 
     let count = entries(results).map(|entry| entry.metrics.len()).sum();
-    let mut found: Vec<(SeriesKey, u32, &Entry, &Measured)> = Vec::with_capacity(count);
+    let mut found: Vec<(SeriesKey, u32, &Entry, &ParsedMetric)> = Vec::with_capacity(count);
     for (iteration, result) in (0..).zip(results) {
         for entry in &result.entries {
             let benchmark = benchmarks.of(entry);
@@ -131,7 +131,7 @@ struct Measures<'a> {
 impl<'a> Measures<'a> {
     fn ensure(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, results: &'a [Results]) -> Result<Self> {
         let mut places: HashMap<&ResourceName, usize> = HashMap::new();
-        let mut wanted: Vec<(NameId, &Measured)> = Vec::new();
+        let mut wanted: Vec<(NameId, &ParsedMetric)> = Vec::new();
         for measured in entries(results).flat_map(|entry| &entry.metrics) {
             if !places.contains_key(&measured.measure) {
                 let reference = NameId::try_from(measured.measure.as_str().to_owned());
@@ -146,7 +146,7 @@ impl<'a> Measures<'a> {
         Ok(Self { places, keys: ensure_measures(tx, fresh, project, &wanted)? })
     }
 
-    fn of(&self, measured: &Measured) -> MeasureId {
+    fn of(&self, measured: &ParsedMetric) -> MeasureId {
         self.keys[self.places[&measured.measure]]
     }
 }
@@ -170,7 +170,7 @@ pub(super) fn ensure_measures(
 
 /// Rejects two values of the same series and iteration, for example under two spellings of a name, because it is not clear which
 /// one counts.
-fn refuse_twins(found: &[(SeriesKey, u32, &Entry, &Measured)]) -> Result<()> {
+fn refuse_twins(found: &[(SeriesKey, u32, &Entry, &ParsedMetric)]) -> Result<()> {
     let twins = found.windows(2).find(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1));
     let Some([(_, iteration, first, measured), (_, _, second, other)]) =
         twins.and_then(|pair| pair.first_chunk::<2>())

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tidemark_api::{Job, JobCallback, JobStatus, JobUuid, Report, Url, job::JobCallbackKind};
 use tidemark_render::{
-    code_host::{self, CheckEnd, CodeHost, Commit, Conclusion, GITHUB_TEXT_MAX, Reserve, Thread},
+    code_host::{
+        self, CodeHost, CommentConditions, Commit, CompletedCheck, Conclusion, GITHUB_TEXT_MAX, Thread,
+    },
     comment::{self, Comment},
     format,
     links::Links,
@@ -182,14 +184,14 @@ impl End {
         if self.job.status != JobStatus::Processed {
             return thread.write(host, &marker, &self.sentence(), true);
         }
-        let reserve = Reserve {
+        let reserve = CommentConditions {
             only_thresholds: self.callback.only_thresholds,
             only_on_alert: self.callback.only_on_alert,
         };
-        if reserve.is_silent(rows) {
+        if reserve.skips_comment(rows) {
             return Ok(());
         }
-        let text = comment.within(Dialect::Folding, thread.limit() - marker.len() - 1);
+        let text = comment.render_within(Dialect::Folding, thread.limit() - marker.len() - 1);
         thread.write(host, &marker, &text, reserve.may_create(rows))
     }
 
@@ -199,16 +201,23 @@ impl End {
         let commit = Commit { repository, hash };
         let link = comment.links.report();
         let (conclusion, title, summary) = match self.job.status {
-            JobStatus::Processed => {
-                (Conclusion::of(comment), comment.title(), comment.within(Dialect::Folding, GITHUB_TEXT_MAX))
-            }
+            JobStatus::Processed => (
+                Conclusion::of(comment),
+                comment.title(),
+                comment.render_within(Dialect::Folding, GITHUB_TEXT_MAX),
+            ),
             JobStatus::Canceled => (Conclusion::Cancelled, self.title().to_owned(), self.sentence()),
             _ => (Conclusion::Failure, self.title().to_owned(), self.sentence()),
         };
         let name = self.callback.id.as_deref().unwrap_or(self.report.project.name.as_str());
-        let end =
-            CheckEnd { id: Some(name), conclusion, title: &title, summary: &summary, link: link.as_deref() };
-        commit.end_check(host, self.callback.check, &end)
+        let end = CompletedCheck {
+            id: Some(name),
+            conclusion,
+            title: &title,
+            summary: &summary,
+            link: link.as_deref(),
+        };
+        commit.complete_check(host, self.callback.check, &end)
     }
 
     /// Returns a short title for a job without a report.
@@ -265,7 +274,7 @@ impl Host {
 }
 
 impl CodeHost for Host {
-    type Refusal = Refusal;
+    type Error = Refusal;
 
     fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Refusal> {
         let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));
@@ -290,7 +299,7 @@ impl CodeHost for Host {
             200..300 => Ok(value),
             _ => Err(Refusal {
                 reason: code_host::reason(status, &value),
-                passes: code_host::is_busy(status, &value, waits) || status >= 500,
+                passes: code_host::is_rate_limited(status, &value, waits) || status >= 500,
             }),
         }
     }

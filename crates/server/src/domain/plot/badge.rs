@@ -1,6 +1,6 @@
 //! Badges: a label and a message on one line, for example for a README.
 
-use tidemark_render::markup::html;
+use tidemark_render::markup::escape_html;
 
 use super::text::{self, Weight};
 
@@ -38,7 +38,7 @@ pub fn badge(label: &str, message: &str, tone: Tone) -> String {
     let [(label, left), (message, right)] = [label, message].map(|text| {
         let text = text::cut_end(&text::clean(text), FONT_SIZE, Weight::Regular, TEXT_MAX);
         let width = text::width(&text, FONT_SIZE, Weight::Regular).ceil();
-        (html(&text), width)
+        (escape_html(&text), width)
     });
     let (split, end) = (left + 2.0 * MARGIN, left + right + 4.0 * MARGIN);
     // The length of each text is specified, so that it fits with any font.

@@ -1,6 +1,6 @@
 //! Writes SVG elements: shapes and texts.
 
-use tidemark_render::markup::html;
+use tidemark_render::markup::escape_html;
 
 use super::{
     HEIGHT, WIDTH,
@@ -64,7 +64,7 @@ impl Canvas {
              viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" font-family=\"{}\">\n",
             text::FAMILY
         ));
-        out.push_str(&format!("<title>{}</title>\n", html(name)));
+        out.push_str(&format!("<title>{}</title>\n", escape_html(name)));
         out.push_str(&format!("<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"{background}\"/>\n"));
         Self { out }
     }
@@ -95,7 +95,11 @@ impl Canvas {
         self.attribute("x", at.x);
         self.attribute("y", at.y);
         self.attribute("font-size", style.size);
-        self.out.push_str(&format!("{anchor}{weight} fill=\"{}\">{}</text>\n", style.color, html(content)));
+        self.out.push_str(&format!(
+            "{anchor}{weight} fill=\"{}\">{}</text>\n",
+            style.color,
+            escape_html(content)
+        ));
     }
 
     /// Draws a straight line.

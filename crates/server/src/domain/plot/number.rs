@@ -1,6 +1,6 @@
 //! Formats the numbers of axis labels, with only as many digits as needed to distinguish neighbors.
 
-use tidemark_api::unit::grouped;
+use tidemark_api::unit::group_thousands;
 
 /// Magnitude from which on numbers are written with a power of ten.
 const LARGE: f64 = 1e7;
@@ -59,7 +59,7 @@ fn decimals(step: f64) -> usize {
 /// Formats a number with this many decimals and thousands separators.
 fn plain(value: f64, decimals: usize) -> String {
     let digits = format!("{:.decimals$}", value.abs());
-    format!("{}{}", if value < 0.0 { "−" } else { "" }, grouped(&digits))
+    format!("{}{}", if value < 0.0 { "−" } else { "" }, group_thousands(&digits))
 }
 
 fn superscript(exponent: i32) -> String {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{Json, extract::State};
 use tidemark_api::{Backtest, NewBacktest};
-use tidemark_stats::{Sensitivity, Settings};
+use tidemark_stats::{DetectionSettings, Sensitivity};
 use tidemark_store::{Tx, lane};
 use tokio::task::spawn_blocking;
 
@@ -45,7 +45,7 @@ pub(super) async fn create(
         (None, Some(model)) => Detector::Threshold(model),
         (factor, None) => {
             let sensitivity = Sensitivity::new(factor.unwrap_or_default().get()).unwrap_or_default();
-            Detector::Changes(Settings { sensitivity, ..Settings::default() })
+            Detector::Changes(DetectionSettings { sensitivity, ..DetectionSettings::default() })
         }
     };
     let address = project.origin.address;

@@ -2,7 +2,7 @@
 
 use axum::{Json, extract::State};
 use serde::Deserialize;
-use tidemark_api::{MetricUuid, OneMetric, ResourceId};
+use tidemark_api::{MetricDetail, MetricUuid, ResourceId};
 use tidemark_store::{Tx, metric};
 use utoipa::IntoParams;
 
@@ -27,13 +27,13 @@ pub(super) struct MetricPath {
 
 /// View a metric with its report, branch, testbed, benchmark, measure, threshold and alert.
 #[utoipa::path(get, path = "/v0/projects/{project}/metrics/{metric}", operation_id = "proj_metric_get",
-    tag = "metrics", params(MetricPath), responses((status = 200, body = OneMetric)),
+    tag = "metrics", params(MetricPath), responses((status = 200, body = MetricDetail)),
     extensions(("x-right" = json!("project:view"))))]
 pub(super) async fn view(
     State(app): State<App>,
     project: Project<View>,
     Path(path): Path<MetricPath>,
-) -> Result<Json<OneMetric>> {
+) -> Result<Json<MetricDetail>> {
     let read = move |tx: &mut Tx<'_>| metric::view(tx, (project.id, &project.project), path.metric);
     Ok(Json(app.db.read(read).await?))
 }

@@ -9,7 +9,7 @@ use axum::{
 use serde::Deserialize;
 use tidemark_api::{
     Accounts, ApiVersion, Backup, BackupCreated, CONTRACT_VERSION, Compression, Console, ServerStats,
-    ServerUuid, Setup, UuidAnswer,
+    ServerUuid, Setup, UuidResponse,
 };
 use tidemark_store::{Tx, organization, server, user};
 use utoipa::IntoParams;
@@ -150,9 +150,9 @@ pub(super) struct ServerPath {
 ///
 /// For existing clients only; the server records nothing.
 #[utoipa::path(get, path = "/v0/server/stats/{server}", operation_id = "server_startup_stats_get", tag = "server",
-    params(ServerPath), responses((status = 200, body = UuidAnswer)), extensions(("x-right" = json!("public"))))]
-pub(super) async fn seen(Path(path): Path<ServerPath>) -> Json<UuidAnswer> {
-    Json(UuidAnswer { uuid: path.server.uuid() })
+    params(ServerPath), responses((status = 200, body = UuidResponse)), extensions(("x-right" = json!("public"))))]
+pub(super) async fn seen(Path(path): Path<ServerPath>) -> Json<UuidResponse> {
+    Json(UuidResponse { uuid: path.server.uuid() })
 }
 
 /// Create a backup of the database. The server stays available.

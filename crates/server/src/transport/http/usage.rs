@@ -29,7 +29,7 @@ pub(super) async fn view(State(app): State<App>, organization: Organization<Mana
     let signed = home.license.as_ref().and_then(|key| license::read(&app.config, key, home.uuid).ok()?);
     let license = plan.as_ref().and_then(|plan| plan.license.clone()).or(signed);
     let lately = (now.plus_seconds(-SECONDS), now);
-    let running = plan.as_ref().filter(|plan| !plan.status.is_over());
+    let running = plan.as_ref().filter(|plan| !plan.status.has_ended());
     let (kind, (start_time, end_time)) = match (running, &license) {
         (Some(plan), _) => {
             let kind = if plan.license.is_some() {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tidemark_api::{Perf, PerfMetric, PerfMetrics};
-use tidemark_stats::{levels, median, median_deviation, noise};
+use tidemark_stats::{levels, median, median_absolute_deviation, noise};
 
 /// Maximum number of points that are searched for changes of level.
 const MAX_POINTS: usize = 256;
@@ -33,7 +33,7 @@ fn of_series(series: &PerfMetrics) -> Value {
         "min": values.iter().copied().reduce(f64::min),
         "max": values.iter().copied().reduce(f64::max),
         "median": center,
-        "median_deviation": median_deviation(&values),
+        "median_deviation": median_absolute_deviation(&values),
         "noise_percent": percent(noise.zip(center).map(|(noise, center)| noise / center.abs())),
         "second_half_against_first_percent": percent(trend),
         "last_change": last_change(&series.metrics, &values),

@@ -379,7 +379,7 @@ fn find_caller(tx: &mut Tx<'_>, claims: &Claims, now: Timestamp) -> Result<Calle
 fn runner(tx: &mut Tx<'_>, claims: &Claims, job: JobUuid) -> Result<Caller> {
     let found = match job::find(tx, job) {
         Ok(found)
-            if found.job.status.is_under_way()
+            if found.job.status.is_in_progress()
                 && found.job.runner.map(|runner| runner.to_string()) == claims.sub =>
         {
             found

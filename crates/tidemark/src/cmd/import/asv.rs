@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use serde_json::Value;
-use tidemark_adapters::{Entry, Measured};
+use tidemark_adapters::{Entry, ParsedMetric};
 use tidemark_api::Parameters;
 
 use super::{Content, ImportedRun, document, entry, files, from_millis, measured, unreadable};
@@ -110,7 +110,7 @@ fn entries(result: &Value, benchmarks: &Value) -> Vec<Entry> {
             let of_value = |value: f64| {
                 let measured = measured(&measure, units.as_deref(), value * factor)?;
                 let (lower_value, upper_value) = (end("stats_ci_99_a", index), end("stats_ci_99_b", index));
-                let made = entry(name, Measured { lower_value, upper_value, ..measured })?;
+                let made = entry(name, ParsedMetric { lower_value, upper_value, ..measured })?;
                 Some(Entry { parameters: parameters.get(index).cloned().flatten(), ..made })
             };
             entries.extend(value.and_then(of_value));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use tidemark_adapters::{Entry, Measured};
+use tidemark_adapters::{Entry, ParsedMetric};
 
 use super::{Content, ImportedRun, entry, from_millis, measured, unreadable};
 use crate::{failure::Result, input::ToolOutput};
@@ -81,7 +81,7 @@ impl Bench {
         let spread = self.range.as_deref().and_then(|range| spread(range, self.value));
         let reach = |sign: f64| spread.map(|spread| measured.value + sign * spread * factor);
         let (lower_value, upper_value) = (reach(-1.0), reach(1.0));
-        entry(name, Measured { lower_value, upper_value, ..measured })
+        entry(name, ParsedMetric { lower_value, upper_value, ..measured })
     }
 }
 

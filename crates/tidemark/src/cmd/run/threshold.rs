@@ -15,7 +15,7 @@ const SKIP: &str = "_";
 
 /// Whether no threshold applies to a report.
 pub(super) fn is_none(rows: &[MetricRow<'_>]) -> bool {
-    rows.iter().all(|row| row.standing == ThresholdStatus::NoThreshold)
+    rows.iter().all(|row| row.status == ThresholdStatus::NoThreshold)
 }
 
 /// Thresholds of the branch and testbed of a run.

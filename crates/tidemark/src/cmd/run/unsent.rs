@@ -53,7 +53,7 @@ pub(super) fn send(client: &Client, mut new: NewRun) -> Result<Report> {
 }
 
 /// Shows how to claim the project that a run without a credential has created, and returns the report.
-pub(super) fn show_claim(sent: run::Sent) -> Report {
+pub(super) fn show_claim(sent: run::RecordedRun) -> Report {
     if let Some(token) = sent.claim_token {
         let organization = sent.report.project.organization;
         eprintln!(

@@ -6,10 +6,10 @@ use serde_json::json;
 use tidemark_api::job::JobSecret;
 use tidemark_runner::{
     Host,
-    host::{self, Ability, State},
+    host::{self, Capability, CapabilityState},
     image::{Images, Source},
-    measure::{self, Bounds, End, RESULTS_MAX, RunResults, Work},
-    sandbox::{Limits, Outcome, Watch},
+    measure::{self, JobEnd, JobPlan, OutputLimits, RESULTS_MAX, RunResults},
+    sandbox::{Limits, RunControl, RunOutcome},
 };
 
 use crate::{
@@ -45,8 +45,8 @@ pub(crate) struct OutputLimitFlags {
 }
 
 impl OutputLimitFlags {
-    pub(crate) fn bounds(&self) -> Bounds {
-        Bounds {
+    pub(crate) fn bounds(&self) -> OutputLimits {
+        OutputLimits {
             output: u64::from(self.max_output_size) << 20,
             files: self.max_file_count as usize,
             total: self.max_job_output_size << 20,
@@ -143,18 +143,18 @@ impl Check {
         let found = host::become_root().and_then(|()| Host::prepare(&folder));
         let program = std::env::current_exe()
             .map_err(|error| Failure::new(format!("The path of this program is unknown ({error}).")))?;
-        let abilities = Host::abilities(&found, &program);
-        let is_missing = abilities.iter().any(|ability| ability.state == State::Missing);
+        let capabilities = Host::capabilities(&found, &program);
+        let is_missing = capabilities.iter().any(|capability| capability.state == CapabilityState::Missing);
         if json {
-            print(&output::json("The result of the check", &json!({ "abilities": abilities }))?)?;
+            print(&output::json("The result of the check", &json!({ "abilities": capabilities }))?)?;
         } else {
             let mut table =
                 Table::new([Column::Left("Check"), Column::Left("State"), Column::Left("Detail")], &[]);
-            for Ability { name, state, detail } in abilities {
+            for Capability { name, state, detail } in capabilities {
                 let word = match state {
-                    State::Good => "good",
-                    State::Poor => "poor",
-                    State::Missing => "missing",
+                    CapabilityState::Good => "good",
+                    CapabilityState::Poor => "poor",
+                    CapabilityState::Missing => "missing",
                 };
                 table.push([name.to_owned(), word.to_owned(), output::plain(&detail)]);
             }
@@ -175,10 +175,10 @@ impl RunImage {
         let folder = self.folder.open()?.join(SUBFOLDER);
         host::become_root()?;
         let bounds = self.output_limits.bounds();
-        let work = self.work()?;
+        let plan = self.plan()?;
         let (source, reference) = Source::parse(&self.image, self.registry_token.as_deref())?;
         let host = Host::prepare(&folder)?;
-        host.gaps.iter().for_each(|gap| eprintln!("note: {gap}"));
+        host.restrictions.iter().for_each(|restriction| eprintln!("note: {restriction}"));
         let limits = Limits {
             cores: host.cores.choose(self.cpu)?,
             memory: self.memory << 20,
@@ -186,15 +186,15 @@ impl RunImage {
             network: self.network,
         };
         let image = Images::open(folder.join("images"))?.get(&source, &reference)?;
-        let watch = Watch::default();
-        let control = watch.clone();
+        let control = RunControl::default();
+        let on_stop = control.clone();
         let _guard = on_interrupt(move || {
-            control.stop();
+            on_stop.stop();
             // Meanwhile, the sandbox is removed.
             std::thread::sleep(Duration::from_secs(1));
         })?;
         let mut runs = Vec::new();
-        let tell = |outcome: &Outcome| {
+        let tell = |outcome: &RunOutcome| {
             if !json {
                 // A closed standard output is not an error.
                 let _ = outcome.stdout.reader().and_then(|mut from| io::copy(&mut from, &mut io::stdout()));
@@ -203,15 +203,15 @@ impl RunImage {
             }
             runs.push(json!({
                 "wall_seconds": outcome.wall.as_secs_f64(),
-                "cpu_seconds": outcome.figures.cpu.map(|time| time.as_secs_f64()),
-                "memory_peak_bytes": outcome.figures.memory,
+                "cpu_seconds": outcome.usage.cpu.map(|time| time.as_secs_f64()),
+                "memory_peak_bytes": outcome.usage.memory,
             }));
         };
         let path = folder.join("results");
         let mut results = RunResults::create(&path, bounds)?;
         // The open file suffices, and deleting it leaves nothing behind. A file that cannot be deleted is overwritten next time.
         drop(fs::remove_file(path));
-        let end = measure::run(&host, &image, &work, &limits, &watch, &mut results, tell);
+        let end = measure::run(&host, &image, &plan, &limits, &control, &mut results, tell);
         let results = results.read()?;
         self.keep_files(&results)?;
         if json {
@@ -219,13 +219,13 @@ impl RunImage {
             print(&output::json("The results", &document)?)?;
         }
         match end {
-            End::Completed => Ok(()),
-            End::Failed(reason) => Err(Failure::with(Exit::Benchmark, reason)),
-            End::Stopped => Err(Failure::new("The run was stopped.")),
+            JobEnd::Completed => Ok(()),
+            JobEnd::Failed(reason) => Err(Failure::with(Exit::Benchmark, reason)),
+            JobEnd::Stopped => Err(Failure::new("The run was stopped.")),
         }
     }
 
-    fn work(&self) -> Result<Work> {
+    fn plan(&self) -> Result<JobPlan> {
         let mut variables = BTreeMap::new();
         for given in &self.env {
             let Some((name, value)) = given.split_once('=').filter(|(name, _)| !name.is_empty()) else {
@@ -233,7 +233,7 @@ impl RunImage {
             };
             variables.insert(name.to_owned(), JobSecret(value.to_owned()));
         }
-        Ok(Work {
+        Ok(JobPlan {
             entrypoint: self.entrypoint.clone().map(|program| vec![program]),
             cmd: Some(self.command.clone()).filter(|command| !command.is_empty()),
             variables,
@@ -241,7 +241,7 @@ impl RunImage {
             files: self.file.clone(),
             iterations: self.iter,
             allow_failure: self.allow_failure,
-            ..Work::default()
+            ..JobPlan::default()
         })
     }
 
@@ -268,12 +268,12 @@ impl RunImage {
 }
 
 /// Returns a sentence with the resources that a run used.
-fn sentence(outcome: &Outcome) -> String {
+fn sentence(outcome: &RunOutcome) -> String {
     let mut text = format!("It took {:.3} s", outcome.wall.as_secs_f64());
-    if let Some(cpu) = outcome.figures.cpu {
+    if let Some(cpu) = outcome.usage.cpu {
         text.push_str(&format!(", {:.3} s of all cores", cpu.as_secs_f64()));
     }
-    if let Some(memory) = outcome.figures.memory {
+    if let Some(memory) = outcome.usage.memory {
         text.push_str(&format!(" and {:.1} MiB of memory", memory as f64 / f64::from(1 << 20)));
     }
     text.push('.');

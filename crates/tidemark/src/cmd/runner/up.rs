@@ -7,9 +7,9 @@ use tidemark_api::{PlainKey, ResourceId, channel::PollTimeout};
 use tidemark_client::Client;
 use tidemark_runner::{
     Host,
-    channel::{self, Ended, Settings},
+    channel::{self, ChannelSettings, StopReason},
     host,
-    tune::{self, Tuning, Wishes},
+    tune::{self, Tuning, TuningOptions},
 };
 use tidemark_server::infra::config::{LogFormat, LogLevel, Logging};
 use tokio::sync::watch;
@@ -99,8 +99,8 @@ struct TuningFlags {
 }
 
 impl TuningFlags {
-    fn wishes(&self) -> Wishes {
-        let left = [
+    fn options(&self) -> TuningOptions {
+        let skipped = [
             (self.aslr, "aslr"),
             (self.nmi_watchdog, "nmi-watchdog"),
             (self.soft_watchdog, "soft-watchdog"),
@@ -112,8 +112,11 @@ impl TuningFlags {
             (self.no_irq_steering, "irq"),
             (self.thp == "leave", "thp"),
         ];
-        Wishes {
-            left: left.into_iter().filter_map(|(is_left, name)| is_left.then_some(name)).collect(),
+        TuningOptions {
+            skipped: skipped
+                .into_iter()
+                .filter_map(|(is_skipped, name)| is_skipped.then_some(name))
+                .collect(),
             governor: self.governor.clone(),
             swappiness: self.swappiness,
             perf_event_paranoid: self.perf_event_paranoid,
@@ -130,11 +133,16 @@ impl TuningFlags {
             tracing::warn!("host not tuned; tuning requires root");
             return None;
         }
-        let knobs = tune::knobs(&self.wishes(), &host::Cores::find());
-        match Tuning::apply(&knobs, !self.cstates) {
-            Ok((tuning, turned)) => {
-                for knob in turned {
-                    tracing::info!(knob = knob.name, done = knob.is_done, "tuned: {}", knob.detail);
+        let settings = tune::settings(&self.options(), &host::Cores::find());
+        match Tuning::apply(&settings, !self.cstates) {
+            Ok((tuning, applied)) => {
+                for setting in applied {
+                    tracing::info!(
+                        setting = setting.name,
+                        done = setting.is_done,
+                        "tuned: {}",
+                        setting.detail
+                    );
                 }
                 Some(tuning)
             }
@@ -167,25 +175,21 @@ impl Up {
             cores = found.cores.jobs.len(),
             "runner started"
         );
-        for gap in &found.gaps {
-            tracing::warn!("{gap}");
+        for restriction in &found.restrictions {
+            tracing::warn!("{restriction}");
         }
         let (base, retry_policy) = (server.clone(), connection.retry_policy());
         let on_version = move |server_version: Option<&str>| {
             let (host, version) = (base.clone(), server_version.map(str::to_owned));
             let log = move || {
-                let settings = tidemark_client::Settings {
-                    host,
-                    credential: None,
-                    patience: retry_policy,
-                    insecure: false,
-                };
+                let settings =
+                    tidemark_client::ClientSettings { host, credential: None, retry_policy, insecure: false };
                 version::log(&Client::new(settings, |_| ()), version.as_deref());
             };
             // A server without the header needs an additional request, which must not block the channel.
             if server_version.is_some() { log() } else { drop(thread::spawn(log)) }
         };
-        let settings = Settings {
+        let settings = ChannelSettings {
             host: server,
             runner: self.runner.clone(),
             key: self.runner_key.clone(),
@@ -208,8 +212,8 @@ impl Up {
                 std::future::pending::<()>().await;
             });
             match channel::run(settings, found, stopping).await? {
-                Ended::Requested => Ok(()),
-                Ended::Refused(reason) => Err(Failure::with(Exit::Refused, reason)),
+                StopReason::Requested => Ok(()),
+                StopReason::Rejected(reason) => Err(Failure::with(Exit::Refused, reason)),
             }
         })
     }

@@ -2,12 +2,12 @@
 //! in windows of several sizes, with the difference between the levels relative to the residuals around them and to the
 //! overall spread of the series.
 //!
-//! The judge removes the weakest proposal until all remaining scores reach the threshold, because each removal extends the
-//! levels on which the neighboring proposals are judged (backward elimination; P. Fryzlewicz, "Tail-greedy bottom-up data
+//! The weakest proposal is removed until all remaining scores reach the threshold, because each removal extends the levels on
+//! which the neighboring proposals are scored (backward elimination; P. Fryzlewicz, "Tail-greedy bottom-up data
 //! decompositions and fast multiple change-point detection", 2018).
 
 use super::{
-    rank,
+    mann_whitney,
     sample::{first, last, median},
 };
 use crate::level::MEAN_DEVIATION_TO_SIGMA;
@@ -15,31 +15,31 @@ use crate::level::MEAN_DEVIATION_TO_SIGMA;
 /// Minimum score of a change; calibrated on series that engineers have annotated, see `docs/statistics.md`.
 const THRESHOLD: f64 = 3.9;
 /// Decrease of the threshold per factor of e in accepted false alarms.
-pub(super) const PER_ALARM: f64 = 0.55;
+pub(super) const TOLERANCE_WEIGHT: f64 = 0.55;
 /// Window sizes of the rank tests on each side: small windows show a clear step, large ones whether it lasts.
 const WINDOWS: [usize; 3] = [12, 24, 48];
 /// Number of values on each side from which the difference between the levels is estimated. It is small, so that a drift does
 /// not add to the difference.
-const REACH: usize = 17;
+const LEVEL_WINDOW: usize = 17;
 /// Ratio of step to residual scatter above which a larger step adds nothing to the score.
-const CLEAR: f64 = 3.0;
+const MAX_SIGMA: f64 = 3.0;
 /// Weight of the step relative to the overall spread of the series.
-const SHARE: f64 = 0.42;
+const SPREAD_WEIGHT: f64 = 0.42;
 /// Minimum of the step relative to the spread; a smaller ratio counts as this value.
-const LEAST_SHARE: f64 = 0.055;
+const MIN_SPREAD_RATIO: f64 = 0.055;
 /// Exponent of the inflation by which the rank statistic is divided: less than 0.5, because the variance in a window of 12
 /// values is inflated less than that of a long mean.
-const DISCOUNT: f64 = 0.42;
+const INFLATION_EXPONENT: f64 = 0.42;
 /// Minimum length of a level; anything shorter is a spike.
-const SHORTEST: usize = 8;
+const MIN_LENGTH: usize = 8;
 /// Minimum length of the newest level, whose final length is unknown.
-const SHORTEST_OPEN: usize = 12;
+const MIN_NEWEST_LENGTH: usize = 12;
 /// Less than any possible score.
-const NONE: f64 = -1e6;
+const MIN_SCORE: f64 = -1e6;
 
 /// A proposal and its score.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Judged {
+pub(super) struct Proposal {
     /// Index of the first value of the new level.
     pub(super) at: usize,
     /// Score above the threshold.
@@ -52,7 +52,7 @@ pub(super) struct Judged {
 
 /// Noise of a series, common to all its proposals.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Noise {
+pub(super) struct SeriesNoise {
     /// Range between the 10 % and 90 % quantiles of all values, across levels; at least one unit of noise.
     pub(super) spread: f64,
     /// Variance of a mean relative to that of independent values.
@@ -60,38 +60,39 @@ pub(super) struct Noise {
 }
 
 /// Values in units of noise, and twice their ranks.
-pub(super) struct Ranked<'a> {
+pub(super) struct RankedSeries<'a> {
     pub(super) values: &'a [f64],
     pub(super) ranks: &'a [i16],
 }
 
 /// Buffers that are reused for the next series.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Judge {
-    proposals: Vec<Judged>,
+pub(super) struct BackwardElimination {
+    proposals: Vec<Proposal>,
     buffer: Vec<f64>,
 }
 
-impl Judge {
-    /// Returns the accepted proposals. `cuts` are in ascending order and lie after `start`, where a settled level begins.
+impl BackwardElimination {
+    /// Removes the insignificant proposals and returns the others. `cuts` are in ascending order and lie after `start`, the
+    /// start of the level after the last final change.
     /// `tolerance` is the logarithm of the factor by which false alarms may exceed the default rate.
-    pub(super) fn judge(
+    pub(super) fn run(
         &mut self,
-        series: &Ranked<'_>,
+        series: &RankedSeries<'_>,
         start: usize,
         cuts: &[usize],
-        noise: Noise,
+        noise: SeriesNoise,
         tolerance: f64,
-    ) -> &[Judged] {
+    ) -> &[Proposal] {
         self.proposals.clear();
-        self.proposals.extend(cuts.iter().map(|at| Judged {
+        self.proposals.extend(cuts.iter().map(|at| Proposal {
             at: *at,
             margin: 0.0,
             sigma: 0.0,
             is_current: false,
         }));
-        let threshold = THRESHOLD - PER_ALARM * tolerance;
-        if most(noise.inflation) < threshold {
+        let threshold = THRESHOLD - TOLERANCE_WEIGHT * tolerance;
+        if max_score(noise.inflation) < threshold {
             self.proposals.clear();
         }
         loop {
@@ -101,9 +102,9 @@ impl Judge {
                 .iter()
                 .enumerate()
                 .min_by(|(_, one), (_, two)| one.margin.total_cmp(&two.margin));
-            let Some((place, _)) = weakest.filter(|(_, weakest)| weakest.margin < 0.0) else { break };
-            self.proposals.remove(place);
-            for neighbor in [place.wrapping_sub(1), place] {
+            let Some((index, _)) = weakest.filter(|(_, weakest)| weakest.margin < 0.0) else { break };
+            self.proposals.remove(index);
+            for neighbor in [index.wrapping_sub(1), index] {
                 if let Some(neighbor) = self.proposals.get_mut(neighbor) {
                     neighbor.is_current = false;
                 }
@@ -113,58 +114,71 @@ impl Judge {
     }
 
     /// Recomputes the scores of the proposals whose neighbors have changed.
-    fn update(&mut self, series: &Ranked<'_>, start: usize, noise: Noise, threshold: f64) {
-        for place in 0..self.proposals.len() {
-            let at = self.proposals[place].at;
-            if self.proposals[place].is_current {
+    fn update(&mut self, series: &RankedSeries<'_>, start: usize, noise: SeriesNoise, threshold: f64) {
+        for index in 0..self.proposals.len() {
+            let at = self.proposals[index].at;
+            if self.proposals[index].is_current {
                 continue;
             }
-            let start = place.checked_sub(1).map_or(start, |before| self.proposals[before].at);
-            let end = self.proposals.get(place + 1).map(|after| after.at);
+            let start = index.checked_sub(1).map_or(start, |before| self.proposals[before].at);
+            let end = self.proposals.get(index + 1).map(|after| after.at);
             let stop = end.unwrap_or(series.values.len());
             let (before, after) = (&series.values[start..at], &series.values[at..stop]);
             let shortest = before.len().min(after.len());
-            let is_short = shortest < SHORTEST || (end.is_none() && after.len() < SHORTEST_OPEN);
+            let is_short = shortest < MIN_LENGTH || (end.is_none() && after.len() < MIN_NEWEST_LENGTH);
             let (score, sigma) = if is_short {
-                // Removes the shortest level first, and of its two edges the one with the smaller step: a spike causes two
-                // proposals, and without one the other is not significant.
-                let (step, _) = apart(last(before, REACH), first(after, REACH), &mut self.buffer);
-                (NONE + shortest as f64 + step / (1.0 + step), 0.0)
+                // Removes the shortest level first, and of its two edges the one with the smaller step: a spike causes two proposals, and
+                // without one the other is not significant.
+                let (step, _) = step_and_scatter(
+                    last(before, LEVEL_WINDOW),
+                    first(after, LEVEL_WINDOW),
+                    &mut self.buffer,
+                );
+                (MIN_SCORE + shortest as f64 + step / (1.0 + step), 0.0)
             } else {
                 let (old, new) = (&series.ranks[start..at], &series.ranks[at..stop]);
-                let separations =
-                    WINDOWS.iter().map(|window| rank::separation(last(old, *window), first(new, *window)));
-                score(separations.sum(), before, after, noise, &mut self.buffer)
+                let statistics = WINDOWS
+                    .iter()
+                    .map(|window| mann_whitney::statistic(last(old, *window), first(new, *window)));
+                score(statistics.sum(), before, after, noise, &mut self.buffer)
             };
-            self.proposals[place] = Judged { at, margin: score - threshold, sigma, is_current: true };
+            self.proposals[index] = Proposal { at, margin: score - threshold, sigma, is_current: true };
         }
     }
 }
 
-/// Computes the score of a change between two levels, and their difference in units of the residual scatter. `separations` is
+/// Computes the score of a change between two levels, and their difference in units of the residual scatter. `statistics` is
 /// the sum of the rank statistics over all windows.
-fn score(separations: f64, before: &[f64], after: &[f64], noise: Noise, buffer: &mut Vec<f64>) -> (f64, f64) {
+fn score(
+    statistics: f64,
+    before: &[f64],
+    after: &[f64],
+    noise: SeriesNoise,
+    buffer: &mut Vec<f64>,
+) -> (f64, f64) {
     // Dependence between values reduces their effective number.
-    let ranks = separations / WINDOWS.len() as f64 / noise.inflation.powf(DISCOUNT);
-    let (distance, scatter) = apart(last(before, REACH), first(after, REACH), buffer);
+    let ranks = statistics / WINDOWS.len() as f64 / noise.inflation.powf(INFLATION_EXPONENT);
+    let (distance, scatter) =
+        step_and_scatter(last(before, LEVEL_WINDOW), first(after, LEVEL_WINDOW), buffer);
     let sigma = distance / scatter;
-    let share = (distance / noise.spread).clamp(LEAST_SHARE, 1.0);
+    let ratio = (distance / noise.spread).clamp(MIN_SPREAD_RATIO, 1.0);
     // The logarithm of a step of zero is minus infinity, which rejects the proposal.
-    (ranks + sigma.min(CLEAR).ln() + SHARE * share.ln(), sigma)
+    (ranks + sigma.min(MAX_SIGMA).ln() + SPREAD_WEIGHT * ratio.ln(), sigma)
 }
 
 /// Returns the maximum possible score: perfect separation of the ranks in all windows, and a clear step.
-fn most(inflation: f64) -> f64 {
-    let separations = WINDOWS.map(|window| {
+fn max_score(inflation: f64) -> f64 {
+    let statistics = WINDOWS.map(|window| {
         let window = window as f64;
         window * (3.0 / (2.0 * window + 1.0)).sqrt()
     });
-    separations.iter().sum::<f64>() / WINDOWS.len() as f64 / inflation.powf(DISCOUNT) + CLEAR.ln()
+    statistics.iter().sum::<f64>() / WINDOWS.len() as f64 / inflation.powf(INFLATION_EXPONENT)
+        + MAX_SIGMA.ln()
 }
 
 /// Returns the difference between two levels and the residual scatter around them as a standard deviation, at least 10⁻⁶
 /// units of noise.
-pub(super) fn apart(before: &[f64], after: &[f64], buffer: &mut Vec<f64>) -> (f64, f64) {
+pub(super) fn step_and_scatter(before: &[f64], after: &[f64], buffer: &mut Vec<f64>) -> (f64, f64) {
     let (old, new) = (median(before, buffer), median(after, buffer));
     let around = |level: &[f64], center: f64| level.iter().map(|value| (value - center).abs()).sum::<f64>();
     let total = around(before, old) + around(after, new);
@@ -174,53 +188,56 @@ pub(super) fn apart(before: &[f64], after: &[f64], buffer: &mut Vec<f64>) -> (f6
 
 #[cfg(test)]
 mod tests {
-    use super::{super::order::Order, *};
+    use super::{super::sort_order::SortOrder, *};
     use crate::synthetic::normal;
 
-    fn judge(values: &[f64], cuts: &[usize], inflation: f64, tolerance: f64) -> Vec<Judged> {
+    fn eliminate(values: &[f64], cuts: &[usize], inflation: f64, tolerance: f64) -> Vec<Proposal> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
-        let noise = Noise { spread: sorted[107] - sorted[11], inflation };
+        let noise = SeriesNoise { spread: sorted[107] - sorted[11], inflation };
         let mut ranks = Vec::new();
-        Order::of(values).rank(values, &mut ranks);
-        Judge::default().judge(&Ranked { values, ranks: &ranks }, 0, cuts, noise, tolerance).to_vec()
+        SortOrder::of(values).rank(values, &mut ranks);
+        BackwardElimination::default()
+            .run(&RankedSeries { values, ranks: &ranks }, 0, cuts, noise, tolerance)
+            .to_vec()
     }
 
-    fn judged(values: &[f64], cuts: &[usize]) -> Vec<usize> {
-        judge(values, cuts, 1.0, 0.0).iter().map(|judged| judged.at).collect()
+    fn accepted(values: &[f64], cuts: &[usize]) -> Vec<usize> {
+        eliminate(values, cuts, 1.0, 0.0).iter().map(|proposal| proposal.at).collect()
     }
 
     #[test]
-    fn only_what_is_there_survives() {
+    fn only_true_changes_are_accepted() {
         let mut values = normal(5, 120);
         values[60..].iter_mut().for_each(|value| *value += 4.0);
-        assert_eq!(judged(&values, &[20, 60, 63, 100]), [60]);
-        assert_eq!(judged(&values, &[]), []);
+        assert_eq!(accepted(&values, &[20, 60, 63, 100]), [60]);
+        assert_eq!(accepted(&values, &[]), []);
     }
 
     #[test]
-    fn both_sides_of_a_spike_go() {
+    fn both_edges_of_a_spike_are_rejected() {
         let mut values = normal(6, 120);
         values[60..64].iter_mut().for_each(|value| *value += 40.0);
-        assert_eq!(judged(&values, &[60, 64]), []);
+        assert_eq!(accepted(&values, &[60, 64]), []);
     }
 
     #[test]
-    fn values_that_depend_on_each_other_count_less() {
+    fn autocorrelated_values_count_less() {
         let mut values = normal(5, 120);
         values[60..].iter_mut().for_each(|value| *value += 2.0);
-        let margin =
-            |inflation: f64| judge(&values, &[60], inflation, 0.0).first().map(|judged| judged.margin);
+        let margin = |inflation: f64| {
+            eliminate(&values, &[60], inflation, 0.0).first().map(|proposal| proposal.margin)
+        };
         assert!(margin(1.0) > margin(4.0), "{:?} {:?}", margin(1.0), margin(4.0));
         assert_eq!(margin(400.0), None);
     }
 
     #[test]
-    fn tolerance_lets_more_through() {
+    fn tolerance_accepts_smaller_changes() {
         let mut values = normal(7, 120);
         values[60..].iter_mut().for_each(|value| *value += 0.9);
-        assert_eq!(judged(&values, &[60]), []);
-        let margin = judge(&values, &[60], 1.0, 6.0)[0].margin;
+        assert_eq!(accepted(&values, &[60]), []);
+        let margin = eliminate(&values, &[60], 1.0, 6.0)[0].margin;
         assert!(margin > 0.0, "{margin}");
     }
 }

@@ -4,9 +4,9 @@
 use crate::level::median;
 
 /// Minimum number of benchmarks for a common factor.
-const LEAST: usize = 5;
+const MIN_BENCHMARKS: usize = 5;
 /// Minimum step of a benchmark that counts as moved, in units of its noise.
-const MOVED: f64 = 2.0;
+const MIN_STEP: f64 = 2.0;
 
 /// Common factor of the benchmarks of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,7 +25,7 @@ impl CommonFactor {
     /// Computes the common factor from the steps of the benchmarks, each with its noise; `None` if there are too few
     /// benchmarks.
     pub fn of(steps: &[(f64, f64)]) -> Option<Self> {
-        if steps.len() < LEAST {
+        if steps.len() < MIN_BENCHMARKS {
             return None;
         }
         let mut sorted: Vec<f64> = steps.iter().map(|(step, _)| *step).collect();
@@ -33,7 +33,7 @@ impl CommonFactor {
         let step = median(&sorted)?;
         let moved = steps
             .iter()
-            .filter(|(own, noise)| own * step > 0.0 && own.abs() > MOVED * noise)
+            .filter(|(own, noise)| own * step > 0.0 && own.abs() > MIN_STEP * noise)
             .filter(|(own, _)| own.abs() >= step.abs() / 2.0);
         let together = moved.count() as f64 / steps.len() as f64;
         // Number of values beyond each end of the interval, by the normal approximation of the binomial distribution.
@@ -59,12 +59,12 @@ mod tests {
         noise
             .iter()
             .enumerate()
-            .map(|(place, noise)| (0.01 * noise + if place < moved { by } else { 0.0 }, 0.01))
+            .map(|(index, noise)| (0.01 * noise + if index < moved { by } else { 0.0 }, 0.01))
             .collect()
     }
 
     #[test]
-    fn a_machine_moves_all() {
+    fn a_machine_effect_moves_all_benchmarks() {
         let slow = CommonFactor::of(&steps(0.2, 40)).unwrap();
         assert!(slow.is_machine_effect() && (slow.step - 0.2).abs() < 0.01, "{slow:?}");
         assert!(slow.interval.0 > 0.18 && slow.interval.1 < 0.22, "{slow:?}");
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn code_moves_some() {
+    fn a_code_change_moves_some_benchmarks() {
         for moved in [0, 1, 10, 19] {
             let common = CommonFactor::of(&steps(0.2, moved)).unwrap();
             assert!(!common.is_machine_effect(), "{moved}: {common:?}");
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_move_is_still() {
+    fn constant_benchmarks_have_no_common_factor() {
         let still = CommonFactor::of(&[(0.0, 0.0); 12]).unwrap();
         assert_eq!((still.step, still.interval, still.together), (0.0, (0.0, 0.0), 0.0));
         assert!(!still.is_machine_effect());

@@ -8,22 +8,22 @@ use std::{
 
 use tidemark_api::channel::JobOrder;
 
-use super::Settings;
+use super::ChannelSettings;
 use crate::{
     Host,
     error::Error,
     image::{Images, Source},
-    measure::{self, End, RunResults, Work},
-    sandbox::Watch,
+    measure::{self, JobEnd, JobPlan, RunResults},
+    sandbox::RunControl,
 };
 
 /// Interval at which a waiting job checks whether it was stopped.
-const LOOK: Duration = Duration::from_millis(50);
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Waits until the server lets the benchmarks start. Returns `false` if the job was stopped instead.
-pub(super) fn wait(begins: &Receiver<()>, watch: &Watch) -> bool {
-    while !watch.is_stopped() {
-        match begins.recv_timeout(LOOK) {
+pub(super) fn wait(started: &Receiver<()>, control: &RunControl) -> bool {
+    while !control.is_stopped() {
+        match started.recv_timeout(STOP_CHECK_INTERVAL) {
             Ok(()) => return true,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return false,
@@ -34,19 +34,19 @@ pub(super) fn wait(begins: &Receiver<()>, watch: &Watch) -> bool {
 
 /// Runs a job: fetches its image, waits for the permission to start, and runs it.
 pub(super) fn run(
-    settings: &Settings,
+    settings: &ChannelSettings,
     host: &Host,
     images: &Images,
     order: &JobOrder,
-    watch: &Watch,
+    control: &RunControl,
     results: &mut RunResults,
-    prepared: impl FnOnce() -> bool,
-) -> End {
+    on_prepared: impl FnOnce() -> bool,
+) -> JobEnd {
     let JobOrder { spec, config, oci_token, .. } = order;
     let prepare = || {
         if spec.network && !settings.allows_network {
             return Err(Error::new(
-                "The spec of the job has a network, which this runner gives to no job (--allow-network).",
+                "The spec of the job has a network, which this runner does not allow. Start the runner with --allow-network.",
             ));
         }
         let limits = measure::limits(host, spec)?;
@@ -56,20 +56,20 @@ pub(super) fn run(
         Ok((limits, images.get(&source, &config.digest)?))
     };
     match prepare() {
-        Ok(_) if !prepared() => End::Stopped,
+        Ok(_) if !on_prepared() => JobEnd::Stopped,
         Ok((limits, image)) => {
-            let job = Work::of(config);
-            measure::run(host, &image, &job, &limits, watch, results, |run| {
+            let plan = JobPlan::new(config);
+            measure::run(host, &image, &plan, &limits, control, results, |run| {
                 tracing::info!(
                     job = %order.uuid,
                     wall = run.wall.as_secs_f64(),
-                    cpu = run.figures.cpu.map(|time| time.as_secs_f64()),
-                    memory = run.figures.memory,
-                    "a run has ended"
+                    cpu = run.usage.cpu.map(|time| time.as_secs_f64()),
+                    memory = run.usage.memory,
+                    "run ended"
                 );
             })
         }
-        Err(_) if watch.is_stopped() => End::Stopped,
-        Err(error) => End::Failed(error.to_string()),
+        Err(_) if control.is_stopped() => JobEnd::Stopped,
+        Err(error) => JobEnd::Failed(error.to_string()),
     }
 }

@@ -7,7 +7,7 @@
 ///
 /// The groups contain ranks in a longer series. Both are short, so comparing all pairs is faster than sorting, and ranks are
 /// small integers, of which a processor compares several at once.
-pub(super) fn separation(before: &[i16], after: &[i16]) -> f64 {
+pub(super) fn statistic(before: &[i16], after: &[i16]) -> f64 {
     let wins: i32 = after
         .iter()
         .map(|new| {
@@ -30,11 +30,11 @@ mod tests {
     /// From SciPy 1.17: `mannwhitneyu(a, b, method="asymptotic", use_continuity=False)`; `norm.isf(p / 2)` converts the
     /// p-value to standard deviations.
     #[test]
-    fn separation_agrees_with_scipy() {
+    fn the_statistic_agrees_with_scipy() {
         let (before, after) = ([102, 105, 99, 101, 104, 100], [109, 112, 106, 115, 108, 103]);
-        assert!((separation(&before, &after) - 2.562_050_460_881_394).abs() < 1e-12);
-        assert_eq!(separation(&before, &after), separation(&after, &before));
-        assert_eq!(separation(&before, &before), 0.0);
-        assert_eq!(separation(&before, &[]), 0.0);
+        assert!((statistic(&before, &after) - 2.562_050_460_881_394).abs() < 1e-12);
+        assert_eq!(statistic(&before, &after), statistic(&after, &before));
+        assert_eq!(statistic(&before, &before), 0.0);
+        assert_eq!(statistic(&before, &[]), 0.0);
     }
 }
