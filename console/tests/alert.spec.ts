@@ -66,6 +66,6 @@ test("an alert shows the history around it", async ({ page }, { project }) => {
 test("an alert that is not there says so", async ({ page }, { project }) => {
   const { project: slug } = await lab(page, `Lost-${project.name}`);
   await page.goto(`/console/projects/${slug}/alerts/00000000-0000-0000-0000-000000000000`);
-  await expect(page.getByRole("alert")).toContainText("There is no such alert");
+  await expect(page.getByRole("alert")).toContainText("The alert does not exist");
   await accessible(page);
 });

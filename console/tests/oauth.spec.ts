@@ -109,7 +109,7 @@ test("an answer works once, and only in the browser that asked", async ({ page, 
 
 test("an unverified address is refused", async ({ page }) => {
   await signInAt(page, "cid-unproven");
-  await expect(page.getByRole("alert")).toContainText("Example has no verified e-mail address of yours");
+  await expect(page.getByRole("alert")).toContainText("Example has no verified e-mail address for your account");
   await page.getByRole("link", { name: "Sign in" }).last().click();
   await expect(page.getByRole("heading", { name: "Sign in" })).toBeVisible();
 });
@@ -119,7 +119,7 @@ test("another account with the same address is refused", async ({ page }) => {
   await expect(page.getByRole("button", { name: "Account of dora" })).toBeVisible();
   await page.context().clearCookies();
   await signInAt(page, "dora-other");
-  await expect(page.getByRole("alert")).toContainText("belongs to somebody else at Example");
+  await expect(page.getByRole("alert")).toContainText("is linked to another account at Example");
 });
 
 test("a code host signs in, and a changed address is refused", async ({ page }) => {
@@ -131,6 +131,6 @@ test("a code host signs in, and a changed address is refused", async ({ page }) 
   await page.goto(`${base}/auth/login`);
   await page.getByRole("button", { name: "Continue with GitHub" }).click();
   await expect(page.getByRole("alert")).toContainText(
-    "Your address at GitHub is not the one of your account here any more",
+    "Your address at GitHub differs from the address of your account on this server",
   );
 });

@@ -65,7 +65,7 @@ test("a plan is paid for, ended and begun again", async ({ page }) => {
   await expect(page.getByText("This organization has no plan")).toBeVisible();
   // An unpaid checkout starts no plan and says so.
   await page.goto(`${organization}/checkout?checkout=cs_unknown&level=team`);
-  await expect(page.getByRole("alert")).toContainText("knows of no such checkout");
+  await expect(page.getByRole("alert")).toContainText("does not exist at the provider");
   await accessible(page);
   await page.setViewportSize({ width: 360, height: 740 });
   await page.goto(`${organization}/billing`);

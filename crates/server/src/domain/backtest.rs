@@ -251,7 +251,7 @@ fn changes(
 /// Returns the values of a series outside the limits of a threshold.
 fn crossings(values: &[f64], times: &[Timestamp], model: NewModel, worse: Worse) -> Result<Vec<Alarm>> {
     let model =
-        model.complete(worse).map_err(|error| Error::Invalid(format!("`model` is wrong: {error}")))?;
+        model.complete(worse).map_err(|error| Error::Invalid(format!("`model` is invalid: {error}")))?;
     let mut prepared = PreparedModel::new(&model);
     let (mut alarms, mut sample) = (Vec::new(), Vec::new());
     for (at, value) in values.iter().enumerate() {

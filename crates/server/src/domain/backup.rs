@@ -28,7 +28,7 @@ pub(crate) async fn create(
     compression: Option<Compression>,
 ) -> Result<PathBuf> {
     let folder = folder(&app.config.data_dir);
-    file_mode::create_folder(&folder).map_err(|error| failed("its folder cannot be made", &error))?;
+    file_mode::create_folder(&folder).map_err(|error| failed("cannot create its folder", &error))?;
     let stamp: String = started.to_string().chars().filter(char::is_ascii_alphanumeric).collect();
     let extension = if app.db.is_shared() { "dump" } else { "db" };
     let suffix = match compression {
@@ -63,7 +63,7 @@ pub(crate) async fn create(
     })
     .await
     .map_err(|error| Error::Internal(error.into()))?
-    .map_err(|error| failed("its file cannot be written", &error))?;
+    .map_err(|error| failed("cannot write its file", &error))?;
     Ok(file)
 }
 
@@ -100,7 +100,7 @@ async fn dump(app: &App, target: &Path) -> Result<()> {
     let url = app.config.database.url.as_ref().map(DatabaseUrl::expose).unwrap_or_default();
     let (address, password) = split_password(url);
     // `pg_dump` keeps the permissions of an existing file.
-    file_mode::create_file(target).map_err(|error| failed("its file cannot be made", &error))?;
+    file_mode::create_file(target).map_err(|error| failed("cannot create its file", &error))?;
     let mut command = Command::new("pg_dump");
     command.args(["--format=custom", "--no-password", "--file"]).arg(target).arg("--dbname").arg(address);
     if let Some(password) = password {
@@ -109,7 +109,8 @@ async fn dump(app: &App, target: &Path) -> Result<()> {
     }
     let output = command.kill_on_drop(true).output().await.map_err(|error| {
         Error::Unavailable(format!(
-            "A backup of PostgreSQL needs the program pg_dump on the server's path, which could not be run ({error})."
+            "A backup of PostgreSQL requires pg_dump, which could not be started ({error}). Install pg_dump \
+             in the PATH of the server."
         ))
     })?;
     if output.status.success() {

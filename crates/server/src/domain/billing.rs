@@ -152,7 +152,7 @@ impl Billing {
             .await
             .map_err(|trouble| provider_error(&trouble))?;
         let url =
-            session.url.ok_or_else(|| provider_error(&Trouble::Silent("its page has no address".into())))?;
+            session.url.ok_or_else(|| provider_error(&Trouble::Silent("the checkout has no URL".into())))?;
         let (now, opened) = ((self.fresh)().now, session.id.clone());
         self.db.write(move |tx| plan::open_checkout(tx, id, &opened, now)).await?;
         Ok(Checkout { session: session.id, url })
@@ -170,14 +170,14 @@ impl Billing {
         let subscription = if new.remote.unwrap_or(true) {
             let session = self.ask(move |provider| provider.session(&given)).await;
             let session = session.map_err(|trouble| match trouble {
-                Trouble::Unknown => Error::NotFound("The payment provider knows of no such checkout.".into()),
+                Trouble::Unknown => Error::NotFound("This checkout does not exist at the provider.".into()),
                 trouble => provider_error(&trouble),
             })?;
             if session.client_reference_id != Some(organization.uuid.to_string()) {
-                return Err(Error::NotFound("This checkout is not for this organization.".into()));
+                return Err(Error::NotFound("This checkout belongs to another organization.".into()));
             }
             session.subscription.filter(|_| session.status == "complete").ok_or_else(|| {
-                Error::Conflict("This checkout has not been paid; pay there, or begin another.".into())
+                Error::Conflict("This checkout has not been paid; pay it, or start another.".into())
             })?
         } else {
             given
@@ -190,8 +190,7 @@ impl Billing {
         {
             return Err(has_plan(current.level));
         }
-        let unknown =
-            || Error::NotFound("The payment provider has no such plan for this organization.".into());
+        let unknown = || Error::NotFound("The organization does not have this subscription.".into());
         match self.look(&wanted).await? {
             Some(kept) if kept == id => {}
             _ => return Err(unknown()),
@@ -199,7 +198,7 @@ impl Billing {
         let plan = self.db.read(move |tx| plan::view(tx, id)).await?.ok_or_else(unknown)?;
         if plan.level != new.level {
             return Err(Error::Conflict(format!(
-                "The level `{}` was paid for, not `{}`; the plan has begun with that.",
+                "The paid level is `{}`, not `{}`; the plan started with the paid level.",
                 plan.level, new.level
             )));
         }
@@ -212,7 +211,7 @@ impl Billing {
         let shown = self.db.read(move |tx| plan::view(tx, id)).await?.ok_or_else(no_plan)?;
         if shown.license.is_some() {
             return Err(Error::Invalid(
-                "A license runs until its end; ask the operator of the server to end it sooner.".into(),
+                "A plan with a license cannot be canceled; ask the operator of the server to end it.".into(),
             ));
         }
         let subscription = found.subscription.clone();
@@ -238,7 +237,7 @@ impl Billing {
         self.db
             .write(move |tx| match plan::by_subscription(tx, &found.subscription)? {
                 Some(current) if !remote && !current.status.has_ended() => Err(Error::Conflict(
-                    "The plan still runs at the payment provider; it is not forgotten here before it has ended there."
+                    "The plan is still active at the payment provider; cancel it there first, or leave `remote` out."
                         .into(),
                 )),
                 Some(current) => Ok(plan::delete(tx, current.organization)?),
@@ -419,7 +418,7 @@ impl Billing {
         };
         let prices = self.settings.levels.get(&level).ok_or_else(|| {
             Error::Invalid(format!(
-                "There is nothing to pay for the level `{level}`; choose one of {}.",
+                "This server does not sell the level `{level}`; choose one of {}.",
                 offered()
             ))
         })?;
@@ -447,29 +446,29 @@ impl Billing {
 /// Returns the error for a server without billing.
 pub(crate) fn off() -> Error {
     Error::NotFound(
-        "This server does not bill: there are no plans, and nothing is limited by one. An operator turns it on in the \
-         section plus.billing of the configuration."
+        "Billing is not configured on this server: there are no plans and no limits of plans. The operator \
+         configures it in the section plus.billing."
             .into(),
     )
 }
 
 fn has_plan(level: PlanLevel) -> Error {
-    Error::Conflict(format!("The organization has a plan already, `{level}`; end that one first."))
+    Error::Conflict(format!("The organization already has the plan `{level}`; end this plan first."))
 }
 
 /// Returns the error for an organization without a plan.
 pub(crate) fn no_plan() -> Error {
-    Error::NotFound("The organization has no plan; begin one at /v0/checkout.".into())
+    Error::NotFound("The organization has no plan; start one at /v0/checkout.".into())
 }
 
 /// Returns the error for callers and logs the reason of the provider for the operator.
 fn provider_error(trouble: &Trouble) -> Error {
     let reason = match trouble {
-        Trouble::Unknown => "it does not know of it",
+        Trouble::Unknown => "the object does not exist",
         Trouble::Refused(reason) | Trouble::Silent(reason) => reason,
     };
     tracing::warn!(reason, "request to the payment provider failed");
-    Error::Elsewhere("The payment provider does not do this now, and nothing was changed; try again.".into())
+    Error::Elsewhere("The payment provider is unavailable. Nothing was changed; try again later.".into())
 }
 
 fn later(error: Error) -> Undelivered {
@@ -477,18 +476,20 @@ fn later(error: Error) -> Undelivered {
         Error::NotFound(reason) | Error::Invalid(reason) | Error::Conflict(reason) => {
             Undelivered::Never(reason)
         }
-        error => {
-            Undelivered::Later(error.cause().unwrap_or_else(|| "the payment provider does not answer".into()))
-        }
+        error => Undelivered::Later(
+            error.cause().unwrap_or_else(|| "the payment provider does not respond".into()),
+        ),
     }
 }
 
 fn put_off(trouble: &Trouble) -> Undelivered {
     match trouble {
-        Trouble::Unknown => Undelivered::Never("the payment provider does not know of it".into()),
-        Trouble::Refused(reason) => Undelivered::Never(format!("the payment provider refused it: {reason}")),
+        Trouble::Unknown => Undelivered::Never("the object does not exist at the payment provider".into()),
+        Trouble::Refused(reason) => {
+            Undelivered::Never(format!("the payment provider rejected the request: {reason}"))
+        }
         Trouble::Silent(reason) => {
-            Undelivered::Later(format!("the payment provider does not answer: {reason}"))
+            Undelivered::Later(format!("the payment provider does not respond: {reason}"))
         }
     }
 }

@@ -58,11 +58,7 @@ pub(crate) async fn check(
     address: Option<IpAddr>,
 ) -> Result<()> {
     let Some(captcha) = config.plus.captcha.clone() else { return Ok(()) };
-    let refused = || {
-        Error::Forbidden(
-            "This server could not tell that you are human; load the page again and try once more.".into(),
-        )
-    };
+    let refused = || Error::Forbidden("The CAPTCHA check failed; reload the page and try again.".into());
     let proof = proof.ok_or_else(refused)?.as_str().to_owned();
     let address = address.map(|address| address.to_string());
     let asked = spawn_blocking(move || {
@@ -78,9 +74,7 @@ pub(crate) async fn check(
         Err(error) => {
             let error: &dyn std::error::Error = &error;
             tracing::warn!(error, "request to the CAPTCHA service failed");
-            Err(Error::Elsewhere(
-                "The service that tells people from machines does not answer; try again.".into(),
-            ))
+            Err(Error::Elsewhere("The CAPTCHA service is unavailable; try again.".into()))
         }
     }
 }

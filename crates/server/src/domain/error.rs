@@ -49,7 +49,7 @@ pub enum Error {
 impl Error {
     /// Returns the error for a resource of this kind that does not exist or that the caller may not see.
     pub fn not_found(noun: &str) -> Self {
-        Self::NotFound(format!("There is no such {noun}, or you may not see it."))
+        Self::NotFound(format!("The {noun} does not exist, or you do not have permission to view it."))
     }
 
     /// Returns the chain of causes for the log, if it is hidden from the caller.
@@ -81,11 +81,11 @@ impl Error {
             | Self::Unavailable(message)
             | Self::Limited(message, _) => message,
             Self::Method => {
-                "This path does not take that method; the allow header lists those it takes.".into()
+                "This path does not support the method; the Allow header lists the supported methods.".into()
             }
             Self::TooLarge => {
-                "The body is larger than this server takes; send less at once, or ask its operator to raise \
-                 server.request_body_max_bytes."
+                "The body exceeds the limit of this server; send less data per request, or ask the operator \
+                 to raise server.request_body_max_bytes."
                     .into()
             }
             Self::MediaType => {
@@ -93,11 +93,12 @@ impl Error {
             }
             Self::Busy(_) => "The server is busy; please try again in a moment.".into(),
             Self::Full(_) => {
-                "The server has no disk space left to store this; ask its operator to make room, then send it again."
+                "The server is out of disk space; ask the operator to free space, then retry the request."
                     .into()
             }
             Self::Internal(_) => {
-                "Something went wrong on our side; the request id helps the operator to find it in the log."
+                "Internal server error; report the request ID to the operator, who can find the cause in the \
+                 log."
                     .into()
             }
         }
@@ -126,7 +127,7 @@ impl From<limits::Error> for Error {
     fn from(error: limits::Error) -> Self {
         match error {
             limits::Error::Limited(limited) => {
-                Self::Limited(format!("There were {limited}."), limited.retry_after_seconds)
+                Self::Limited(format!("Rate limit exceeded: {limited}."), limited.retry_after_seconds)
             }
             limits::Error::Store(error) => error.into(),
         }
@@ -153,34 +154,35 @@ impl From<blobs::Failure> for Error {
 fn conflict(index: &str) -> &'static str {
     match index {
         "account_slug" => "Another user has this slug; choose another.",
-        "account_email" => "This address belongs to an account already.",
+        "account_email" => "An account with this address already exists.",
         "organization_slug" => "Another organization has this slug; choose another.",
-        "member_organization_id_account_id" => "This user is a member of the organization already.",
+        "member_organization_id_account_id" => "This user is already a member of the organization.",
         "project_slug" => "Another project has this slug; choose another.",
         "project_organization_id_name" => {
-            "The organization has a project of this name already; choose another."
+            "The organization already has a project with this name; choose another."
         }
-        "branch_project_id_name" => "The project has a branch of this name already; choose another.",
-        "branch_project_id_slug" => "The project has a branch with this slug already; choose another.",
-        "testbed_project_id_name" => "The project has a testbed of this name already; choose another.",
-        "testbed_project_id_slug" => "The project has a testbed with this slug already; choose another.",
-        "benchmark_project_id_name" => "The project has a benchmark of this name already; choose another.",
-        "benchmark_project_id_slug" => "The project has a benchmark with this slug already; choose another.",
-        "measure_project_id_name" => "The project has a measure of this name already; choose another.",
-        "measure_project_id_slug" => "The project has a measure with this slug already; choose another.",
+        "branch_project_id_name" => "The project already has a branch with this name; choose another.",
+        "branch_project_id_slug" => "The project already has a branch with this slug; choose another.",
+        "testbed_project_id_name" => "The project already has a testbed with this name; choose another.",
+        "testbed_project_id_slug" => "The project already has a testbed with this slug; choose another.",
+        "benchmark_project_id_name" => "The project already has a benchmark with this name; choose another.",
+        "benchmark_project_id_slug" => "The project already has a benchmark with this slug; choose another.",
+        "measure_project_id_name" => "The project already has a measure with this name; choose another.",
+        "measure_project_id_slug" => "The project already has a measure with this slug; choose another.",
         "threshold_branch_id_testbed_id_measure_id" => {
-            "There is a threshold for this branch, testbed and measure already; change that one."
+            "A threshold for this branch, testbed and measure already exists; update it instead."
         }
         "project_member_project_id_account_id" => {
-            "This user has a role in the project already; change that one."
+            "This user already has a role in the project; change the role instead."
         }
-        "sso_domain" => "The people of this domain join an organization already; remove it there first.",
+        "sso_domain" => "This domain already belongs to an organization; remove it there first.",
         "spec_slug" => "Another spec has this slug; choose another.",
         "runner_slug" => "Another runner has this slug; choose another.",
-        "runner_spec_runner_id_spec_id" => "The runner does jobs for this spec already.",
+        "runner_spec_runner_id_spec_id" => "The runner already runs jobs with this spec.",
         store::IN_USE => {
-            "It is still used by reports or thresholds; remove those first, or archive it instead."
+            "Reports or thresholds still use this resource; delete them first, or archive the resource \
+             instead."
         }
-        _ => "Something with the same name exists already; choose another.",
+        _ => "A resource with this name already exists; choose another name.",
     }
 }

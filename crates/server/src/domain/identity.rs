@@ -93,7 +93,9 @@ impl Provider {
     pub(crate) fn find(config: &Config, path: &str) -> Result<Self> {
         let missing = || {
             Error::NotFound(
-                "This server has no sign-in there; sign in by a mailed link, or ask its operator to configure one.".into(),
+                "This identity provider is not configured on this server; sign in with a mailed link, or ask \
+                 the operator to configure the provider."
+                    .into(),
             )
         };
         Self::all(config).into_iter().find(|provider| provider.path == path).ok_or_else(missing)
@@ -142,14 +144,17 @@ impl Provider {
         Err(match refused {
             Refused::Silent(reason) => {
                 tracing::warn!(provider = name, reason, "request to an identity provider failed");
-                Error::Elsewhere(format!("{name} does not answer; try again, or sign in by a mailed link."))
+                Error::Elsewhere(format!(
+                    "{name} does not respond; try again, or sign in with a mailed link."
+                ))
             }
             Refused::Code(reason) => {
                 tracing::info!(provider = name, reason, "identity provider rejected a sign-in");
-                Error::Unauthorized(format!("{name} did not accept the sign-in; begin it again."))
+                Error::Unauthorized(format!("{name} rejected the sign-in; start again."))
             }
             Refused::Unverified => Error::Unauthorized(format!(
-                "{name} has no verified e-mail address of yours; verify one there, or sign in by a mailed link."
+                "{name} has no verified e-mail address for your account; verify one there, or sign in with a \
+                 mailed link."
             )),
         })
     }

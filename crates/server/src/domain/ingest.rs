@@ -82,8 +82,8 @@ impl Submission {
         let adapter = settings.adapter.unwrap_or_default();
         if new.results.len() > MAX_ITERATIONS && settings.fold.is_none() {
             return Err(Error::Invalid(format!(
-                "`results` has {} texts, and a report keeps at most {MAX_ITERATIONS} apart; send several reports, or \
-                 set `settings.fold` to make one of them.",
+                "`results` has {} entries; the maximum without `settings.fold` is {MAX_ITERATIONS}. Send \
+                 several reports, or set `settings.fold` to combine the entries.",
                 new.results.len()
             )));
         }
@@ -319,14 +319,14 @@ fn ensure_branch(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, new: &Submi
 
 /// Returns the name for a resource that may have to be created.
 fn valid<T: std::str::FromStr<Err: std::fmt::Display>>(field: &str, reference: &NameId) -> Result<T> {
-    reference.as_str().parse().map_err(|error| Error::Invalid(format!("`{field}` is wrong: {error}.")))
+    reference.as_str().parse().map_err(|error| Error::Invalid(format!("`{field}` is invalid: {error}.")))
 }
 
 /// Returns an error that names the missing reference. Only a UUID can be missing, because a name or slug creates the resource.
 fn unknown(error: tidemark_store::Error, noun: &str, reference: &NameId) -> Error {
     match error {
         tidemark_store::Error::NotFound(_) => Error::NotFound(format!(
-            "The project has no {noun} with the UUID {reference}; use a name or slug to make a new one."
+            "The project has no {noun} with the UUID {reference}; use a name or slug to create a new one."
         )),
         error => error.into(),
     }
@@ -357,11 +357,11 @@ fn set_thresholds(
     for ((key, model), id) in models.iter().zip(measures) {
         let worse = known.get(&id).map(Measure::worse).ok_or_else(|| Error::not_found("measure"))?;
         let model = model.complete(worse).map_err(|error| {
-            Error::Invalid(format!("The model for `{key}` in `thresholds` is wrong: {error}"))
+            Error::Invalid(format!("The model for `{key}` in `thresholds` is invalid: {error}"))
         })?;
         if let Some((other, _)) = complete.insert(id, (key, model)) {
             return Err(Error::Invalid(format!(
-                "`{other}` and `{key}` in `thresholds` are the same measure; give it one model."
+                "`{other}` and `{key}` in `thresholds` are the same measure; send one model per measure."
             )));
         }
     }

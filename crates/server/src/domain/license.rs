@@ -49,11 +49,13 @@ pub(crate) fn read(config: &Config, key: &Jwt, organization: OrganizationUuid) -
     }
     let claims = jsonwebtoken::decode::<Claims>(key.as_str(), &signer, &validation).map_err(|error| {
         wrong(match error.kind() {
-            ErrorKind::InvalidIssuer | ErrorKind::InvalidAudience => "it was signed by or for somebody else",
-            ErrorKind::InvalidSignature | ErrorKind::InvalidAlgorithm => {
-                "it was not signed with the key that this server trusts"
+            ErrorKind::InvalidIssuer | ErrorKind::InvalidAudience => {
+                "its issuer or audience is not the configured one"
             }
-            _ => "it does not say what a license says",
+            ErrorKind::InvalidSignature | ErrorKind::InvalidAlgorithm => {
+                "its signature does not match the configured public key"
+            }
+            _ => "its claims are not those of a license",
         })
     })?;
     let claims = claims.claims;
@@ -79,12 +81,13 @@ pub(crate) fn check(
 ) -> Result<()> {
     match read(config, key, organization)? {
         None => Err(Error::Invalid(
-            "This server has no license key configured and needs no license: every feature works without one.".into(),
+            "This server has no license key configured and requires no license: all features work without a \
+             license."
+                .into(),
         )),
-        Some(license) if license.expiration <= now => Err(Error::Invalid(format!(
-            "The license cannot be used: it ran out on {}.",
-            license.expiration
-        ))),
+        Some(license) if license.expiration <= now => {
+            Err(Error::Invalid(format!("The license cannot be used: it expired on {}.", license.expiration)))
+        }
         Some(_) => Ok(()),
     }
 }
@@ -94,7 +97,7 @@ pub(crate) fn check_key(settings: &Licenses) -> Result<()> {
     let key = settings.private_key.as_ref();
     match key.map(|key| EncodingKey::from_ec_pem(key.expose().as_bytes())) {
         Some(Err(_)) => Err(Error::Internal(
-            "plus.license.private_key is no private key of an elliptic curve, as PEM (PKCS #8)".into(),
+            "plus.license.private_key is not an elliptic-curve private key in PEM format (PKCS #8)".into(),
         )),
         _ => Ok(()),
     }
@@ -110,7 +113,10 @@ pub(crate) fn sign(
     expiration: Timestamp,
 ) -> Result<License> {
     let internal = |error: jsonwebtoken::errors::Error| Error::Internal(error.into());
-    let key = settings.private_key.as_ref().ok_or_else(|| Error::Internal("no key signs licenses".into()))?;
+    let key = settings
+        .private_key
+        .as_ref()
+        .ok_or_else(|| Error::Internal("plus.license.private_key is not configured".into()))?;
     let signer = EncodingKey::from_ec_pem(key.expose().as_bytes()).map_err(internal)?;
     let claims = Claims {
         iat: issued_at.seconds(),

@@ -165,7 +165,7 @@ fn compose(tx: &mut Tx<'_>, pending: &PendingDelivery, console: &Url, now: Times
     if let Some(user) = pending.user
         && !project::is_visible_to(tx, pending.project, user)?
     {
-        return Ok(Task::Drop("The user may not view the project any more."));
+        return Ok(Task::Drop("The user may no longer view the project."));
     }
     let reports = reports(tx, pending)?;
     if reports.is_empty() {
@@ -184,7 +184,7 @@ fn compose(tx: &mut Tx<'_>, pending: &PendingDelivery, console: &Url, now: Times
     let notification =
         Notification::new(pending.event, pending.enqueued, &reports, news, notice.event, console);
     let Some(notification) = notification else {
-        return Ok(Task::Drop("The report has no such alert or change."));
+        return Ok(Task::Drop("The report has no alert or change for this notice."));
     };
     let body = match notice.kind {
         NoticeKind::Webhook => notification.webhook(),
@@ -197,7 +197,7 @@ fn compose(tx: &mut Tx<'_>, pending: &PendingDelivery, console: &Url, now: Times
             };
             let own = pending.user.is_some();
             if !own && !notice::is_member(tx, pending.organization, &email)? {
-                return Ok(Task::Drop("The address is not that of a member any more."));
+                return Ok(Task::Drop("The address no longer belongs to a member of the organization."));
             }
             let (title, text, notice) = (notification.title(), notification.plain(), notice.name.clone());
             return Ok(Task::Mail(email, Message::Alerts { title, text, notice, own }));

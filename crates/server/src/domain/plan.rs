@@ -44,13 +44,14 @@ impl Standing {
         match self {
             Self::Unbilled | Self::Paid(_) => Ok(()),
             Self::Free => Err(Error::Unpaid(
-                "A private project needs a plan; begin one on the billing page of the organization, or make the project \
-                 public."
+                "A private project requires a plan; start one on the billing page of the organization, or \
+                 make the project public."
                     .into(),
             )),
             Self::Lapsed(level, status) => Err(Error::Unpaid(format!(
-                "The plan `{level}` of the organization has lapsed (it is `{status}`), and a private project needs one; \
-                 renew it on the billing page of the organization, or make the project public."
+                "The plan `{level}` of the organization is not active (status `{status}`), and a private \
+                 project requires an active plan; renew it on the billing page of the organization, or make \
+                 the project public."
             ))),
         }
     }

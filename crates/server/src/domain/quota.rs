@@ -165,8 +165,8 @@ impl Quota {
                 let wait = (free.seconds() - now.seconds()).max(1);
                 Err(Error::Limited(
                     format!(
-                        "There were {limit} of the kind `{noun}` created within {window} seconds, and more are not \
-                         allowed; try again in {wait} seconds."
+                        "Quota exceeded for the kind `{noun}`: at most {limit} can be created within \
+                         {window} seconds; try again in {wait} seconds."
                     ),
                     u64::try_from(wait).unwrap_or(1),
                 ))

@@ -53,17 +53,21 @@ impl Default for Metrics {
         registry.register("http_requests", "Requests answered", requests.clone());
         let new_histogram: fn() -> Histogram = || Histogram::new(exponential_buckets(0.000_25, 2.0, 16));
         let latency = Family::new_with_constructor(new_histogram);
-        registry.register("http_request_duration_seconds", "Time to the head of the answer", latency.clone());
+        registry.register(
+            "http_request_duration_seconds",
+            "Time until the response headers are sent",
+            latency.clone(),
+        );
         let gauge = |registry: &mut Registry, name: &str, help: &str| {
             let gauge = Gauge::default();
             registry.register(name, help, gauge.clone());
             gauge
         };
         let connections =
-            gauge(&mut registry, "database_connections", "Connections that may be open to the database");
-        let busy = gauge(&mut registry, "database_connections_busy", "Connections at work");
+            gauge(&mut registry, "database_connections", "Maximum number of database connections");
+        let busy = gauge(&mut registry, "database_connections_busy", "Database connections in use");
         let waiting = gauge(&mut registry, "database_waiting", "Calls waiting for the database");
-        let outbox = gauge(&mut registry, "outbox_depth", "Promised work that is not done yet");
+        let outbox = gauge(&mut registry, "outbox_depth", "Pending outbox items");
         let statements = Counter::default();
         registry.register("database_statements", "SQL statements run", statements.clone());
         Self { registry, requests, latency, connections, busy, waiting, outbox, statements }

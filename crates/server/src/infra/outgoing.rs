@@ -68,13 +68,13 @@ pub(crate) fn is_public(address: IpAddr) -> bool {
 pub(crate) fn refusal(address: &str, allows_private: bool) -> Option<&'static str> {
     let url = url::Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let address = match url.as_ref().and_then(url::Url::host) {
-        None => return Some("`url` is not one of HTTP"),
+        None => return Some("`url` is not an HTTP or HTTPS URL"),
         Some(url::Host::Domain(_)) => return None,
         Some(url::Host::Ipv4(address)) => address.into(),
         Some(url::Host::Ipv6(address)) => address.into(),
     };
     let is_allowed = allows_private || is_public(address);
-    (!is_allowed).then_some("the address of `url` is not a public one, and this server calls no others")
+    (!is_allowed).then_some("the address of `url` is not public, and this server calls only public addresses")
 }
 
 /// Returns an HTTP client for the host of a URL. Creating it and waiting for responses blocks: use it on blocking threads. It
@@ -137,7 +137,7 @@ impl Resolver for Guarded {
 /// Returns the same error for a name that does not exist and a name with a private address: otherwise users could list the
 /// names of the operator's network.
 fn unreachable_host(kind: io::ErrorKind) -> Error {
-    Error::Io(io::Error::new(kind, "its host has no public address"))
+    Error::Io(io::Error::new(kind, "the host has no public address"))
 }
 
 fn tls() -> TlsConfig {

@@ -73,7 +73,7 @@ pub(crate) fn is_browser(headers: &HeaderMap) -> bool {
 }
 
 fn not_found() -> Error {
-    Error::NotFound("There is nothing at this path; GET /v0/server/spec lists what there is.".into())
+    Error::NotFound("No endpoint matches this path; GET /v0/server/spec lists all endpoints.".into())
 }
 
 fn answer(files: &'static [File], path: &str, headers: &HeaderMap) -> Result<Response> {

@@ -261,7 +261,7 @@ fn set_headers(app: &App, id: Uuid, method: &Method, protocol: Protocol, respons
 fn default_problem(status: StatusCode) -> Problem {
     let error = match status {
         StatusCode::NOT_FOUND => {
-            Error::NotFound("There is nothing at this path; GET /v0/server/spec lists what there is.".into())
+            Error::NotFound("No endpoint matches this path; GET /v0/server/spec lists all endpoints.".into())
         }
         StatusCode::METHOD_NOT_ALLOWED => Error::Method,
         StatusCode::PAYLOAD_TOO_LARGE => Error::TooLarge,

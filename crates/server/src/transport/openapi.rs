@@ -84,21 +84,24 @@ fn complete(mut document: OpenApi) -> OpenApi {
         .title("Tidemark")
         .version(api::CONTRACT_VERSION)
         .description(Some(
-            "Continuous benchmarking: results over time, and a verdict when they change. The version of this document is \
-             the version of the contract; the header `x-server-version` of every answer holds the version of Tidemark. Lists take `page` and \
-             `per_page` and tell the total in `x-total-count`. Every failure has the body `Error`. The `x-right` of an \
-             operation says who may call it: everybody (`public`), any user (`user`), the user in the path and \
-             administrators (`self`), administrators (`admin`), nobody (`never`), or those with a permission in the \
-             organization (`organization:view`) or in the project (`project:view`, which everybody has in a public \
-             project). The rights of the registry (`registry:pull`) are those of the project, by a token of the registry. A project's own key counts like a user with its rights, except where `:by_user` follows; a \
-             user's key counts like its user, except where `:by_session` follows.",
+            "Continuous benchmarking: results over time, and a verdict when they change. The version of this \
+             document is the version of the contract; the header `x-server-version` of every response \
+             contains the version of Tidemark. Lists accept `page` and `per_page` and return the total in \
+             `x-total-count`. Every error has the body `Error`. The `x-right` of an operation defines who \
+             may call it: everyone (`public`), any user (`user`), the user in the path and administrators \
+             (`self`), administrators (`admin`), no one (`never`), or callers with a permission in the \
+             organization (`organization:view`) or in the project (`project:view`, which everyone has in a \
+             public project). The rights of the registry (`registry:pull`) are the rights in the project, \
+             with a token of the registry. A project key has the same rights as a user with its permissions, \
+             except where `:by_user` follows; a user key has the rights of its user, except where \
+             `:by_session` follows.",
         ))
         .license(Some(LicenseBuilder::new().name("MIT OR Apache-2.0").build()))
         .build();
     let components = document.components.get_or_insert_with(Components::new);
     let bearer = HttpBuilder::new()
         .scheme(HttpAuthScheme::Bearer)
-        .description(Some("A session token, a user's key or, where the operation says so, a project's key."))
+        .description(Some("A session token, a user key or, if the operation accepts it, a project key."))
         .build();
     components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
     let registry = HttpBuilder::new()
@@ -137,7 +140,7 @@ fn complete(mut document: OpenApi) -> OpenApi {
 /// Returns the response of a failed operation.
 fn failure(schema: RefOr<Schema>) -> Response {
     let mut response = ResponseBuilder::new()
-        .description("Why it did not happen.")
+        .description("The error.")
         .content("application/json", ContentBuilder::new().schema(Some(schema)).build())
         .build();
     declare_headers(&mut response, [api::SERVER_VERSION_HEADER].into_iter().chain(CORS));

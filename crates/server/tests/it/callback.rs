@@ -210,7 +210,7 @@ both! {
         let body = crate::job::run_body(json!({ "callback": webhook(address.clone()) }), json!({}));
         server.post("/v0/run", "", body.clone()).await.expect(401);
         let refused = server.post("/v0/run", &ada.token, body).await.expect(400);
-        assert!(refused.text("/message").contains("not a public one"), "{}", refused.body);
+        assert!(refused.text("/message").contains("is not public"), "{}", refused.body);
         // A host name is resolved only at the time of the request; then the request is rejected as well.
         let port = address.rsplit(':').next().unwrap();
         let uuid = ask(&server, &ada, json!({ "callback": webhook(format!("http://localhost:{port}")) })).await;

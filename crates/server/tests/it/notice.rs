@@ -333,7 +333,7 @@ both! {
         let (receiver, address) = Receiver::open();
         lab.calm().await;
         let refused = lab.notice("webhook", &address, json!({})).await.expect(400);
-        assert!(refused.text("/message").contains("not a public one"), "{}", refused.body);
+        assert!(refused.text("/message").contains("is not public"), "{}", refused.body);
         lab.notice("slack", "http://[::1]/x", json!({})).await.expect(400);
         lab.post("notices", json!({ "name": "x", "kind": "slack" })).await.expect(400);
         // A host name is resolved only at the time of the request; then nothing is sent either.

@@ -184,7 +184,7 @@ both! {
             })
             .await;
             assert_eq!(answer.status, 401, "{what}: {}", answer.body);
-            assert_eq!(answer.body["message"], "Example did not accept the sign-in; begin it again.", "{what}");
+            assert_eq!(answer.body["message"], "Example rejected the sign-in; start again.", "{what}");
         }
         let (stranger, _) = key("one");
         let secret = EncodingKey::from_secret(b"s3:cret");
@@ -261,6 +261,6 @@ both! {
         provider.with(|answers| answers.issuer = "https://example.org".to_owned());
         let request = Request::builder().uri(PATH).header("x-tidemark-console", "1");
         let answer = server.send(request.body(Body::empty()).unwrap()).await;
-        assert_eq!(answer.body["message"], "Example does not answer; try again, or sign in by a mailed link.");
+        assert_eq!(answer.body["message"], "Example does not respond; try again, or sign in with a mailed link.");
     }
 }

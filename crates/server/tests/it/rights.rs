@@ -196,8 +196,9 @@ async fn try_out(
     let wanted = promised(&operation.right, visibility, caller);
     let before = changes(server).await;
     let answer = call(server, operation, &path, &credential, body.clone()).await;
-    let is_off =
-        answer.body["message"].as_str().is_some_and(|text| text.starts_with("This server does not bill"));
+    let is_off = answer.body["message"]
+        .as_str()
+        .is_some_and(|text| text.starts_with("Billing is not configured on this server"));
     let came = match Verdict::of(&answer) {
         Some(Verdict::Hidden) if wanted == Verdict::Off && is_off => Some(Verdict::Off),
         came => came,

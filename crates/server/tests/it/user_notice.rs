@@ -116,7 +116,7 @@ both! {
         let log = lab.until_settled(&at(&path, &mine), &bob).await;
         let statuses: Vec<_> = log.iter().map(|one| one["status"].as_str().unwrap()).collect();
         assert_eq!(statuses, ["delivered", "dropped"]);
-        assert_eq!(log[1]["error"], "The user may not view the project any more.");
+        assert_eq!(log[1]["error"], "The user may no longer view the project.");
         receiver.is_left_alone(&lab).await;
     }
 

@@ -24,7 +24,7 @@ impl Billing {
         sight: &Sight,
         before: Option<Plan>,
     ) -> Result<Plan> {
-        let odd = |what: &str| provider_error(&Trouble::Silent(format!("{what} is not as it should be")));
+        let odd = |what: &str| provider_error(&Trouble::Silent(format!("{what} is invalid")));
         let Sight { subscription, customer, card } = sight;
         let said = subscription.metadata.get("level").and_then(|level| level.parse().ok());
         let priced = subscription.prices().find_map(|price| self.settings.level(&price.id));
@@ -79,9 +79,7 @@ impl Billing {
         else {
             return Ok(None);
         };
-        let odd = || {
-            provider_error(&Trouble::Silent("the license of a subscription is not as it should be".into()))
-        };
+        let odd = || provider_error(&Trouble::Silent("the license of a subscription is invalid".into()));
         let entitlements = entitlements.parse::<u32>().ok().and_then(|count| count.try_into().ok());
         let entitlements: Entitlements = entitlements.ok_or_else(odd)?;
         let organization: OrganizationUuid = organization.parse().map_err(|_| odd())?;
@@ -125,7 +123,8 @@ pub(super) fn licensed(
         (Some(entitlements), Some(self_hosted)) => Ok(Some((entitlements, self_hosted))),
         (None, None) => Ok(None),
         _ => Err(Error::Invalid(
-            "`entitlements` and `self_hosted` belong together: for a license give both, otherwise none."
+            "`entitlements` and `self_hosted` require each other; send both for a license, otherwise \
+             neither."
                 .into(),
         )),
     }

@@ -110,7 +110,7 @@ impl<'a> Benchmarks<'a> {
             .collect();
         let keys = benchmark::ensure(tx, fresh, project, &wanted).map_err(|error| match error {
             tidemark_store::Error::NotFound(_) => Error::NotFound(
-                "The results name a benchmark by a UUID that the project does not have.".into(),
+                "The results contain a benchmark UUID that does not exist in the project.".into(),
             ),
             error => error.into(),
         })?;

@@ -116,16 +116,18 @@ fn signed_in(caller: Caller) -> Result<SignedIn> {
     match caller {
         Caller::User(signed_in) => Ok(signed_in),
         Caller::Anonymous | Caller::Owner => Err(Error::Unauthorized(
-            "This needs a credential: send the header Authorization: Bearer with a session token or a user's key."
+            "This operation requires a credential; send the header Authorization: Bearer with a session \
+             token or a user key."
                 .into(),
         )),
         Caller::Unknown => Err(Error::Unauthorized(
-            "The credential is not valid: it is unknown, revoked, locked or has run out; sign in again or use another."
+            "The credential is not valid: it is unknown, revoked, locked or expired; sign in again or use \
+             another credential."
                 .into(),
         )),
         Caller::Locked => Err(Error::Forbidden(LOCKED.into())),
         Caller::Project(_) => Err(Error::Forbidden(
-            "A project's key does not reach this; use a session token or a user's key.".into(),
+            "This operation does not accept a project key; use a session token or a user key.".into(),
         )),
     }
 }
@@ -134,8 +136,8 @@ fn signed_in(caller: Caller) -> Result<SignedIn> {
 fn signed_in_for(caller: Caller, noun: &str) -> Result<SignedIn> {
     match caller {
         Caller::Project(_) => Err(Error::NotFound(format!(
-            "There is no such {noun}, or you may not see it: this is reached by a session token or a user's key, \
-             not by a project's key."
+            "The {noun} does not exist, or you do not have permission to view it. This operation accepts a \
+             session token or a user key, not a project key."
         ))),
         caller => signed_in(caller),
     }
@@ -291,7 +293,7 @@ pub fn may_delete_permanently(caller: &Caller) -> Result<()> {
         return Ok(());
     }
     Err(Error::Forbidden(
-        "Only an administrator of this server may delete for good; leave `hard` out to hide it instead."
+        "Only an administrator of this server may delete permanently; leave `hard` out for a soft delete."
             .into(),
     ))
 }

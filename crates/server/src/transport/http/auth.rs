@@ -43,7 +43,7 @@ pub(super) async fn signup(
 ) -> Result<Accepted<AuthAck>> {
     if !new.i_agree {
         return Err(Error::Forbidden(
-            "Signing up needs your agreement to the terms: set `i_agree` to true.".into(),
+            "Sign-up requires your agreement to the terms; set `i_agree` to true.".into(),
         ));
     }
     sign_in_completion::check_new_address(&new.email)?;
@@ -76,7 +76,8 @@ fn sign_up(
         let found = organization::find(tx, &ResourceId::Uuid(claim.uuid()))?;
         if found.organization.claimed.is_some() {
             return Err(Error::Conflict(
-                "The organization is claimed already; ask one of its leaders for an invitation.".into(),
+                "The organization is already claimed; ask a leader of the organization for an invitation."
+                    .into(),
             ));
         }
     }
@@ -176,7 +177,8 @@ async fn open_session(app: &App, origin: Origin, token: &Jwt) -> Result<AuthUser
     let fresh = app.fresh();
     let stale = || {
         Error::Unauthorized(
-            "The link is not valid: it was used, has run out or is incomplete; ask for another.".into(),
+            "The link is not valid: it was already used, has expired or is incomplete; request a new link."
+                .into(),
         )
     };
     let claims = app.signer.verify(token.as_ref(), &[Audience::Auth], fresh.now).ok_or_else(stale)?;

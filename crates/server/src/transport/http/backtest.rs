@@ -38,8 +38,7 @@ pub(super) async fn create(
     let detector = match (new.sensitivity, new.model) {
         (Some(_), Some(_)) => {
             return Err(Error::Invalid(
-                "A backtest is either for a `sensitivity` or for the `model` of a threshold; leave one out."
-                    .into(),
+                "`sensitivity` and `model` are mutually exclusive; leave one out.".into(),
             ));
         }
         (None, Some(model)) => Detector::Threshold(model),
@@ -62,7 +61,7 @@ pub(super) async fn create(
         let values = lane::values(tx, id, &part)?;
         if values > VALUES {
             return Err(Error::Invalid(format!(
-                "There are {values} values to look at, and at most {VALUES} are; name a branch or a testbed."
+                "The backtest covers {values} values; the maximum is {VALUES}. Select a branch or a testbed."
             )));
         }
         Ok::<_, Error>((lanes, part))

@@ -49,7 +49,7 @@ pub(crate) async fn collect(app: &App, request: Request) -> Result<(Bytes, Vec<P
     let (mut bytes, mut permits, mut permitted) = (Vec::new(), Vec::new(), FREE_BYTES);
     while let Some(frame) = body.frame().await {
         let frame =
-            frame.map_err(|_| Error::Invalid("The body did not arrive whole; send it again.".into()))?;
+            frame.map_err(|_| Error::Invalid("The body is incomplete; send the request again.".into()))?;
         let Ok(data) = frame.into_data() else { continue };
         let size = bytes.len() + data.len();
         if size > most {
@@ -77,14 +77,16 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
     })?;
     json.end().map_err(|error| {
         let (line, column) = (error.line(), error.column());
-        Error::Invalid(format!("There is something after the JSON value, at line {line}, column {column}."))
+        Error::Invalid(format!(
+            "The body contains data after the JSON value, at line {line}, column {column}."
+        ))
     })?;
     Ok(value)
 }
 
 /// Returns the position and the reason of an invalid body, without the names of Rust types.
 fn explain(path: &str, error: &serde_json::Error) -> String {
-    let what = if error.is_data() { "is wrong" } else { "is not valid JSON" };
+    let what = if error.is_data() { "is invalid" } else { "is not valid JSON" };
     let place = match path.trim_end_matches('?').trim_end_matches('.') {
         "" => String::new(),
         path => format!(" at `{}`", excerpt::of_path(path)),
@@ -112,7 +114,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
             axum::extract::Query::try_from_uri(&parts.uri).map_err(|rejection| {
                 let reason =
                     std::error::Error::source(&rejection).map_or_else(String::new, ToString::to_string);
-                Error::Invalid(format!("The query string is wrong: {}.", excerpt::of_reason(&reason)))
+                Error::Invalid(format!("The query string is invalid: {}.", excerpt::of_reason(&reason)))
             })?;
         Ok(Self(value))
     }
@@ -157,7 +159,7 @@ where
     let Some((_, text)) = params.iter().find(|(key, _)| *key == name) else {
         return Err(Error::Internal(format!("the route has no segment {name}").into()));
     };
-    text.parse().map_err(|error| Error::Invalid(format!("`{name}` in the path is wrong: {error}.")))
+    text.parse().map_err(|error| Error::Invalid(format!("`{name}` in the path is invalid: {error}.")))
 }
 
 /// The path segments, by their names in the route.
@@ -173,7 +175,7 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T>
             Err(rejection) => {
                 let text = rejection.body_text();
                 let reason = text.strip_prefix("Invalid URL: ").unwrap_or(&text);
-                Err(Error::Invalid(format!("The path is wrong: {}.", excerpt::of_reason(reason))))
+                Err(Error::Invalid(format!("The path is invalid: {}.", excerpt::of_reason(reason))))
             }
         }
     }
@@ -196,7 +198,7 @@ mod tests {
             Error::Invalid(message) => message,
             other => panic!("{other:?}"),
         };
-        insta::assert_snapshot!(message(&format!(r#"{{"results": "{long}"}}"#)), @r#"The body is wrong at `results`: invalid type: string "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…", expected a sequence (line 1, column 3000014)."#);
+        insta::assert_snapshot!(message(&format!(r#"{{"results": "{long}"}}"#)), @r#"The body is invalid at `results`: invalid type: string "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…", expected a sequence (line 1, column 3000014)."#);
         let unknown = message(&format!(r#"{{"{long}": 1}}"#));
         assert!(unknown.len() < 400 && unknown.contains("xx…`, expected `results`"), "{unknown}");
     }

@@ -95,8 +95,8 @@ pub(super) async fn repeat_for(
         let found = notice::find(tx, owner, notice)?;
         delivery::redeliver(tx, &fresh, found.id, delivery)?.map_err(|reason| {
             Error::Conflict(match reason {
-                RedeliverError::OutOfUse => "The notice is out of use; take it back into use first.".into(),
-                RedeliverError::Waiting => "The delivery is still on its way.".into(),
+                RedeliverError::OutOfUse => "The notice is archived; unarchive it first.".into(),
+                RedeliverError::Waiting => "The delivery is still pending.".into(),
             })
         })
     };

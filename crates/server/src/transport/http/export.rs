@@ -67,7 +67,7 @@ impl ExportQuery {
 /// reports.
 #[utoipa::path(get, path = "/v0/projects/{project}/export", operation_id = "proj_export_get", tag = "export",
     params(ProjectPath, ExportQuery),
-    responses((status = 200, description = "The metrics, one a row.", content(
+    responses((status = 200, description = "The metrics, one per row.", content(
         (String = "text/csv"), (String = "application/x-ndjson"),
         (inline(Binary) = "application/vnd.apache.parquet")))),
     extensions(("x-right" = json!("project:view"))))]

@@ -70,7 +70,7 @@ pub(super) async fn revoke(
         let found = invitation::find(tx, path.invitation, fresh.now)?;
         within(organization.id, &found)?;
         if !invitation::revoke(tx, path.invitation, fresh.now)? {
-            return Err(Error::Conflict("The invitation was accepted or revoked before.".into()));
+            return Err(Error::Conflict("The invitation was already accepted or revoked.".into()));
         }
         let target = found.invitation.email.masked();
         organization.origin.audit(tx, &fresh, "invitation.revoke", &target, Some(organization.id), &[])?;

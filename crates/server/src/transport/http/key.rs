@@ -45,9 +45,9 @@ pub(super) struct KeyPath {
 /// Checks that a user key only views, renames or revokes itself.
 fn check_key_is_own(account: &Account, key: UserKeyUuid) -> Result<()> {
     match account.by.via {
-        Via::Key(own) if own != key => {
-            Err(Error::Forbidden("A key reaches only itself; sign in to see or change other keys.".into()))
-        }
+        Via::Key(own) if own != key => Err(Error::Forbidden(
+            "An API key can access only itself; sign in to view or change other keys.".into(),
+        )),
         _ => Ok(()),
     }
 }
@@ -81,7 +81,7 @@ pub(super) async fn create(
     Body(new): Body<NewUserKey>,
 ) -> Result<Created<UserKeyCreated>> {
     if account.by.via != Via::Session {
-        return Err(Error::Forbidden("A key cannot create keys; sign in and create it there.".into()));
+        return Err(Error::Forbidden("An API key cannot create keys; sign in to create keys.".into()));
     }
     let fresh = app.fresh();
     app.limits.check(Rule::UserCredentials, &account.by.found.user.uuid.to_string(), fresh.now).await?;
@@ -156,7 +156,7 @@ pub(super) async fn revoke(
     let write = move |tx: &mut Tx<'_>| {
         key::view(tx, account.found.id, path.key)?;
         if !key::revoke(tx, account.found.id, path.key, fresh.now)? {
-            return Err(Error::Conflict("The key was revoked before.".into()));
+            return Err(Error::Conflict("The key is already revoked.".into()));
         }
         account.origin.audit(tx, &fresh, "user_key.revoke", &path.key.to_string(), None, &[])?;
         Ok(Deleted)

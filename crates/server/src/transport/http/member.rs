@@ -75,7 +75,7 @@ pub(super) async fn invite(
         if let Some(known) = &known
             && member::role(tx, organization.id, known.id)?.is_some()
         {
-            return Err(Error::Conflict("This user is a member of the organization already.".into()));
+            return Err(Error::Conflict("This user is already a member of the organization.".into()));
         }
         let expires = fresh.now.plus_seconds(INVITATION_SECONDS);
         let inviter = &organization.by.found;
@@ -212,7 +212,7 @@ fn keep_a_leader(tx: &mut Tx<'_>, organization: OrganizationId, found: &member::
     let user: UserId = found.user;
     if found.member.role == OrganizationRole::Leader && member::other_leaders(tx, organization, user)? == 0 {
         return Err(Error::Conflict(
-            "This is the last leader of the organization; make somebody else a leader first.".into(),
+            "This is the last leader of the organization; make another member a leader first.".into(),
         ));
     }
     Ok(())

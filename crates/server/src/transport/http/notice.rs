@@ -66,7 +66,7 @@ pub(super) async fn create(
 ) -> Result<Created<Notice>> {
     if new.project.is_some() {
         return Err(Error::Invalid(
-            "A notice of a project tells of this project; leave `project` out.".into(),
+            "The notice of a project applies only to this project; leave `project` out.".into(),
         ));
     }
     OwnerNotices::of_project(project).create(&app, &by, new).await
@@ -154,7 +154,7 @@ impl OwnerNotices {
             self.check(tx, new.kind, new.url.as_ref(), new.email.as_ref(), allows_private)?;
             if notice::count(tx, self.owner)? >= notice::MOST {
                 return Err(Error::Conflict(format!(
-                    "There are {} notices, which is the most; delete one before you create another.",
+                    "There are {} notices, which is the maximum; delete one before you create another.",
                     notice::MOST
                 )));
             }
@@ -261,19 +261,19 @@ impl OwnerNotices {
                     return Ok(());
                 }
                 Err(Error::Invalid(
-                    "`email` is not the address of a member of the organization; invite whoever it belongs to first."
+                    "`email` is not the address of a member of the organization; invite this address first."
                         .into(),
                 ))
             }
-            (NoticeKind::Email, Some(_), ..) => {
-                Err(Error::Invalid("A notice of the kind `email` has an `email` and no `url`.".into()))
-            }
+            (NoticeKind::Email, Some(_), ..) => Err(Error::Invalid(
+                "A notice of the kind `email` requires `email` and does not accept `url`.".into(),
+            )),
             (_, _, Some(url), None) => match outgoing::refusal(url.as_str(), allows_private) {
-                Some(reason) => Err(Error::Invalid(format!("The notice cannot be told: {reason}."))),
+                Some(reason) => Err(Error::Invalid(format!("The notice cannot be delivered: {reason}."))),
                 None => Ok(()),
             },
             _ => Err(Error::Invalid(format!(
-                "A notice of the kind `{}` has a `url` and no `email`.",
+                "A notice of the kind `{}` requires `url` and does not accept `email`.",
                 kind.as_str()
             ))),
         }

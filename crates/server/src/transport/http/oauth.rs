@@ -218,7 +218,8 @@ async fn open_session(
     let fresh = app.fresh();
     let stale = || {
         Error::Unauthorized(
-            "The sign-in is not valid: it was ended before, took too long or began in another browser; begin it again."
+            "The sign-in is not valid: it was already completed, has expired or was started in another \
+             browser; start again."
                 .into(),
         )
     };
@@ -281,8 +282,8 @@ fn account(
     let found = user::by_id(tx, user)?;
     if found.user.email != person.email {
         return Err(Error::Unauthorized(format!(
-            "Your address at {name} is not the one of your account here any more; sign in by a mailed link and change the \
-             address in your settings to sign in at {name} again."
+            "Your address at {name} differs from the address of your account on this server; sign in with a \
+             mailed link and change the address in your settings to sign in with {name} again."
         )));
     }
     if is_linked {
@@ -290,7 +291,8 @@ fn account(
     }
     if !identity::link(tx, fresh, user, provider, &person.subject)? {
         return Err(Error::Unauthorized(format!(
-            "The account with this address belongs to somebody else at {name}; sign in by a mailed link instead."
+            "The account with this address is linked to another account at {name}; sign in with a mailed \
+             link instead."
         )));
     }
     origin.audit(tx, fresh, "user.link", found.user.slug.as_str(), None, &[("provider", provider)])?;

@@ -307,8 +307,8 @@ pub(super) async fn claim(
             let given = new.token.as_ref().map(|token| hash(&token.0));
             if given.is_none() || given != unclaimed::claim_hash(tx, found.id)? {
                 return Err(Error::Forbidden(
-                    "A claim needs the claim token that the first run of the project was given; send it as `token`, or \
-                     ask an administrator of the server."
+                    "A claim requires the claim token that the first run of the project returned; send it as \
+                     `token`, or ask an administrator of the server."
                         .into(),
                 ));
             }
@@ -316,7 +316,7 @@ pub(super) async fn claim(
         if !claim_for_user(tx, &fresh, found.id, signed.by.found.id)? {
             let role = member::role(tx, found.id, signed.by.found.id)?;
             return Err(if access::allowed(&signed.by, role, OrganizationPermission::View) {
-                Error::Conflict("The organization is claimed already.".into())
+                Error::Conflict("The organization is already claimed.".into())
             } else {
                 nothing_to_claim()
             });
@@ -333,7 +333,8 @@ pub(super) async fn claim(
 /// hidden.
 fn nothing_to_claim() -> Error {
     Error::NotFound(
-        "There is no such organization, or somebody owns it already; ask one of its leaders for an invitation."
+        "The organization does not exist or is already claimed; ask a leader of the organization for an \
+         invitation."
             .into(),
     )
 }

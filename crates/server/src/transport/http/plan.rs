@@ -58,9 +58,7 @@ pub(super) async fn update(
 ) -> Result<Json<Plan>> {
     let billing = require_billing(&app)?;
     if organization.by.via != Via::Session {
-        return Err(Error::Forbidden(
-            "A plan is changed by a person: sign in for a session, a key is not enough.".into(),
-        ));
+        return Err(Error::Forbidden("An API key cannot change a plan; sign in and use a session.".into()));
     }
     let plan = billing.cancel_at_period_end(organization.id, patch.cancel_at_period_end).await?;
     let value = if patch.cancel_at_period_end { "true" } else { "false" };
@@ -133,12 +131,11 @@ pub(super) async fn receive_event(
     let signature = headers.get("stripe-signature").and_then(|value| value.to_str().ok()).unwrap_or_default();
     if !billing::is_genuine(require_billing(&app)?.webhook_secret(), signature, &body, now) {
         return Err(Error::Unauthorized(
-            "The event is not signed with the secret of this server, or too old; compare plus.billing.webhook_secret."
-                .into(),
+            "The signature of the event is invalid or too old; check plus.billing.webhook_secret.".into(),
         ));
     }
     let event: Event = serde_json::from_slice(&body)
-        .map_err(|error| Error::Invalid(format!("The event cannot be read: {error}.")))?;
+        .map_err(|error| Error::Invalid(format!("The event is invalid: {error}.")))?;
     let object = event.data.object;
     let subscription =
         if event.kind.starts_with("customer.subscription.") { object.id } else { object.subscription };

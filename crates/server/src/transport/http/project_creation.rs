@@ -146,8 +146,8 @@ fn personal_organization(
                 return Ok(found.id);
             }
             Err(Error::Forbidden(
-                "There is no such project yet, and the organization that came with your account is in other hands now; \
-                 create the project in another organization first."
+                "The project does not exist, and you may no longer create projects in your personal \
+                 organization; create the project in another organization first."
                     .into(),
             ))
         }

@@ -66,7 +66,7 @@ pub(super) async fn create(
 ) -> Result<Created<ProjectKeyCreated>> {
     if by.via != Via::Session && !app.config.access.user_keys_create_project_keys {
         return Err(Error::Forbidden(
-            "A user's key cannot create keys; sign in and create it there, or ask the operator of the server to set \
+            "A user key cannot create keys; sign in to create keys, or ask the operator of the server to set \
              access.user_keys_create_project_keys."
                 .into(),
         ));
@@ -141,7 +141,7 @@ pub(super) async fn revoke(
     let write = move |tx: &mut Tx<'_>| {
         project_key::view(tx, project.id, path.key)?;
         if !project_key::revoke(tx, project.id, path.key, fresh.now)? {
-            return Err(Error::Conflict("The key was revoked before.".into()));
+            return Err(Error::Conflict("The key is already revoked.".into()));
         }
         let uuid = path.key.to_string();
         project.origin.audit(tx, &fresh, "project_key.revoke", &uuid, Some(project.organization), &[])?;

@@ -61,7 +61,7 @@ pub(super) async fn create(
     let has_callback = job.as_ref().is_some_and(|job| job.callback.is_some());
     if has_callback && !matches!(caller, Caller::User(_) | Caller::Project(_)) {
         return Err(Error::Unauthorized(
-            "A job of somebody unknown has no callback; send a key, or leave `job.callback` out.".into(),
+            "An anonymous job cannot have a callback; send a key, or leave `job.callback` out.".into(),
         ));
     }
     let order = match job {
@@ -147,7 +147,7 @@ fn target(caller: &Caller, new: &NewRun, order: Option<&Order>) -> Result<Resour
         (None, Caller::Project(key), _) => Ok(ResourceId::Uuid(key.project_uuid)),
         (None, _, Some(context)) => Ok(ResourceId::Slug(slug(context)?)),
         (None, _, None) => Err(Error::Invalid(
-            "The run does not say which project it is for: give `project`, or a `context` to name a new one after."
+            "The run names no project; send `project`, or a `context` that a project name can be derived from."
                 .into(),
         )),
     }
@@ -167,7 +167,9 @@ fn slug(context: &RunContext) -> Result<Slug> {
     });
     slug.ok_or_else(|| {
         Error::Invalid(
-            "The `context` names no repository and no machine to name a project after; give `project` instead.".into(),
+            "The `context` names no repository and no machine that a project name can be derived from; send \
+             `project` instead."
+                .into(),
         )
     })
 }
@@ -179,7 +181,7 @@ fn name(context: &RunContext) -> Result<ResourceName> {
         name.pop();
     }
     name.trim().parse().map_err(|error| {
-        Error::Invalid(format!("The name of the repository in `context` is wrong: {error}."))
+        Error::Invalid(format!("The name of the repository in `context` is invalid: {error}."))
     })
 }
 
@@ -188,11 +190,11 @@ fn branch(context: &RunContext) -> Result<NameId> {
         .branch_name()
         .filter(|name| name.parse::<tidemark_api::BranchName>().is_ok())
         .unwrap_or(BRANCH);
-    name.parse().map_err(|error| Error::Invalid(format!("The branch in `context` is wrong: {error}.")))
+    name.parse().map_err(|error| Error::Invalid(format!("The branch in `context` is invalid: {error}.")))
 }
 
 fn testbed(context: &RunContext) -> Result<NameId> {
     let name = context.testbed_os().filter(|name| name.parse::<ResourceName>().is_ok()).unwrap_or(TESTBED);
     name.parse()
-        .map_err(|error| Error::Invalid(format!("The operating system in `context` is wrong: {error}.")))
+        .map_err(|error| Error::Invalid(format!("The operating system in `context` is invalid: {error}.")))
 }

@@ -47,7 +47,7 @@ pub(super) async fn view(anyone: AnyCaller) -> Json<Session> {
 /// Requires the token of a mailed link or the parameters of an identity provider; each works once. Only the web console may
 /// call this operation.
 #[utoipa::path(post, path = "/v0/auth/session", operation_id = "auth_session_post", tag = "auth",
-    params(("x-tidemark-console" = String, Header, description = "Says that the web console asks.", pattern = "^1$")),
+    params(("x-tidemark-console" = String, Header, description = "Marks a request from the web console.", pattern = "^1$")),
     request_body = SessionProof, responses((status = 200, body = Session)), extensions(("x-right" = json!("public"))))]
 pub(super) async fn open(
     State(app): State<App>,
@@ -58,7 +58,8 @@ pub(super) async fn open(
     // Otherwise another site could sign its visitors in to another account.
     if !cookie::is_from_console(&parts, &app.config) {
         return Err(Error::Forbidden(
-            "Only a page of this server may open a session in a cookie; other clients POST /v0/auth/confirm."
+            "Only a page of this server may create a session in a cookie; other clients use POST \
+             /v0/auth/confirm."
                 .into(),
         ));
     }

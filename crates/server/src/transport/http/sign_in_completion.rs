@@ -44,7 +44,9 @@ pub(super) fn check_new_address(email: &Email) -> Result<()> {
         return Ok(());
     }
     Err(Error::Invalid(
-        "The body is wrong at `email`: an e-mail address looks like name@example.org, without quotation marks.".into(),
+        "The body is invalid at `email`: an e-mail address looks like name@example.org, without quotation \
+         marks."
+            .into(),
     ))
 }
 
@@ -162,7 +164,7 @@ pub(super) fn accept_invitation(
     let offered = find_pending_invitation(tx, invited, fresh.now)?;
     tx.lock(Lock::Organization(offered.organization.get()))?;
     if member::role(tx, offered.organization, found.id)?.is_some() {
-        return Err(Error::Conflict("You are a member of the organization already.".into()));
+        return Err(Error::Conflict("You are already a member of the organization.".into()));
     }
     if !invitation::accept(tx, invited, fresh.now)? {
         return Err(invalid_invitation());
@@ -179,7 +181,8 @@ pub(super) fn accept_invitation(
 
 pub(super) fn invalid_invitation() -> Error {
     Error::Unauthorized(
-        "The invitation is not valid: it was used, revoked, has run out or is for another address; ask for another."
+        "The invitation is not valid: it was already used, was revoked, has expired or is for another \
+         address; ask for a new invitation."
             .into(),
     )
 }
@@ -251,8 +254,8 @@ pub(super) fn may_sign_in(
 /// Returns the error for a claim at sign-up if claims require a token.
 pub(super) fn claim_needs_token() -> Error {
     Error::Forbidden(
-        "Claims on this server need the claim token that the first run was given; sign up without `claim`, then POST the \
-         token to /v0/organizations/{organization}/claim."
+        "A claim on this server requires the claim token that the first run returned; sign up without \
+         `claim`, then POST the token to /v0/organizations/{organization}/claim."
             .into(),
     )
 }

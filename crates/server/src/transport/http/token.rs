@@ -48,7 +48,9 @@ pub(super) async fn list(
     params(UserPath), request_body = NewToken, responses((status = 201, body = Token)),
     extensions(("x-right" = json!("never"))))]
 pub(super) async fn create(_signed: SignedInUser) -> Result<Created<Token>> {
-    Err(Error::Forbidden("API tokens are deprecated and no longer made; create an API key instead.".into()))
+    Err(Error::Forbidden(
+        "API tokens are deprecated and can no longer be created; create an API key instead.".into(),
+    ))
 }
 
 /// View a deprecated API token.
@@ -96,7 +98,7 @@ pub(super) async fn revoke(
     let write = move |tx: &mut Tx<'_>| {
         token::find(tx, account.found.id, path.token)?;
         if !token::revoke(tx, account.found.id, path.token, fresh.now)? {
-            return Err(Error::Conflict("The token was revoked before.".into()));
+            return Err(Error::Conflict("The token is already revoked.".into()));
         }
         account.origin.audit(tx, &fresh, "user_token.revoke", &path.token.to_string(), None, &[])?;
         Ok(Deleted)

@@ -66,7 +66,9 @@ pub(super) async fn update(
     }
     let email = patch.email.filter(|email| *email != account.found.user.email);
     if email.is_some() && account.by.via != Via::Session {
-        return Err(Error::Forbidden("Changing the address needs a session; sign in and try again.".into()));
+        return Err(Error::Forbidden(
+            "Changing the address requires a session; sign in and try again.".into(),
+        ));
     }
     if let Some(email) = &email {
         check_new_address(email)?;
@@ -123,7 +125,7 @@ fn keep_an_admin(tx: &mut Tx<'_>, user: UserId) -> Result<()> {
     let now = user::by_id(tx, user)?.user;
     if now.admin && !now.locked && user::other_admins(tx, user)? == 0 {
         return Err(Error::Conflict(
-            "This is the last administrator of the server; make somebody else one first.".into(),
+            "This is the last administrator of the server; make another user an administrator first.".into(),
         ));
     }
     Ok(())

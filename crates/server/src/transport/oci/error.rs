@@ -103,7 +103,7 @@ impl Error {
             | Self::Denied(message) => message.clone(),
             Self::NoRoute => "The registry has nothing at this path; see the OCI distribution specification.".into(),
             Self::Method(_) => {
-                "This path does not take that method; the allow header lists those it takes.".into()
+                "This path does not support the method; the Allow header lists the supported methods.".into()
             }
             Self::BlobUnknown => "The repository does not have this blob.".into(),
             Self::BlobInUse => "A manifest of the repository needs this blob; delete the manifest first.".into(),
@@ -116,7 +116,7 @@ impl Error {
             }
             Self::RangeInvalid(_) => "The blob has no such bytes; the content-range header tells its size.".into(),
             Self::ManifestUnknown => "The repository does not have this manifest.".into(),
-            Self::NameUnknown => "There is no such repository, or you may not see it.".into(),
+            Self::NameUnknown => "The repository does not exist, or you do not have permission to view it.".into(),
             Self::TagInvalid => {
                 "A tag is 1 to 128 letters, digits, underscores, dots and dashes, and begins with neither of the last \
                  two."

@@ -80,7 +80,8 @@ fn require_permission(allowed: bool, permission: OrganizationPermission) -> Resu
         return Ok(());
     }
     Err(Error::Forbidden(format!(
-        "This needs the permission `{permission}` in the organization; ask one of its leaders."
+        "This operation requires the permission `{permission}` in the organization; ask a leader of the \
+         organization."
     )))
 }
 

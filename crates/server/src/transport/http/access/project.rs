@@ -19,8 +19,8 @@ use crate::{
     transport::http::{body::segment, origin::Origin},
 };
 
-const WITH_KEY: &str = "a session token, a user's key or the project's own key";
-const WITHOUT_KEY: &str = "a session token or a user's key";
+const WITH_KEY: &str = "a session token, a user key or a key of this project";
+const WITHOUT_KEY: &str = "a session token or a user key";
 
 /// The types of credentials that the operation accepts, set when a request opens a project. The middleware adds them to the
 /// message of a 404 inside the project, because a missing credential can be the reason.
@@ -58,7 +58,7 @@ impl<R> Project<R> {
     pub fn may_rename(&self, renames: bool) -> Result<()> {
         match self.caller {
             Caller::Project(_) if renames => {
-                Err(Error::Forbidden(format!("A project's key cannot rename; use {WITHOUT_KEY}.")))
+                Err(Error::Forbidden(format!("A project key cannot rename resources; use {WITHOUT_KEY}.")))
             }
             _ => Ok(()),
         }
@@ -107,7 +107,10 @@ fn is_granted(
 }
 
 fn project_not_found(kinds: &str) -> Error {
-    Error::NotFound(format!("There is no such project, or you may not see it: a private one needs {kinds}."))
+    Error::NotFound(format!(
+        "The project does not exist, or you do not have permission to view it. A private project requires \
+         {kinds}."
+    ))
 }
 
 /// Returns the error for a project that does not exist, which is the same as for a hidden project.
@@ -131,20 +134,21 @@ fn check_project(
     }
     Err(match caller {
         Caller::Anonymous | Caller::Owner => Error::Unauthorized(format!(
-            "This needs a credential: send the header Authorization: Bearer with {kinds}."
+            "This operation requires a credential; send the header Authorization: Bearer with {kinds}."
         )),
         Caller::Unknown => Error::Unauthorized(format!(
-            "The credential is not valid: it is unknown, revoked or has run out; use {kinds}."
+            "The credential is not valid: it is unknown, revoked or expired; use {kinds}."
         )),
         Caller::Locked => Error::Forbidden(LOCKED.into()),
         Caller::Project(key) if key.project != found.id => {
             Error::Forbidden(format!("This key belongs to another project; use {kinds}."))
         }
         Caller::Project(_) => {
-            Error::Forbidden(format!("A project's key does not reach this; use {WITHOUT_KEY}."))
+            Error::Forbidden(format!("This operation does not accept a project key; use {WITHOUT_KEY}."))
         }
         Caller::User(_) => Error::Forbidden(format!(
-            "This needs the permission `{permission}` in the project; ask one of its maintainers."
+            "This operation requires the permission `{permission}` in the project; ask a maintainer of the \
+             project."
         )),
     })
 }
