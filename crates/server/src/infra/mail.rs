@@ -140,7 +140,7 @@ impl Mailer {
             Undelivered::Never(format!("the stored mail cannot be read by this release: {error}"))
         })?;
         if message.expires().is_some_and(|expires| expires <= now) {
-            return Err(Undelivered::Never("its link ran out before it could be sent".to_owned()));
+            return Err(Undelivered::Never("its link expired before the mail could be sent".to_owned()));
         }
         let letter = message.letter(&to, &self.console, self.tokens.as_ref());
         let eight_bit = self.transport.is_eight_bit();

@@ -188,7 +188,7 @@ both! {
         let made = server.post("/v0/users/ada/keys", &root.token, json!({ "name": "for ada" })).await.expect(201);
         assert_eq!(made.text("/user"), ada.uuid);
         server.get("/v0/users/ada", &made.text("/key")).await.expect(200);
-        assert!(server.mail(&ada.email).await.contains("An API key was made for your account"));
+        assert!(server.mail(&ada.email).await.contains("An API key was created for your account"));
         let list = server.get("/v0/users/ada/keys", &root.token).await.expect(200);
         assert_eq!(list.each("user"), [ada.uuid.clone(), ada.uuid.clone()]);
         server.patch(&path(&own), &root.token, json!({ "name": "seen" })).await.expect(200);

@@ -206,7 +206,7 @@ both! {
         assert_snapshot!("user_email_confirmed", server.show(&confirmed));
         let notice = server.mail(&ada.email).await;
         assert!(notice.contains("c***@e***.org") && !notice.contains(new), "{notice}");
-        assert!(notice.contains("All sessions and API keys of the account have ended"), "{notice}");
+        assert!(notice.contains("All sessions and API keys of the account were revoked"), "{notice}");
         // All credentials are invalid: the new address may belong to another person.
         for dead in [&ada.token, &legacy, &unused, &key] {
             server.get(path, dead).await.expect(401);

@@ -130,7 +130,7 @@ pub struct Invitation {
     pub expires: Timestamp,
 }
 
-const NOT_YOU: &str = "If this was not you, ignore this mail and nothing will happen.";
+const NOT_YOU: &str = "If you did not request this mail, ignore it.";
 
 impl Message {
     /// Returns the time after which the message is obsolete.
@@ -162,15 +162,16 @@ impl Message {
             Self::SignUp { name, link } => letter(
                 "Confirm your new Tidemark account",
                 Some(name),
-                "Welcome to Tidemark. One click confirms your address and opens your account.".to_owned(),
+                "Welcome to Tidemark. Click the link to confirm your address and activate your account."
+                    .to_owned(),
                 Some(link.action("Confirm my address", to, console, tokens)),
                 NOT_YOU,
             ),
             Self::SignUpAgain { name, link } => letter(
                 "You already have a Tidemark account",
                 Some(name),
-                "Someone, probably you, tried to sign up with this address. It has an account already, \
-                 so there is nothing to set up: just sign in."
+                "A sign-up with this address was requested, but the address already has an account. Sign in \
+                 instead."
                     .to_owned(),
                 Some(link.action("Sign in", to, console, tokens)),
                 NOT_YOU,
@@ -178,7 +179,7 @@ impl Message {
             Self::LogIn { name, link } => letter(
                 "Sign in to Tidemark",
                 Some(name),
-                "Here is the link you asked for.".to_owned(),
+                "Use this link to sign in.".to_owned(),
                 Some(link.action("Sign in", to, console, tokens)),
                 NOT_YOU,
             ),
@@ -186,26 +187,27 @@ impl Message {
                 &format!("{} invites you to {}", invitation.inviter, invitation.organization_name),
                 invitation.name.as_ref(),
                 format!(
-                    "{} would like you to join the organization “{}” on Tidemark as a {}.",
+                    "{} invites you to join the organization “{}” on Tidemark as a {}.",
                     invitation.inviter, invitation.organization_name, invitation.role
                 ),
                 Some(invitation.action(to, console, tokens)),
-                "If you do not know what this is about, ignore this mail and nothing will happen.",
+                "If you did not expect this invitation, ignore this mail.",
             ),
             Self::NewUser { name, email, invited } => letter(
-                "Someone joined your Tidemark server",
+                "A new user signed up on your Tidemark server",
                 None,
                 format!(
-                    "{name} ({email}) has just signed up{}.",
-                    if *invited { ", following an invitation" } else { "" }
+                    "{name} ({email}) has signed up{}.",
+                    if *invited { " with an invitation" } else { "" }
                 ),
                 None,
-                "You get this mail because you administer the server.",
+                "You receive this mail because you are an administrator of the server.",
             ),
             Self::EmailChange { name, link } => letter(
                 "Confirm your new address",
                 Some(name),
-                "You want to use this address for your Tidemark account from now on. One click confirms it."
+                "You requested to use this address for your Tidemark account. Click the link to confirm the \
+                 address."
                     .to_owned(),
                 Some(link.action("Use this address", to, console, tokens)),
                 NOT_YOU,
@@ -214,19 +216,21 @@ impl Message {
                 "The address of your account has changed",
                 Some(name),
                 format!(
-                    "Your Tidemark account now uses the address {}. This one no longer opens it. All sessions and API keys of \
-                     the account have ended.",
+                    "Your Tidemark account now uses the address {}. You can no longer sign in with the \
+                     previous address. All sessions and API keys of the account were revoked.",
                     email.masked()
                 ),
                 None,
-                "If this was not you, please tell the administrator of the server at once.",
+                "If you did not request this change, contact the administrator of the server immediately.",
             ),
             Self::KeyCreated { name, key, by } => letter(
-                "An API key was made for your account",
+                "An API key was created for your account",
                 Some(name),
-                format!("{by}, who administers the server, made the API key “{key}”, which acts as you."),
+                format!(
+                    "{by}, an administrator of the server, created the API key “{key}” for your account."
+                ),
                 None,
-                "If you did not ask for it, revoke it in your account's list of keys.",
+                "If you did not request this key, revoke it in the list of your API keys.",
             ),
             Self::Alerts { title, text, notice, own } => letter(
                 title,
@@ -234,7 +238,7 @@ impl Message {
                 text.clone(),
                 None,
                 &format!(
-                    "You get this mail by the notice “{notice}” of {}.",
+                    "You receive this mail because of the notice “{notice}” of {}.",
                     if *own { "your account" } else { "the project" }
                 ),
             ),
@@ -255,7 +259,10 @@ impl Link {
             url,
             label: "Confirmation token",
             token,
-            lasts: format!("The link works once and for {}.", span(self.created, self.expires)),
+            lasts: format!(
+                "The link can be used once and expires after {}.",
+                span(self.created, self.expires)
+            ),
         }
     }
 }
@@ -271,7 +278,10 @@ impl Invitation {
             url,
             label: "Invitation code",
             token,
-            lasts: format!("The invitation works once and for {}.", span(self.created, self.expires)),
+            lasts: format!(
+                "The invitation can be used once and expires after {}.",
+                span(self.created, self.expires)
+            ),
         }
     }
 }

@@ -60,15 +60,15 @@ fn signing_up_reads_well() {
     insta::assert_snapshot!(letter.text(), @r"
     Hello Ada,
 
-    Welcome to Tidemark. One click confirms your address and opens your account.
+    Welcome to Tidemark. Click the link to confirm your address and activate your account.
 
     Confirm my address: https://bench.example.org/auth/confirm?token=aaaa.bbbb.cccc
 
     Confirmation token: aaaa.bbbb.cccc
 
-    The link works once and for 30 minutes.
+    The link can be used once and expires after 30 minutes.
 
-    If this was not you, ignore this mail and nothing will happen.
+    If you did not request this mail, ignore it.
 
     Tidemark
     https://bench.example.org/
@@ -82,15 +82,15 @@ fn invitations_lead_to_the_right_page() {
     insta::assert_snapshot!(known.text(), @r"
     Hello,
 
-    Grace O'Hopper would like you to join the organization “Engines” on Tidemark as a member.
+    Grace O'Hopper invites you to join the organization “Engines” on Tidemark as a member.
 
     Accept the invitation: https://bench.example.org/auth/login?invite=dddd.eeee.ffff
 
     Invitation code: dddd.eeee.ffff
 
-    The invitation works once and for 7 days.
+    The invitation can be used once and expires after 7 days.
 
-    If you do not know what this is about, ignore this mail and nothing will happen.
+    If you did not expect this invitation, ignore this mail.
 
     Tidemark
     https://bench.example.org/
