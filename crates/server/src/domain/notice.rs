@@ -75,7 +75,8 @@ enum Task {
 impl Notifier {
     /// Delivers the event of an outbox item, if it is due.
     pub(crate) async fn deliver(&self, item: &outbox::Item, now: Timestamp) -> Result<(), Undelivered> {
-        let uuid = item.payload.parse().map_err(|_| Undelivered::Never("it names no delivery".into()))?;
+        let uuid =
+            item.payload.parse().map_err(|_| Undelivered::Never("it does not name a delivery".into()))?;
         let later = |error: store::Error| Undelivered::Later(error.to_string());
         let found = self.db.read(move |tx| delivery::find_waiting(tx, uuid)).await.map_err(later)?;
         let Some(pending) = found else { return Ok(()) };

@@ -65,14 +65,17 @@ impl FromRequestParts<App> for Runner {
         let wanted: ResourceId = segment(parts, "runner").await?;
         let Credential::Key(Kind::Runner, hash) = Credential::read(parts, app, app.clock.now()) else {
             return Err(Error::Unauthorized(
-                "This needs a runner's key: send the header Authorization: Bearer with it.".into(),
+                "This operation requires a runner key; send the header Authorization: Bearer with the key."
+                    .into(),
             ));
         };
         let looked_up = hash.clone();
         let found = app.db.read(move |tx| runner::authenticate(tx, &looked_up)).await?;
         let Some((id, uuid, slug)) = found else {
             return Err(Error::Unauthorized(
-                "The runner's key is not valid: it was renewed, or the runner is archived.".into(),
+                "The runner key is not valid: it was replaced, or the runner is archived; use the current \
+                 key."
+                    .into(),
             ));
         };
         app.limits.check(Rule::RunnerRequests, &uuid.to_string(), app.clock.now()).await?;
@@ -117,7 +120,9 @@ pub(crate) async fn open(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response> {
     let upgrade = upgrade.map_err(|_| {
-        Error::Invalid("This is a WebSocket: connect with the upgrade headers of version 13.".into())
+        Error::Invalid(
+            "This endpoint is a WebSocket; send the upgrade headers of WebSocket version 13.".into(),
+        )
     })?;
     let upgrade = upgrade.max_message_size(MESSAGE_MAX).max_frame_size(MESSAGE_MAX);
     Ok(upgrade.on_upgrade(move |socket| serve(app, runner, socket)))
@@ -151,7 +156,7 @@ pub(crate) async fn upload(
         Ok(true) => Ok(Deleted),
         Ok(false) => {
             app.blobs.discard(object).await;
-            Err(Error::Conflict("The job has its output already.".into()))
+            Err(Error::Conflict("The output of the job was already uploaded.".into()))
         }
         Err(error) => {
             app.blobs.discard(object).await;
@@ -199,12 +204,12 @@ async fn exchange_messages(
             .wait_deadline()
             .map_or(heard + silence, |ends| ends.min(Instant::now() + QUEUE_POLL_INTERVAL));
         let reply = tokio::select! {
-            () = wait_for_shutdown(stopped) => return Ok(Some((CLOSE_GOING_AWAY, "the server stops"))),
+            () = wait_for_shutdown(stopped) => return Ok(Some((CLOSE_GOING_AWAY, "the server is shutting down"))),
             received = socket.recv() => match received {
                 None | Some(Err(_) | Ok(Message::Close(_))) => return Ok(None),
                 Some(Ok(Message::Text(text))) => {
                     let Ok(message) = serde_json::from_str::<Envelope<FromRunner>>(&text) else {
-                        return Ok(Some((CLOSE_POLICY_VIOLATION, "the message is not one of a runner")));
+                        return Ok(Some((CLOSE_POLICY_VIOLATION, "the message is not a valid runner message")));
                     };
                     heard = Instant::now();
                     conversation.handle_message(message).await?
@@ -215,7 +220,7 @@ async fn exchange_messages(
             signal = signals.recv() => match signal {
                 Ok(signal) => conversation.handle_signal(signal).await?,
                 Err(RecvError::Lagged(_)) => conversation.check_queue().await?,
-                Err(RecvError::Closed) => return Ok(Some((CLOSE_GOING_AWAY, "the server stops"))),
+                Err(RecvError::Closed) => return Ok(Some((CLOSE_GOING_AWAY, "the server is shutting down"))),
             },
             () = sleep_until(wake) => {
                 if !conversation.is_waiting() && heard.elapsed() >= silence {
@@ -227,7 +232,7 @@ async fn exchange_messages(
         match reply {
             Reply::None => {}
             Reply::InvalidKey => {
-                return Ok(Some((CLOSE_POLICY_VIOLATION, "the key of the runner no longer works")));
+                return Ok(Some((CLOSE_POLICY_VIOLATION, "the key of the runner is no longer valid")));
             }
             Reply::Send(answer) => {
                 let ordered = matches!(answer.message, ToRunner::Job(_));

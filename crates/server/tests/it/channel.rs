@@ -175,7 +175,7 @@ both! {
         assert_eq!(usage.body["runner_minutes"], json!(2));
         // A repeated message changes nothing.
         let twice = runner.say(completed(&uuid, json!([]))).await;
-        assert_eq!(twice["refused"], "the job has ended before");
+        assert_eq!(twice["refused"], "the job has already ended");
     }
 
     async fn failures_say_why(server: TestServer) {
@@ -385,7 +385,7 @@ both! {
         until_attempt(2).await;
         write("update job set attempts = 9, retry = null").await;
         let job = server.until(&path, &ada.token, "failed").await;
-        let reason = "The server could not read the results because of a fault of its own; ask for the job again.";
+        let reason = "The server could not read the results because of an internal error; start the job again.";
         assert_eq!(job.text("/error"), reason);
     }
 
@@ -421,7 +421,7 @@ both! {
         assert_eq!(one.begin().await, first);
         assert_eq!(two.say(json!({ "event": "ready", "poll_timeout": 1 })).await["event"], "no_job");
         let foreign = one.say(completed(&second, json!([]))).await;
-        assert_eq!(foreign["refused"], "this runner does not have such a job");
+        assert_eq!(foreign["refused"], "the job does not belong to this runner");
         one.say(completed(&first, json!([{ "exit_code": 0, "stdout": bench(1.0) }]))).await;
         assert_eq!(two.begin().await, second);
         // A new key closes the connections of the old key.

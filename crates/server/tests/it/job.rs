@@ -95,13 +95,13 @@ both! {
             let list = server.get("/v0/projects/lab/jobs?status=canceled", credential).await.expect(200);
             list.body[0].get("error").cloned()
         };
-        assert_eq!(listed(&ada.token).await, Some(json!("It was canceled.")));
+        assert_eq!(listed(&ada.token).await, Some(json!("Canceled on request.")));
         assert_eq!((listed("").await, listed(&stranger.token).await), (None, None));
         let tool = async |credential: &str| {
             call_tool(&server, credential, "list_jobs", json!({ "project": "lab" })).await.text
         };
-        assert!(tool(&ada.token).await.contains("It was canceled."));
-        assert!(!tool("").await.contains("It was canceled."));
+        assert!(tool(&ada.token).await.contains("Canceled on request."));
+        assert!(!tool("").await.contains("Canceled on request."));
         assert_eq!(list("status=canceled").await.total(), 1);
         server.get("/v0/projects/lab/jobs/0190a000-0000-7000-8000-000000000000", "").await.expect(404);
     }
@@ -112,7 +112,7 @@ both! {
         server.pass(61);
         let path = format!("/v0/projects/lab/jobs/{uuid}");
         let job = server.until(&path, &ada.token, "canceled").await;
-        assert_eq!(job.text("/error"), "No runner has taken it in time.");
+        assert_eq!(job.text("/error"), "No runner claimed the job in time.");
     }
 
     async fn the_environment_goes_however_a_job_ends(server: TestServer) {

@@ -155,7 +155,7 @@ fn invalid_settings_of_a_job_are_rejected() {
     }
     // The error of the server is shown.
     let (code, said) = refused(&["--image", "a", "--env", "A=s3cret", "--branch", "main"]);
-    assert!(code == 7 && said.contains("not of this project"), "{said}");
+    assert!(code == 7 && said.contains("belongs to another project"), "{said}");
     let output = lab.run(&["--image", "a", "--env", "A=s3cret", "--dry-run"]);
     assert!(output.status.success() && !text(&output.stdout).contains("s3cret"), "{output:?}");
     assert_eq!(lab.count(), 0);

@@ -50,20 +50,25 @@ pub(crate) fn check(callback: &JobCallback, allows_private: bool) -> Result<()> 
         JobCallbackKind::Webhook => false,
     };
     if missing {
-        return wrong("GitHub needs `repository` and `hash`, and the others `repository` and `number`");
+        return wrong(
+            "GitHub requires `repository` and `hash`; Forgejo and GitLab require `repository` and `number`",
+        );
     }
     let texts = [&callback.repository, &callback.hash].into_iter().flatten();
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/%".contains(&byte);
     if texts.clone().any(|text| text.is_empty() || text.contains("..") || !text.bytes().all(is_plain)) {
-        return wrong("`repository` or `hash` has characters that none has");
+        return wrong(
+            "`repository` or `hash` is empty or contains `..` or characters other than letters, digits and \
+             -._~/%",
+        );
     }
     let mut all = texts.chain(&callback.id);
     if all.any(|text| text.len() > TEXT_MAX) {
-        return wrong("one of its texts is too long");
+        return wrong(&format!("`repository`, `hash` or `id` is longer than {TEXT_MAX} bytes"));
     }
     let token = callback.token.0.as_str();
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return wrong("`token` is empty or has characters that no token has");
+        return wrong("`token` is empty or contains characters other than visible ASCII characters");
     }
     match outgoing::refusal(callback.url.as_str(), allows_private) {
         Some(reason) => wrong(reason),
@@ -96,7 +101,7 @@ struct End {
 impl CallbackSender {
     /// Sends the callback of the job that an outbox item names.
     pub(crate) async fn send(&self, item: &outbox::Item) -> Result<(), Undelivered> {
-        let uuid = item.payload.parse().map_err(|_| Undelivered::Never("it names no job".into()))?;
+        let uuid = item.payload.parse().map_err(|_| Undelivered::Never("it does not name a job".into()))?;
         let later = |error: store::Error| Undelivered::Later(error.to_string());
         let found = self.db.read(move |tx| find(tx, uuid)).await;
         let found = found.map_err(|error| Undelivered::Later(error.cause().unwrap_or_default()))?;

@@ -35,11 +35,15 @@ impl Image {
                 // A tag next to a digest is ignored.
                 (untagged(name).0, Reference::Digest(digest.to_owned()))
             }
-            Some(_) => return Err(wrong("its digest is not one of SHA-256 or SHA-512 in lower-case digits")),
+            Some(_) => {
+                return Err(wrong(
+                    "its digest is not a SHA-256 or SHA-512 digest with lower-case hexadecimal digits",
+                ));
+            }
             None => match untagged(text) {
                 (name, None) => (name, Reference::Tag(DEFAULT_TAG.to_owned())),
                 (name, Some(tag)) if is_tag(tag) => (name, Reference::Tag(tag.to_owned())),
-                _ => return Err(wrong("its tag has characters that a tag cannot have")),
+                _ => return Err(wrong("its tag contains characters that are not allowed in tags")),
             },
         };
         let name = match name.split_once('/') {
@@ -54,7 +58,9 @@ impl Image {
             _ => name,
         };
         let (project, path) = name.split_once('/').unwrap_or((name, ""));
-        let project = project.parse().map_err(|_| wrong("its name does not begin with a project"))?;
+        let project = project
+            .parse()
+            .map_err(|_| wrong("its name does not start with the slug or UUID of a project"))?;
         Ok(Self { project, path: path.to_owned(), reference })
     }
 
@@ -66,7 +72,7 @@ impl Image {
         };
         if !is_ours {
             return Err(Error::Invalid(format!(
-                "`job.image` is not of this project: name it `{}`, or `{0}/…`.",
+                "`job.image` belongs to another project; use `{}` or `{0}/…`.",
                 found.project.slug
             )));
         }
@@ -76,7 +82,9 @@ impl Image {
             (Some(repository), Reference::Tag(tag)) => manifest::by_tag(tx, repository, tag)?,
             (Some(repository), Reference::Digest(digest)) => manifest::by_digest(tx, repository, digest)?,
         };
-        manifest.map(|manifest| manifest.digest).ok_or_else(|| wrong("there is no such image; push it first"))
+        manifest
+            .map(|manifest| manifest.digest)
+            .ok_or_else(|| wrong("the image does not exist; push it first"))
     }
 }
 

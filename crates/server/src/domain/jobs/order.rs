@@ -105,7 +105,7 @@ impl Order {
     ) -> Result<Self> {
         if app.embedded {
             return Err(Error::Unavailable(
-                "There are no runners without a server; send the job to one with --host.".into(),
+                "Jobs require a server with runners; select a server with --host.".into(),
             ));
         }
         check(&new)?;
@@ -149,7 +149,7 @@ impl Order {
         let chosen = self.spec(tx, found)?;
         if self.testbed.is_none() {
             submission.testbed = chosen.spec.name.as_str().parse().map_err(|error| {
-                Error::Invalid(format!("The spec has a name that no testbed can have: {error}."))
+                Error::Invalid(format!("The name of the spec is not valid for a testbed: {error}."))
             })?;
         }
         submission.spec = Some(chosen.id);
@@ -209,8 +209,8 @@ impl Order {
         }
         spec::fallback(tx)?.ok_or_else(|| {
             Error::Invalid(
-                "The job names no spec and this server has none for such jobs; give `job.spec`, or ask an administrator \
-                 to make one the fallback."
+                "The job names no spec and this server has no fallback spec; send `job.spec`, or ask an \
+                 administrator to set a fallback spec."
                     .into(),
             )
         })
@@ -246,7 +246,7 @@ impl Ready {
 fn check(new: &NewJob) -> Result<()> {
     let too_many = |name: &str, count: Option<usize>, most: usize| match count {
         Some(count) if count > most => {
-            Err(Error::Invalid(format!("`job.{name}` has {count} entries, and a job has at most {most}.")))
+            Err(Error::Invalid(format!("`job.{name}` has {count} entries; the maximum is {most}.")))
         }
         _ => Ok(()),
     };
@@ -264,7 +264,8 @@ fn check(new: &NewJob) -> Result<()> {
     for (name, value) in new.env.iter().flatten() {
         if name.is_empty() || name.contains(|character: char| character == '=' || character.is_control()) {
             return Err(Error::Invalid(format!(
-                "{name:?} in `job.env` is not the name of a variable: names are not empty and have no `=` or control character."
+                "{name:?} in `job.env` is not a valid variable name: a name must not be empty or contain `=` \
+                 or control characters."
             )));
         }
         if value.0.contains('\0') {
@@ -274,10 +275,10 @@ fn check(new: &NewJob) -> Result<()> {
         }
     }
     if new.timeout.is_some_and(|timeout| !(1..=TIMEOUT_MAX).contains(&timeout)) {
-        return Err(Error::Invalid(format!("`job.timeout` is from 1 to {TIMEOUT_MAX} seconds.")));
+        return Err(Error::Invalid(format!("`job.timeout` must be from 1 to {TIMEOUT_MAX} seconds.")));
     }
     if new.iter.is_some_and(|iter| !(1..=JOB_ITERATIONS_MAX).contains(&iter)) {
-        return Err(Error::Invalid(format!("`job.iter` is from 1 to {JOB_ITERATIONS_MAX}.")));
+        return Err(Error::Invalid(format!("`job.iter` must be from 1 to {JOB_ITERATIONS_MAX}.")));
     }
     Ok(())
 }

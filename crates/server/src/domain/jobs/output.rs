@@ -69,7 +69,7 @@ pub(crate) async fn read(app: &App, name: Uuid) -> Result<Option<JobOutput>> {
         bytes.extend_from_slice(&piece);
     }
     let output: JobOutput = serde_json::from_slice(&bytes)
-        .map_err(|error| Error::Invalid(format!("The output of the job is not what it must be: {error}.")))?;
+        .map_err(|error| Error::Invalid(format!("The output of the job is invalid: {error}.")))?;
     if output.results.len() > JOB_ITERATIONS_MAX as usize {
         return Err(Error::Invalid(format!(
             "The output of the job has {} results; the maximum is {JOB_ITERATIONS_MAX}.",

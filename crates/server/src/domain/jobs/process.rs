@@ -89,7 +89,7 @@ pub(crate) async fn put_off(app: &App, uuid: JobUuid, error: &Error) -> Result<(
             job::put_off(tx, id, attempts, now.plus_seconds(FIRST_WAIT << failed))?;
         } else {
             let reason =
-                "The server could not read the results because of a fault of its own; ask for the job again.";
+                "The server could not read the results because of an internal error; start the job again.";
             let change = job::Change { error: Some(reason), ..job::Change::default() };
             job::advance(tx, id, JobEvent::Reject, change, now)?;
         }
@@ -124,7 +124,7 @@ async fn reject(app: &App, uuid: JobUuid, reason: String) -> Result<()> {
 
 async fn output(app: &App, found: &job::JobRow) -> Result<JobOutput> {
     let output = app.jobs.output(app, found.output).await?;
-    output.ok_or_else(|| Error::Invalid("The output of the job is not there.".into()))
+    output.ok_or_else(|| Error::Invalid("The output of the job is missing.".into()))
 }
 
 /// Returns the start and end time of the run, shifted to `backdate` if that is set.
@@ -146,7 +146,7 @@ fn results(config: &JobConfig, adapter: Adapter, output: &JobOutput) -> Result<V
     let kept: Vec<&JobIteration> =
         output.results.iter().filter(|one| !leaves_out_failed || one.exit_code == 0).collect();
     if kept.is_empty() && !output.results.is_empty() {
-        return Err(Error::Invalid("Every iteration failed, so that there are no results.".into()));
+        return Err(Error::Invalid("Every iteration failed; there are no results.".into()));
     }
     let mut read = Vec::new();
     for (iteration, one) in kept.into_iter().enumerate() {
@@ -156,7 +156,7 @@ fn results(config: &JobConfig, adapter: Adapter, output: &JobOutput) -> Result<V
             let results = tidemark_adapters::parse(adapter, text, config.average).map_err(|error| {
                 let place = match path {
                     Some(path) if !made_by_runner => format!("The file `{path}`"),
-                    Some(_) => "What the runner measured".to_owned(),
+                    Some(_) => "The measurement of the runner".to_owned(),
                     None => "Standard output".to_owned(),
                 };
                 Error::Invalid(format!("{place} of iteration {} could not be read: {error}", iteration + 1))
@@ -165,7 +165,7 @@ fn results(config: &JobConfig, adapter: Adapter, output: &JobOutput) -> Result<V
         }
     }
     if read.is_empty() {
-        return Err(Error::Invalid("The job printed nothing to read results from.".into()));
+        return Err(Error::Invalid("The job printed no results.".into()));
     }
     Ok(read)
 }

@@ -97,9 +97,9 @@ pub fn end_overdue(tx: &mut Tx<'_>, now: Timestamp, alive: Timestamp) -> tidemar
 /// Returns the error text of an overdue job.
 fn reason(overdue: job::Overdue) -> Option<&'static str> {
     match overdue {
-        job::Overdue::Unclaimed => Some("No runner has taken it in time."),
-        job::Overdue::TimedOut => Some("It took longer than its timeout."),
-        job::Overdue::HeartbeatLost => Some("Nothing was heard of its runner for too long."),
+        job::Overdue::Unclaimed => Some("No runner claimed the job in time."),
+        job::Overdue::TimedOut => Some("The job exceeded its timeout."),
+        job::Overdue::HeartbeatLost => Some("The runner sent no heartbeat for too long."),
         job::Overdue::NeverStarted => None,
     }
 }

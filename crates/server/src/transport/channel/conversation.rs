@@ -338,13 +338,13 @@ impl Conversation {
         let found = match self.app.db.read(move |tx| job::find(tx, uuid)).await {
             Ok(found) if found.runner == Some(self.runner.id) => found,
             Ok(_) | Err(tidemark_store::Error::NotFound(_)) => {
-                return Ok(Some("this runner does not have such a job"));
+                return Ok(Some("the job does not belong to this runner"));
             }
             Err(error) => return Err(error.into()),
         };
         let keeps = found.job.status == JobStatus::Canceled && found.output.is_none();
         if found.job.status.next(event).is_none() && !keeps {
-            return Ok(Some("the job has ended before"));
+            return Ok(Some("the job has already ended"));
         }
         if uploaded && found.output.is_none() {
             return Ok(Some("the output was not uploaded"));
@@ -376,7 +376,7 @@ impl Conversation {
             self.app.jobs.signal(Signal::Queued);
             self.app.background.poke();
         }
-        Ok((!changed && !kept).then_some("the job has ended before"))
+        Ok((!changed && !kept).then_some("the job has already ended"))
     }
 }
 

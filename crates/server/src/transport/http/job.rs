@@ -87,9 +87,9 @@ pub(super) async fn cancel(
     let fresh = app.fresh();
     let write = move |tx: &mut Tx<'_>| {
         let found = job::view(tx, project.id, path.job)?;
-        let change = job::Change { error: Some("It was canceled."), ..job::Change::default() };
+        let change = job::Change { error: Some("Canceled on request."), ..job::Change::default() };
         if !job::advance(tx, found.id, JobEvent::Cancel, change, fresh.now)? {
-            return Err(Error::Conflict("The job has ended; there is nothing to cancel.".into()));
+            return Err(Error::Conflict("The job has already ended and cannot be canceled.".into()));
         }
         let uuid = path.job.to_string();
         project.origin.audit(tx, &fresh, "job.cancel", &uuid, Some(project.organization), &[])?;

@@ -64,8 +64,8 @@ pub(super) async fn list(
 fn check_session(admin: &Admin) -> Result<()> {
     if let Via::Key(_) = admin.by.via {
         return Err(Error::Forbidden(
-            "A user's key cannot create the key of a runner; sign in to the console and create it there, or send a session \
-             token."
+            "A user key cannot create a runner key; sign in to the console and create it there, or send a \
+             session token."
                 .into(),
         ));
     }
@@ -157,7 +157,7 @@ pub(super) async fn renew_key(
         let found = runner::find(tx, &path.runner, alive)?;
         if found.runner.archived.is_some() {
             return Err(Error::Conflict(
-                "An archived runner gets no key; take it out of the archive first.".into(),
+                "The runner is archived; unarchive it before you create a key.".into(),
             ));
         }
         runner::set_key(tx, found.id, &hashed, fresh.now)?;

@@ -74,7 +74,7 @@ pub(super) async fn update(
         let stays_archived = patch.archived.is_none() && found.spec.archived.is_some();
         if patch.fallback == Some(true) && stays_archived {
             return Err(Error::Conflict(
-                "An archived spec serves no jobs; take it out of the archive first.".into(),
+                "The spec is archived; unarchive it before you make it the fallback.".into(),
             ));
         }
         spec::update(tx, found.id, &patch, fresh.now)?;
@@ -103,7 +103,8 @@ pub(super) async fn delete(
         let found = spec::get(tx, &path.spec)?;
         spec::delete(tx, found.id).map_err(|error| match error {
             store::Error::Conflict(index) if index == store::IN_USE => Error::Conflict(
-                "The spec still has runners or jobs; take it from the runners first, or archive it instead."
+                "Runners or jobs still use the spec; remove it from the runners first, or archive it \
+                 instead."
                     .into(),
             ),
             error => error.into(),
