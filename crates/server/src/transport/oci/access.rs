@@ -70,13 +70,15 @@ impl Challenge {
     pub(super) fn message(&self) -> &'static str {
         match self.token_error {
             None => {
-                "This needs a registry token; log in, or get one from the address in the www-authenticate header."
+                "This operation requires a registry token; log in, or get a token from the URL in the \
+                 WWW-Authenticate header."
             }
             Some(TokenError::Invalid) => {
-                "The credential is not valid: it is unknown, revoked, locked or has run out; log in again."
+                "The credential is not valid: it is unknown, revoked, locked or expired; log in again."
             }
             Some(TokenError::InsufficientScope) => {
-                "The registry token is not good for this; log in as somebody who may do it."
+                "The registry token does not allow this operation; log in as a user with the required \
+                 permission in the project."
             }
         }
     }
@@ -329,7 +331,7 @@ fn may_claim(caller: &Caller, found: &project::ProjectRow) -> bool {
 fn project_name(slug: &Slug) -> Result<ResourceName, DomainError> {
     slug.as_str()
         .parse()
-        .map_err(|error| DomainError::Invalid(format!("The name of the repository is wrong: {error}.")))
+        .map_err(|error| DomainError::Invalid(format!("The name of the repository is invalid: {error}.")))
 }
 
 /// Returns the claims of the token of a request, if this server signed it and it has not expired.

@@ -101,29 +101,43 @@ impl Error {
             | Self::NameInvalid(message)
             | Self::TooLarge(message)
             | Self::Denied(message) => message.clone(),
-            Self::NoRoute => "The registry has nothing at this path; see the OCI distribution specification.".into(),
+            Self::NoRoute => {
+                "The registry has no endpoint at this path; see the OCI distribution specification.".into()
+            }
             Self::Method(_) => {
                 "This path does not support the method; the Allow header lists the supported methods.".into()
             }
             Self::BlobUnknown => "The repository does not have this blob.".into(),
-            Self::BlobInUse => "A manifest of the repository needs this blob; delete the manifest first.".into(),
+            Self::BlobInUse => {
+                "A manifest of the repository needs this blob; delete the manifest first.".into()
+            }
             Self::TooSlow => super::minimum_rate::too_slow_message(),
             Self::UploadUnknown => {
-                "There is no such upload: it was finished, canceled or left alone for too long; begin another.".into()
-            }
-            Self::OutOfOrder(_) => {
-                "These bytes do not follow those that have come; go on where the range header says.".into()
-            }
-            Self::RangeInvalid(_) => "The blob has no such bytes; the content-range header tells its size.".into(),
-            Self::ManifestUnknown => "The repository does not have this manifest.".into(),
-            Self::NameUnknown => "The repository does not exist, or you do not have permission to view it.".into(),
-            Self::TagInvalid => {
-                "A tag is 1 to 128 letters, digits, underscores, dots and dashes, and begins with neither of the last \
-                 two."
+                "The upload does not exist: it was finished, was canceled or has expired; start a new \
+                 upload."
                     .into()
             }
-            Self::PageInvalid => "`n` must be a whole number that is not negative.".into(),
-            Self::GrantType => "The only `grant_type` is password.".into(),
+            Self::OutOfOrder(_) => {
+                "The chunk does not start at the end of the previous chunk; continue at the offset in the \
+                 Range header."
+                    .into()
+            }
+            Self::RangeInvalid(_) => {
+                "The requested range is outside the blob; the Content-Range header contains the size of the \
+                 blob."
+                    .into()
+            }
+            Self::ManifestUnknown => "The repository does not have this manifest.".into(),
+            Self::NameUnknown => {
+                "The repository does not exist, or you do not have permission to view it.".into()
+            }
+            Self::TagInvalid => {
+                "A tag has 1 to 128 letters, digits, underscores, dots and dashes, and must not start with a \
+                 dot or a dash."
+                    .into()
+            }
+            Self::PageInvalid => "`n` must be a non-negative integer.".into(),
+            Self::GrantType => "The only supported `grant_type` is password.".into(),
             Self::Unauthorized(challenge) => challenge.message().into(),
             Self::Other(_) => String::new(),
         }

@@ -91,7 +91,9 @@ pub(super) async fn put(
     };
     let digest = Digest::of(algorithm, &bytes);
     if matches!(&reference, Reference::Digest(wanted) if *wanted != digest) {
-        return Err(Error::DigestInvalid(format!("The digest of this manifest is {digest}; put it there.")));
+        return Err(Error::DigestInvalid(format!(
+            "The digest of this manifest is {digest}; use this digest in the path."
+        )));
     }
     let document = Document::read(parts, &bytes)?;
     // A rejected manifest must not create a project, and a project that does not exist has no blobs.
@@ -114,7 +116,7 @@ pub(super) async fn put(
         headers.insert(
             header::WARNING,
             HeaderValue::from_static(
-                "299 - \"Nobody owns this project yet, and anybody can change its images; push as a user to claim it.\"",
+                "299 - \"This project is unclaimed, and everyone can change its images; push as a user to claim it.\"",
             ),
         );
     }
@@ -177,7 +179,7 @@ async fn receive(app: &App, parts: &Parts, body: Body) -> Result<Vec<u8>> {
             "A manifest has at most {limit} bytes on this server; the operator can raise server.request_body_max_bytes."
         ))),
         Ok(Err(_)) | Err(_) => {
-            Err(Error::ManifestInvalid("The manifest did not arrive whole; send it again.".into()))
+            Err(Error::ManifestInvalid("The manifest is incomplete; send it again.".into()))
         }
     }
 }
@@ -209,7 +211,7 @@ fn find_referenced_blobs(
 
 fn missing_content(digest: &str) -> Error {
     Error::ManifestBlobUnknown(format!(
-        "The manifest needs {digest}, which the repository does not have; push that first."
+        "The manifest references {digest}, which the repository does not have; push it first."
     ))
 }
 
@@ -254,7 +256,7 @@ impl Document {
             error => error.into(),
         })?;
         if document.schema_version != 2 {
-            return Err(invalid("The only `schemaVersion` of manifests is 2; push with a newer client."));
+            return Err(invalid("The only supported `schemaVersion` is 2; push with a newer client."));
         }
         let header = parts.headers.get(header::CONTENT_TYPE).map(|value| {
             value.to_str().ok().and_then(|value| value.split(';').next()).unwrap_or_default().trim()
@@ -262,7 +264,8 @@ impl Document {
         let media_type = match (header, document.media_type.as_deref()) {
             (Some(header), Some(own)) if header != own => {
                 return Err(invalid(
-                    "The content type is not the `mediaType` of the manifest; send them alike.",
+                    "The Content-Type header differs from the `mediaType` of the manifest; send the same \
+                     value in both.",
                 ));
             }
             (Some(header), _) => header,
@@ -277,25 +280,27 @@ impl Document {
             .is_some_and(|subtype| subtype == "json" || subtype.ends_with("+json"));
         if media_type.len() > MEDIA_TYPE_MAX || !is_json || !media_type.bytes().all(plain) {
             return Err(invalid(
-                "The media type of a manifest is `application/json` or `application/` and a subtype that ends with `+json`; \
-                 send it as the content type.",
+                "The media type of a manifest is `application/json` or `application/` and a subtype that \
+                 ends with `+json`; send it in the Content-Type header.",
             ));
         }
         // If clients could parse it as both types, one digest would stand for two images.
         match media_type {
             IMAGE | DOCKER_IMAGE if document.manifests.is_some() => {
-                return Err(invalid("An image has no `manifests`; send it as an index, or without them."));
+                return Err(invalid(
+                    "An image manifest must not contain `manifests`; send an index, or remove `manifests`.",
+                ));
             }
             IMAGE | DOCKER_IMAGE if document.config.is_none() || document.layers.is_none() => {
-                return Err(invalid("An image needs a `config` and `layers`."));
+                return Err(invalid("An image manifest requires `config` and `layers`."));
             }
             INDEX | DOCKER_LIST if document.config.is_some() || document.layers.is_some() => {
                 return Err(invalid(
-                    "An index has no `config` and no `layers`; send it as an image, or without them.",
+                    "An index must not contain `config` or `layers`; send an image manifest, or remove both.",
                 ));
             }
             INDEX | DOCKER_LIST if document.manifests.is_none() => {
-                return Err(invalid("An index needs `manifests`."));
+                return Err(invalid("An index requires `manifests`."));
             }
             _ => {}
         }

@@ -52,7 +52,7 @@ pub(super) async fn check_traffic(app: &App, opened: &Repository) -> Result<()> 
     let wait = free.map_or(DAY, |(hour, _)| (hour.plus_seconds(DAY).seconds() - now.seconds()).max(1));
     Err(Error::Other(DomainError::Limited(
         format!(
-            "The images of this organization moved {limit} bytes within a day, and more are not allowed; try again in \
+            "Quota exceeded: this organization may transfer {limit} bytes of images per day; try again in \
              {wait} seconds."
         ),
         u64::try_from(wait).unwrap_or(1),
@@ -131,14 +131,14 @@ pub(super) fn check_storage(
         && repository::stored(tx, organization)? > most
     {
         return Err(Error::Denied(format!(
-            "The images of an organization may take {most} bytes on this server, and this one is too many; delete others \
-             first."
+            "Quota exceeded: the images of an organization may use {most} bytes on this server; delete \
+             images first."
         )));
     }
     let Some((most, total)) = storage.unclaimed else { return Ok(()) };
     if most > 0 && repository::stored_with_rows(tx, organization, repository::ROW_BYTES)? > most {
         return Err(Error::Denied(format!(
-            "Quota exceeded: the images of an unclaimed project may take {most} bytes; sign in and claim the project."
+            "Quota exceeded: the images of an unclaimed project may use {most} bytes; sign in and claim the project."
         )));
     }
     unclaimed::touch(tx, organization, storage.now)?;
@@ -153,8 +153,8 @@ pub(super) fn check_total(tx: &mut Tx<'_>, total: u64) -> Result<()> {
     tx.lock(Lock::Unclaimed)?;
     if unclaimed::image_bytes(tx)? > total {
         return Err(Error::Denied(format!(
-            "Quota exceeded: the images of all unclaimed projects of this server may take {total} bytes; sign in and \
-             claim the project."
+            "Quota exceeded: the images of all unclaimed projects of this server may use {total} bytes; sign \
+             in and claim the project."
         )));
     }
     Ok(())

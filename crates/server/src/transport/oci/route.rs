@@ -71,7 +71,7 @@ impl Target {
 
 /// Parses a digest from a path or a query.
 pub(super) fn parse_digest(text: &str) -> Result<Digest> {
-    text.parse().map_err(|reason| Error::DigestInvalid(format!("The digest is wrong: {reason}.")))
+    text.parse().map_err(|reason| Error::DigestInvalid(format!("The digest is invalid: {reason}.")))
 }
 
 /// The name of a repository: slug or UUID of a project, and an optional path below it.
@@ -103,7 +103,7 @@ impl FromStr for Name {
 
     fn from_str(text: &str) -> Result<Self> {
         let wrong =
-            |reason: &str| Error::NameInvalid(format!("The name of the repository is wrong: {reason}."));
+            |reason: &str| Error::NameInvalid(format!("The name of the repository is invalid: {reason}."));
         if text.len() > NAME_MAX {
             return Err(wrong("it has more than 255 characters"));
         }

@@ -87,7 +87,7 @@ impl TokenRequest {
     params(
         ("service" = Option<String>, Query, description = "The name of the registry; there is only one."),
         ("scope" = Option<Vec<String>>, Query,
-            description = "What the token is to be good for, as `repository:NAME:pull,push`; may be repeated."),
+            description = "The requested scope, as `repository:NAME:pull,push`; can be repeated."),
     ),
     responses((status = 200, body = Token)), extensions(("x-right" = json!("public"))))]
 pub(crate) async fn get(State(app): State<App>, request: Request) -> Response {
@@ -115,7 +115,7 @@ pub(crate) async fn post(State(app): State<App>, request: Request) -> Response {
         let form = TokenRequest::read(&form);
         match form.grant_type.as_str() {
             "password" => {}
-            "" => return Err(invalid("The form must say grant_type=password.")),
+            "" => return Err(invalid("The form must contain grant_type=password.")),
             _ => return Err(Error::GrantType),
         }
         let scopes = Scope::parse_all(form.scope.iter().map(String::as_str));
@@ -125,7 +125,7 @@ pub(crate) async fn post(State(app): State<App>, request: Request) -> Response {
             Some(Login { name: form.username, password: form.password })
         };
         let login = login.ok_or_else(|| {
-            invalid("The form must have a `username` and a `password`; GET gives tokens without them.")
+            invalid("The form must contain `username` and `password`; use GET for an anonymous token.")
         })?;
         issue(&app, &parts, Some(login), scopes).await
     };

@@ -114,7 +114,7 @@ async fn store_whole(
 /// Returns the digest in the query.
 fn wanted_digest(parts: &Parts) -> Result<Digest> {
     let digest = query(parts, "digest").ok_or_else(|| {
-        Error::DigestInvalid("The request must tell the digest of the blob: add ?digest=sha256:….".into())
+        Error::DigestInvalid("The digest of the blob is missing; add ?digest=sha256:….".into())
     })?;
     parse_digest(&digest)
 }
@@ -258,7 +258,7 @@ impl Session {
     ) -> Result<Received> {
         if self.found.parts >= PARTS_MAX {
             return Err(Error::UploadInvalid(
-                "This upload has come in too many pieces; begin another and send larger ones.".into(),
+                "The upload has too many chunks; start a new upload with larger chunks.".into(),
             ));
         }
         let received = receive(app, parts, body, algorithm, self.found.size, Some(self.found.id)).await?;
@@ -352,7 +352,7 @@ async fn receive(
 }
 
 fn incomplete_body() -> Error {
-    Error::UploadInvalid("The bytes did not arrive whole; send them again.".into())
+    Error::UploadInvalid("The body is incomplete; send it again.".into())
 }
 
 /// Concatenates the objects of an upload.
@@ -427,7 +427,8 @@ async fn store(
         }
         discard(app, objects.into_iter().chain(own.then_some(object))).await;
         return Err(Error::DigestInvalid(format!(
-            "The digest of what arrived is {digest}, which is another one; send it again."
+            "The digest of the received data is {digest}, which differs from the requested digest; send the \
+             data again."
         )));
     }
     let (fresh, cloned) = (app.fresh(), opened.clone());

@@ -54,7 +54,7 @@ both! {
         ada.push_blob("lab/twice", &[b'a'; 300]).await;
         let other = digest(&[b'b'; 300]);
         let refused = ada.call(&format!("POST /v2/lab/blobs/uploads/?digest={other}"), &[], &[b'b'; 300]).await;
-        assert_eq!(line(&refused), "403 DENIED The images of an organization may take 400 bytes on this server, and this one is too many; delete others first.");
+        assert_eq!(line(&refused), "403 DENIED Quota exceeded: the images of an organization may use 400 bytes on this server; delete images first.");
         assert_eq!(server.objects(), 1);
         let session = server.login("ada@example.org").await;
         let usage = server.get("/v0/organizations/ada/usage", &session).await.expect(200);

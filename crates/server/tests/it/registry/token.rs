@@ -82,7 +82,8 @@ both! {
         client.call_with(&token, "GET /v2/lab/tags/list", &[], b"").await.expect(200);
         server.delete(&format!("/v0/users/ada/keys/{id}"), &session).await.expect(204);
         let refused = client.call_with(&token, "GET /v2/lab/tags/list", &[], b"").await;
-        assert_eq!(line(&refused), "401 (challenge) UNAUTHORIZED The credential is not valid: it is unknown, revoked, locked or has run out; log in again.");
+        assert_eq!(line(&refused), "401 (challenge) UNAUTHORIZED The credential is not valid: it is unknown, \
+                                    revoked, locked or expired; log in again.");
         client.call_with(&token, "GET /v2/", &[], b"").await.expect(401);
     }
 
