@@ -88,10 +88,10 @@ async fn receive(app: App, service: Service, request: Request) -> Result<Respons
         MessageKind::Call | MessageKind::Other => {}
         MessageKind::Response => return Ok(StatusCode::ACCEPTED.into_response()),
         MessageKind::Batch => {
-            return Ok(error_response(StatusCode::OK, -32600, "Send one message a request."));
+            return Ok(error_response(StatusCode::OK, -32600, "Send one message per request."));
         }
         MessageKind::Invalid => {
-            return Ok(error_response(StatusCode::OK, -32700, "The body is no JSON-RPC 2.0 message."));
+            return Ok(error_response(StatusCode::OK, -32700, "The body is not a JSON-RPC 2.0 message."));
         }
     }
     Ok(respond(&service, parts, bytes).await)
@@ -166,7 +166,8 @@ async fn reject_invalid_credential(app: &App, parts: &Parts) -> Result<Option<Re
         return Ok(None);
     }
     access::count_request(parts, app, &caller).await?;
-    let message = "The credential is not valid: it is unknown, revoked or has run out; connect with another.";
+    let message =
+        "The credential is not valid: it is unknown, revoked or expired; connect with another credential.";
     let mut refusal = Error::Unauthorized(message.into()).into_response();
     let challenge =
         format!("Bearer error=\"invalid_token\", resource_metadata=\"{}\"", address(app, METADATA));

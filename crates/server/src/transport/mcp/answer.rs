@@ -48,20 +48,21 @@ impl ToolError {
 
     /// Returns the error for a request that ended first: the client disconnected, or the request timed out.
     pub(super) fn canceled() -> Self {
-        let message = "The call took too long; ask for less at once.".into();
+        let message = "The call timed out; request less data per call.".into();
         Self { status: StatusCode::SERVICE_UNAVAILABLE, message }
     }
 
     /// Returns the error for an incomplete response.
     pub(super) fn incomplete() -> Self {
-        let message = "The answer broke off; try again, and ask for less if it happens again.".into();
+        let message =
+            "The response is incomplete; try again, and request less data if the error repeats.".into();
         Self { status: StatusCode::INTERNAL_SERVER_ERROR, message }
     }
 
     /// Returns the error for a response above a size limit.
     pub(super) fn too_long(what: &str, bytes: usize) -> Self {
         let message = format!(
-            "The limit for {what} is {} MiB; ask for less: fewer reports, fewer series or a shorter time.",
+            "The limit for {what} is {} MiB; request fewer reports, fewer series or a shorter time range.",
             bytes >> 20
         );
         Self { status: StatusCode::PAYLOAD_TOO_LARGE, message }
@@ -69,7 +70,9 @@ impl ToolError {
 
     /// Returns the error for an internal failure.
     pub(super) fn internal() -> Self {
-        let message = "The answer cannot be read; try again, and tell the operator of the server.".into();
+        let message =
+            "The response cannot be read; try again, and report the error to the operator of the server."
+                .into();
         Self { status: StatusCode::INTERNAL_SERVER_ERROR, message }
     }
 }
@@ -108,8 +111,8 @@ pub(super) fn read_json<'a, T: Deserialize<'a>>(
     let asked = header_text(&reply.headers, "x-perf-truncated");
     if !asked.is_empty() {
         notes.push(format!(
-            "{asked} series were asked for and only the first are answered; ask for fewer branches, testbeds, benchmarks \
-             or measures at once."
+            "{asked} series were requested and only the first ones are returned; request fewer branches, \
+             testbeds, benchmarks or measures per call."
         ));
     }
     let value = serde_json::from_slice(&reply.body).map_err(|_| ToolError::internal())?;
@@ -145,8 +148,8 @@ pub(super) fn shorten_to_fit(value: Value, whole: Option<&str>, notes: &mut Vec<
     if let Some((shown, kept)) = first_rows_that_fit(&value) {
         let rows = value["data"].as_array().map_or(0, Vec::len);
         notes.push(format!(
-            "Only the first {kept} of the {rows} entries of this page are shown, as all of them would be too long: ask \
-             with `per_page` of at most {kept} and go through the pages."
+            "Only the first {kept} of the {rows} entries of this page are shown, because the page is too \
+             long; set `per_page` to at most {kept} and request all pages."
         ));
         return shown;
     }
@@ -161,13 +164,15 @@ pub(super) fn shorten_to_fit(value: Value, whole: Option<&str>, notes: &mut Vec<
                 cuts.push(format!("{more} more places"));
             }
             let whole = whole.map_or_else(
-                || "Ask for less at once to see the rest.".to_owned(),
-                |path| format!("GET {path} answers all of it, and `perf_summary` the statistics of series."),
+                || "Request less data per call to get the rest.".to_owned(),
+                |path| {
+                    format!(
+                        "GET {path} returns the complete result, and `perf_summary` returns statistics of \
+                         series."
+                    )
+                },
             );
-            notes.push(format!(
-                "The answer would be too long, so that some of it is left out: {}. {whole}",
-                cuts.join("; ")
-            ));
+            notes.push(format!("The result is too long and was shortened: {}. {whole}", cuts.join("; ")));
             return shown;
         }
         most /= 2;
@@ -225,43 +230,49 @@ fn failure(tool: &Tool, reply: &Reply) -> ToolError {
 fn next_step(tool: &Tool, reply: &Reply) -> String {
     match reply.status {
         StatusCode::BAD_REQUEST => {
-            "Compare the arguments with what the tool takes, and call it again.".into()
+            "Compare the arguments with the input schema of the tool, and call it again.".into()
         }
         StatusCode::UNAUTHORIZED => {
-            "Connect again with the header Authorization: Bearer and a key of a user or of the project."
-                .into()
+            "Connect again with the header Authorization: Bearer and a user key or a project key.".into()
         }
         StatusCode::FORBIDDEN => {
-            "Do not try again with this credential: ask for one that may, or for a role in the project."
+            "Do not retry with this credential; use a credential with the required permission, or ask for a \
+             role in the project."
                 .into()
         }
         StatusCode::NOT_FOUND => {
             let nouns = tool.name.split_once('_').map_or("", |(_, noun)| noun);
             match nouns {
                 "metric" => {
-                    "`list_projects` names the projects you can see, and `query_perf` the metrics of one."
+                    "`list_projects` lists the projects you can view, and `query_perf` the metrics of a \
+                     project."
                         .into()
                 }
                 "branch" | "testbed" | "benchmark" | "measure" | "threshold" | "alert" | "report"
                 | "plot" | "job" => {
                     let plural = if nouns == "branch" { "branches".to_owned() } else { format!("{nouns}s") };
                     format!(
-                        "`list_projects` names the projects you can see, and `list_{plural}` what is in one."
+                        "`list_projects` lists the projects you can view, and `list_{plural}` the {plural} \
+                         of a project."
                     )
                 }
-                _ => "`list_projects` names the projects you can see.".into(),
+                _ => "`list_projects` lists the projects you can view.".into(),
             }
         }
-        StatusCode::CONFLICT => "Look at what is there already, or choose another name.".into(),
-        StatusCode::PAYLOAD_TOO_LARGE => "Send less at once.".into(),
+        StatusCode::CONFLICT => "View the existing resource, or choose another name.".into(),
+        StatusCode::PAYLOAD_TOO_LARGE => "Send less data per call.".into(),
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
             match header_text(&reply.headers, header::RETRY_AFTER.as_str()) {
                 "" => "Try again in a moment.".into(),
                 seconds => format!("Try again in {seconds} s."),
             }
         }
-        StatusCode::NOT_IMPLEMENTED => "This server cannot do it; go on without.".into(),
-        _ => "Try again in a moment, and tell the operator of the server if it stays.".into(),
+        StatusCode::NOT_IMPLEMENTED => {
+            "This server does not support the operation; continue without it.".into()
+        }
+        _ => {
+            "Try again in a moment, and report the error to the operator of the server if it repeats.".into()
+        }
     }
 }
 
@@ -294,7 +305,7 @@ mod tests {
         assert!((50..60).contains(&kept), "{kept}");
         assert_eq!((&shown["data"][0], &shown["total_count"]), (&row, &json!(700)));
         assert!(notes[0].contains(&format!("first {kept} of the 100 entries")), "{notes:?}");
-        assert!(notes[0].contains(&format!("`per_page` of at most {kept}")), "{notes:?}");
+        assert!(notes[0].contains(&format!("`per_page` to at most {kept}")), "{notes:?}");
     }
 
     #[test]
@@ -304,6 +315,6 @@ mod tests {
         assert!(!shown["results"][0].as_array().unwrap().is_empty());
         assert!(notes[0].contains("of 10000 entries of `results[0]`"), "{notes:?}");
         assert!(notes[0].contains("of 50000 characters of `output`"), "{notes:?}");
-        assert!(notes[0].contains("GET /v0/projects answers all of it"), "{notes:?}");
+        assert!(notes[0].contains("GET /v0/projects returns the complete result"), "{notes:?}");
     }
 }

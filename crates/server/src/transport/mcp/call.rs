@@ -179,11 +179,11 @@ impl OperationClient {
             let Ok(data) = frame.into_data() else { continue };
             size += data.len();
             if size > REPLY_BYTES {
-                return Err(ToolError::too_long("one answer", REPLY_BYTES));
+                return Err(ToolError::too_long("one response", REPLY_BYTES));
             }
             let spend = |left: usize| left.checked_sub(data.len());
             if self.budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).is_err() {
-                return Err(ToolError::too_long("the answers of one call", CALL_BYTES));
+                return Err(ToolError::too_long("the responses of one call", CALL_BYTES));
             }
             pieces.push(data);
             if size > FREE_BYTES {
@@ -215,7 +215,7 @@ fn build_request(tool: &Tool, mut arguments: JsonObject) -> Result<Request, Inva
             None | Some(Value::Null) => {}
             Some(value) => {
                 let value = text(&value).ok_or_else(|| {
-                    InvalidArguments(format!("The argument `{name}` must be a text or a number."))
+                    InvalidArguments(format!("The argument `{name}` must be a string, a number or a list."))
                 })?;
                 query.append_pair(name, &value);
             }
@@ -231,14 +231,14 @@ fn build_request(tool: &Tool, mut arguments: JsonObject) -> Result<Request, Inva
     }
     if let Some((name, _)) = arguments.iter().next() {
         return Err(InvalidArguments(format!(
-            "There is no argument `{name}`{}.",
+            "Unknown argument `{name}`{}.",
             similar_name_hint(operation, name)
         )));
     }
     let mut request = Request::new(Body::empty());
     *request.method_mut() = operation.method.clone();
     *request.uri_mut() =
-        uri.parse().map_err(|_| InvalidArguments("The arguments are too long for an address.".into()))?;
+        uri.parse().map_err(|_| InvalidArguments("The arguments are too long for a URL.".into()))?;
     if operation.in_body.is_some() {
         *request.body_mut() = Body::from(Value::Object(body).to_string());
         let json = HeaderValue::from_static("application/json");
@@ -266,7 +266,7 @@ fn similar_name_hint(operation: &Operation, name: &str) -> String {
         .map(|argument| (strsim::jaro_winkler(argument, name), argument))
         .filter(|(likeness, _)| *likeness > 0.8)
         .max_by(|(left, _), (right, _)| left.total_cmp(right))
-        .map_or_else(String::new, |(_, argument)| format!("; `{argument}` may be meant"))
+        .map_or_else(String::new, |(_, argument)| format!("; the most similar argument is `{argument}`"))
 }
 
 #[cfg(test)]
@@ -304,17 +304,19 @@ mod tests {
 
     #[tokio::test]
     async fn replies_are_bounded() {
-        let advice = "ask for less: fewer reports, fewer series or a shorter time.";
+        let advice = "request fewer reports, fewer series or a shorter time range.";
         assert_eq!(
             call(&client_with_response(REPLY_BYTES + 1)).await,
-            Err(format!("413 Payload Too Large: The limit for one answer is 32 MiB; {advice}"))
+            Err(format!("413 Payload Too Large: The limit for one response is 32 MiB; {advice}"))
         );
         let client =
             OperationClient { budget: AtomicUsize::new(300 << 10), ..client_with_response(200 << 10) };
         assert_eq!(call(&client).await, Ok(256 << 10));
         assert_eq!(
             call(&client).await,
-            Err(format!("413 Payload Too Large: The limit for the answers of one call is 256 MiB; {advice}"))
+            Err(format!(
+                "413 Payload Too Large: The limit for the responses of one call is 256 MiB; {advice}"
+            ))
         );
     }
 
@@ -358,7 +360,7 @@ mod tests {
         assert_eq!(why(json!({ "project": "", "alert": "x" })), "The argument `project` is missing.");
         assert_eq!(
             why(json!({ "project": "lab", "alert": "x", "projects": 1 })),
-            "There is no argument `projects`; `project` may be meant."
+            "Unknown argument `projects`; the most similar argument is `project`."
         );
     }
 }

@@ -30,21 +30,22 @@ const CRITERIA: Criteria = Criteria { smallest_change: 0.01, same_within: 0.05 }
 
 /// Returns the input schema of the tool.
 pub(super) fn input() -> Value {
-    let side = "`report:UUID`, `branch:NAME` for its newest reports, or `version:BRANCH@VERSION` for all reports of one \
-                version, which is a number or the beginning of a commit hash.";
+    let side = "`report:UUID`, `branch:NAME` for its newest reports, or `version:BRANCH@VERSION` for all \
+                reports of one version. VERSION is a number or the start of a commit hash.";
     json!({
         "type": "object",
         "properties": {
             "project": { "type": "string", "description": "The slug or UUID of the project." },
-            "base": { "type": "string", "description": format!("What to compare with: {side}") },
-            "new": { "type": "string", "description": "What is new, said in the same way." },
+            "base": { "type": "string", "description": format!("The baseline: {side}") },
+            "new": { "type": "string", "description": "The new side, in the same format." },
             "testbed": {
                 "type": ["string", "null"],
-                "description": "Only reports of this testbed, by UUID, slug or name; machines are not compared with each other.",
+                "description": "UUID, slug or name of a testbed; selects only its reports. Set it to compare \
+                                results of one machine.",
             },
             "reports": {
                 "type": ["integer", "null"], "minimum": 1, "maximum": MAX_REPORTS,
-                "description": format!("How many reports a branch stands for; {DEFAULT_REPORTS} when not given."),
+                "description": format!("Number of newest reports per branch; default {DEFAULT_REPORTS}."),
             },
         },
         "required": ["project", "base", "new"],
@@ -131,7 +132,7 @@ struct Metric {
 /// Compares the benchmarks that both sides have.
 pub(super) async fn answer(client: &OperationClient, arguments: JsonObject) -> Result<Content, ToolError> {
     let arguments: Arguments = serde_json::from_value(Value::Object(arguments))
-        .map_err(|error| ToolError::invalid(format!("The arguments are wrong: {error}.")))?;
+        .map_err(|error| ToolError::invalid(format!("The arguments are invalid: {error}.")))?;
     client.acquire_permit().await?;
     let base = fetch(client, &arguments, &arguments.base).await?;
     let new = fetch(client, &arguments, &arguments.new).await?;
@@ -142,7 +143,7 @@ fn present(arguments: &Arguments, base: &Side, new: &Side) -> Result<Content, To
     let mut notes = Vec::new();
     if base.testbeds != new.testbeds || base.testbeds.len() > 1 {
         notes.push(
-            "The reports are of different testbeds, so that differences may be those of the machines; give a `testbed`."
+            "The reports are from different testbeds, so the machines can cause the differences; set `testbed`."
                 .to_owned(),
         );
     }
@@ -161,12 +162,12 @@ async fn fetch(client: &OperationClient, arguments: &Arguments, side: &str) -> R
         "branch" => (name, None),
         "version" => {
             name.rsplit_once('@').map(|(branch, version)| (branch, Some(version))).ok_or_else(|| {
-                ToolError::invalid(format!("`{side}` names no version; write `version:BRANCH@NUMBER`."))
+                ToolError::invalid(format!("`{side}` contains no version; use `version:BRANCH@VERSION`."))
             })?
         }
         _ => {
             return Err(ToolError::invalid(format!(
-                "`{side}` is no side; write `report:UUID`, `branch:NAME` or `version:BRANCH@VERSION`."
+                "`{side}` is not a valid side; use `report:UUID`, `branch:NAME` or `version:BRANCH@VERSION`."
             )));
         }
     };
@@ -198,7 +199,8 @@ async fn fetch(client: &OperationClient, arguments: &Arguments, side: &str) -> R
     }
     if found.reports.is_empty() {
         return Err(ToolError::invalid(format!(
-            "There is no report for `{side}` among the newest {MAX_SEARCHED_REPORTS}; `list_reports` shows what there is."
+            "No report matches `{side}` among the newest {MAX_SEARCHED_REPORTS} reports; `list_reports` \
+             lists the reports."
         )));
     }
     Ok(found)

@@ -105,8 +105,8 @@ impl History<'_> {
             return Explanation {
                 place: after.start,
                 verdict: format!(
-                    "The level has changed by {change} % with {since} and {runs} runs since then agree: this looks like a \
-                     real change. Look at what came in between it and the version before."
+                    "The level changed by {change} % at {since}, confirmed by {runs} runs: this is probably \
+                     a real change. Check the commits between the previous version and this one."
                 ),
             };
         }
@@ -123,23 +123,24 @@ impl History<'_> {
         }
         let later = self.values.len() - self.place - 1;
         let verdict = if self.noise.is_none() {
-            "There are too few runs to tell a change from noise; measure this version and the one before it again."
+            "There are too few runs to distinguish a change from noise; measure this version and the \
+             previous version again."
                 .to_owned()
         } else if !is_outlier(self.place) {
-            "The value crosses the limit, but is within what this benchmark usually varies by: this may well be noise. \
-             Measure again, and consider a wider limit or a larger sample."
+            "The value crosses the limit but is within the usual variation of this benchmark: this is \
+             probably noise. Measure again, and consider a wider limit or a larger sample."
                 .to_owned()
         } else if later > 0 && !is_outlier(self.place + 1) {
-            "The value is far off, and the next run was as usual again: this looks like a disturbance of that one run."
+            "The value is an outlier, and the next run was normal again: this is probably a disturbance of one run."
                 .to_owned()
         } else if later == 0 {
             let runs = self.place - first + 1;
             format!(
-                "The value is far off, and it is the newest ({runs} in a row): that may be a change or a disturbance. \
-                 Measure this version again to tell."
+                "The value is an outlier, and it is the newest ({runs} in a row): this can be a change or a \
+                 disturbance. Measure this version again to decide."
             )
         } else {
-            "The value is far off, and later ones are as well, but there are too few for a new level; measure again."
+            "The value and later values are outliers, but there are too few runs for a new level; measure again."
                 .to_owned()
         };
         Explanation { place: first, verdict }

@@ -36,10 +36,12 @@ const VERSIONS: &[ProtocolVersion] = &[
     ProtocolVersion::V_2026_07_28,
 ];
 
-const INSTRUCTIONS: &str = "Tidemark keeps benchmark results over time and raises an alert when one crosses the limit of \
-    its threshold. To look into an alert, begin with explain_alert; to look at a history, with perf_summary. Nearly every tool takes a `project`: its slug or UUID, which list_projects tells. Lists take `page` \
-    and `per_page` and tell `total_count`. Times in arguments are milliseconds since 1970. What you may do is what your \
-    credential may do.";
+const INSTRUCTIONS: &str = "Tidemark stores benchmark results over time and creates an alert when a metric \
+                            crosses the limit of its threshold. To investigate an alert, start with \
+                            explain_alert; to view a history, start with perf_summary. Most tools require \
+                            `project`, the slug or UUID of a project; list_projects lists them. Lists accept \
+                            `page` and `per_page` and return `total_count`. Times in arguments are \
+                            milliseconds since 1970. The permissions of your credential apply to every tool.";
 
 /// Handler of one message.
 #[derive(Clone)]
@@ -113,9 +115,7 @@ impl Handler {
             let (perf, notes) = answer::read_json::<Perf>(tool, &reply)?;
             let explained = explain::of(&alert, &perf, &console);
             let explained = explained.ok_or_else(|| {
-                ToolError::invalid(
-                    "The metric of this alert is no longer there; `view_alert` shows the alert itself.",
-                )
+                ToolError::invalid("The metric of this alert was deleted; `view_alert` shows the alert.")
             });
             Ok(Content::Object(explained?, notes))
         };
@@ -129,8 +129,8 @@ fn present(tool: &Tool, reply: &Reply) -> CallToolResult {
     match tool.answer {
         Answer::Summary => answer::into_result(summarize(tool, reply, None), None),
         Answer::Series if is_long && reply.status.is_success() => {
-            let note = "There are too many values to show: these are the statistics of the series. Ask for fewer series, or \
-                        for a part of the time with `start_time` and `end_time`, to see every value.";
+            let note = "There are too many values; these are the statistics of the series. Request fewer \
+                        series, or a time range with `start_time` and `end_time`, to get every value.";
             answer::into_result(summarize(tool, reply, Some(note)), None)
         }
         _ => answer::into_result(answer::read(tool, reply), Some(&reply.path)),
@@ -174,7 +174,7 @@ impl ServerHandler for Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let tool = tools::find(&request.name).ok_or_else(|| {
             ErrorData::invalid_params(
-                format!("There is no tool `{}`; tools/list names them.", request.name),
+                format!("Unknown tool `{}`; tools/list lists the tools.", request.name),
                 None,
             )
         })?;
@@ -232,12 +232,14 @@ impl ServerHandler for Handler {
         let CustomRequest { method, params, .. } = request;
         match method.as_str() {
             "tools/call" if params.is_some_and(|params| params["name"].is_string()) => {
-                let failed = ToolError::invalid("The arguments of a tool are a JSON object.");
+                let failed = ToolError::invalid("The arguments of a tool must be a JSON object.");
                 Ok(CustomResult::new(json!(answer::into_result(Err(failed), None))))
             }
-            "tools/call" => Err(ErrorData::invalid_params("The parameters have no `name` of a tool.", None)),
+            "tools/call" => {
+                Err(ErrorData::invalid_params("The parameter `name` of the tool is missing.", None))
+            }
             _ => {
-                let message = format!("There is no method `{method}`.");
+                let message = format!("Unknown method `{method}`.");
                 Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
             }
         }

@@ -27,7 +27,7 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
     [
         ("{project}", "project", "A project."),
         ("{project}/alerts", "alerts", "The active alerts of a project, the newest first."),
-        ("{project}/alerts/{alert}", "alert", "An alert, with the metric and the limit that it crossed."),
+        ("{project}/alerts/{alert}", "alert", "An alert with its metric and the crossed limit."),
         ("{project}/reports", "reports", "The newest reports of a project."),
         ("{project}/reports/{report}", "report", "A report with its results and alerts."),
     ]
@@ -43,7 +43,7 @@ pub(super) async fn list(
     client: &OperationClient,
     cursor: Option<&str>,
 ) -> Result<ListResourcesResult, ErrorData> {
-    let wrong = || ErrorData::invalid_params("The cursor is not one of ours.", None);
+    let wrong = || ErrorData::invalid_params("The cursor is invalid; use a cursor from this server.", None);
     let page: usize = cursor.map_or(Ok(1), str::parse).map_err(|_| wrong())?;
     let tool = tools::named("list_projects");
     let sent = object(&[("page", json!(page)), ("per_page", json!(PER_PAGE))]);
@@ -67,7 +67,7 @@ pub(super) async fn list(
 pub(super) async fn read(client: &OperationClient, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let (tool, sent) = locate(uri).ok_or_else(|| {
         let message =
-            format!("There is no resource `{uri}`; resources/templates/list shows what there can be.");
+            format!("Unknown resource `{uri}`; resources/templates/list lists the available templates.");
         ErrorData::resource_not_found(message, None)
     })?;
     let reply = client.call(tool, sent).await.map_err(|failed| refusal(&failed))?;

@@ -38,36 +38,36 @@ pub const TOOLS: &[Tool] = &[
     tool(
         "submit_run",
         "run_post",
-        "Record benchmark results, as `tidemark run` does: creates what is missing of project, branch, testbed, benchmarks and measures, and answers the report with its alerts. `results` holds what the benchmark tool printed; with `job`, a runner measures instead. A project that is not there yet needs a `context` to be named after: `{\"tidemark.dev/v0/repo/name\": \"NAME\"}`.",
+        "Record benchmark results, like `tidemark run`: creates the project, branch, testbed, benchmarks and measures if they do not exist, and returns the report with its alerts. `results` contains the output of the benchmark tool; with `job`, a runner runs the benchmarks instead. A new project requires a `context` with its name: `{\"tidemark.dev/v0/repo/name\": \"NAME\"}`.",
     ),
     tool(
         "list_projects",
         "projects_get",
-        "List the projects you can see: public ones and your own; with a project's key, only that one. Start here to learn the slug that other tools take as `project`.",
+        "List the projects you can view: public projects and your own; with a project key, only that project. Start here to get the slug that other tools accept as `project`.",
     ),
     tool("view_project", "project_get", "Show one project."),
     tool(
         "list_reports",
         "proj_reports_get",
-        "List the reports of a project, the newest first: each is one run of benchmarks for one commit, branch and testbed. `expand` adds results and alerts, which makes answers long.",
+        "List the reports of a project, newest first. A report is one run of benchmarks for one commit, branch and testbed. `expand` adds results and alerts, which makes the response long.",
     ),
     tool(
         "create_report",
         "proj_report_post",
-        "Record benchmark results in a project that exists. `results` holds what the benchmark tool printed, a text for each iteration.",
+        "Record benchmark results in an existing project. `results` contains the output of the benchmark tool, one string per iteration.",
     ),
     tool("view_report", "proj_report_get", "Show one report with its results and alerts.").large(),
     tool(
         "list_branches",
         "proj_branches_get",
-        "List the branches of a project, to find the UUIDs that `query_perf` and others take.",
+        "List the branches of a project, to get the UUIDs that `query_perf` and other tools accept.",
     ),
     tool("create_branch", "proj_branch_post", "Create a branch, empty or with the history of a start point."),
-    tool("view_branch", "proj_branch_get", "Show one branch with its current head, or the one asked for."),
+    tool("view_branch", "proj_branch_get", "Show one branch with its current head, or with the requested head."),
     tool(
         "update_branch",
         "proj_branch_patch",
-        "Rename, archive or restart a branch. Archive what is no longer measured; nothing is lost.",
+        "Rename, archive or restart a branch. Archive a branch that is no longer measured; its data is kept.",
     ),
     tool(
         "list_testbeds",
@@ -84,12 +84,12 @@ pub const TOOLS: &[Tool] = &[
     tool(
         "list_benchmarks",
         "proj_benchmarks_get",
-        "List the benchmarks of a project; `search` finds a part of a name.",
+        "List the benchmarks of a project; `search` filters by a part of the name.",
     ),
     tool(
         "create_benchmark",
         "proj_benchmark_post",
-        "Create a benchmark; results that name a new one create it by themselves.",
+        "Create a benchmark. Recorded results create missing benchmarks automatically.",
     ),
     tool("view_benchmark", "proj_benchmark_get", "Show one benchmark."),
     tool("update_benchmark", "proj_benchmark_patch", "Rename or archive a benchmark."),
@@ -104,123 +104,125 @@ pub const TOOLS: &[Tool] = &[
     tool(
         "list_thresholds",
         "proj_thresholds_get",
-        "List the thresholds of a project: which branch, testbed and measure are judged, and by which model.",
+        "List the thresholds of a project: branch, testbed, measure and model of each.",
     ),
     tool(
         "create_threshold",
         "proj_threshold_post",
-        "Judge a measure of a branch on a testbed from now on: new results that cross a limit of the model raise alerts.",
+        "Create a threshold for a measure of a branch on a testbed: new results that cross a limit of the model create alerts.",
     ),
     tool(
         "view_threshold",
         "proj_threshold_get",
-        "Show one threshold with its model, or the model asked for.",
+        "Show one threshold with its current model, or with the requested model.",
     ),
     tool(
         "update_threshold",
         "proj_threshold_put",
-        "Replace the model of a threshold; `test: null` removes it, so that nothing is judged.",
+        "Replace the model of a threshold; `test: null` removes the model, so that the threshold creates no \
+         alerts.",
     ),
     tool(
         "list_alerts",
         "proj_alerts_get",
-        "List the alerts of a project, the newest first. `status: active` are those that nobody has looked at.",
+        "List the alerts of a project, newest first. Filter with `status: active` for alerts that were not \
+         dismissed.",
     ),
     tool(
         "view_alert",
         "proj_alert_get",
-        "Show one alert: the metric, the limit it crossed and the threshold.",
+        "Show one alert: the metric, the crossed limit and the threshold.",
     ),
     tool(
         "update_alert",
         "proj_alert_patch",
-        "Dismiss an alert that needs no more attention, or make it active again.",
+        "Dismiss an alert, or make it active again.",
     ),
     tool(
         "list_changes",
         "proj_changes_get",
-        "List where levels changed and stayed, the newest or the largest first; no threshold is needed for it. `status: active` are those that nobody has said anything of.",
+        "List the changes: lasting shifts of the level of a series, newest or largest first. Changes require no threshold. Filter with `status: active` for changes that need review.",
     ),
     tool(
         "view_change",
         "proj_change_get",
-        "Show one change: both levels, between which reports it began, how sure that is, and whether the machine seems to be behind it.",
+        "Show one change: both levels, the reports between which it began, its confidence, and whether the machine is the probable cause.",
     ),
     tool(
         "update_change",
         "proj_change_patch",
-        "Say what a change is, with a note why: acknowledged, expected, fixed or a false alarm.",
+        "Set the status of a change, with a note: acknowledged, expected, fixed or false alarm.",
     ),
     tool(
         "list_incidents",
         "proj_incidents_get",
-        "List the events behind changes, with the commits that each may have begun with: changes of several benchmarks that began together are one.",
+        "List the incidents, with the possible first commits of each. An incident groups changes of several benchmarks that began together.",
     ),
     tool(
         "view_verdict",
         "proj_report_verdict_get",
-        "Hold a report against the runs before it, or against the branch that its own starts from: what changed, what did not, and what cannot be told, with intervals, and whether the machine is to blame.",
+        "Compare a report with its baseline, the previous runs or the branch that its own branch starts from: regressed, improved, unchanged and inconclusive series with confidence intervals, and whether the machine is the probable cause.",
     ),
     tool(
         "view_detection",
         "proj_detection_get",
-        "Show what a project is told of, alerts or changes, how many false alarms it takes and how many there were.",
+        "Show the change detection of a project: whether it notifies about alerts or changes, the false-alarm budget, and the number of false alarms so far.",
     ),
     tool(
         "backtest",
         "proj_backtest_post",
-        "Find out which alarms a sensitivity or the model of a threshold would have raised over the whole history, before changing anything.",
+        "Run a sensitivity or the model of a threshold over the whole history, to see the notifications and alerts it would have caused. Changes nothing.",
     ),
-    tool("view_metric", "proj_metric_get", "Show one metric with all that it belongs to."),
+    tool("view_metric", "proj_metric_get", "Show one metric with its report, branch, testbed, benchmark, measure and threshold."),
     tool(
         "query_perf",
         "proj_perf_get",
-        "Show every value of the chosen series over time, by comma-separated UUIDs. For long histories it answers statistics instead.",
+        "Show every value of the selected series over time. Select series with comma-separated UUIDs. Long histories return statistics instead.",
     )
     .answering(Answer::Series)
     .large(),
     tool(
         "perf_image",
         "proj_perf_img_get",
-        "Draw the chosen series over time as a picture, with the same arguments as `query_perf`.",
+        "Plot the selected series over time as an image. Accepts the same arguments as `query_perf`.",
     )
     .with(&[("format", "jpeg")]),
     tool(
         "list_plots",
         "proj_plots_get",
-        "List the plots that are pinned to a project's page, with the UUIDs of their dimensions.",
+        "List the pinned plots of a project, with the UUIDs of their dimensions.",
     ),
     tool("view_plot", "proj_plot_get", "Show one pinned plot."),
     tool(
         "list_jobs",
         "proj_jobs_get",
-        "List the jobs of a project, which runners do: waiting, running and done.",
+        "List the jobs of a project that run on runners: waiting, running and ended.",
     ),
-    tool("view_job", "proj_job_get", "Show one job, and once it has ended, what it printed."),
+    tool("view_job", "proj_job_get", "Show one job, with its output if it has ended."),
     tool(
         "explain_alert",
         "proj_alert_get",
-        "Explain an alert, as the first thing to do about one: its history cut into levels, how noisy it is and what change can be seen at all, the likely first bad version with its commit, and links.",
+        "Explain an alert: the levels of its history, the noise and the smallest detectable change, the probable first bad version with its commit, and links. Call this tool first to investigate an alert.",
     )
     .answering(Answer::Explanation)
     .large(),
     tool(
         "dismiss_alert",
         "proj_alert_patch",
-        "Dismiss an alert that somebody has looked at; `update_alert` makes it active again.",
+        "Dismiss an alert after review; `update_alert` makes it active again.",
     )
     .with(&[("status", "dismissed")]),
     tool(
         "perf_summary",
         "proj_perf_get",
-        "Show the statistics of the chosen series instead of every value: count, first and last, range, median, noise, trend, last change of level and alerts. Takes the same arguments as `query_perf`.",
+        "Show statistics of the selected series instead of every value: count, first and last value, range, median, noise, trend, last change of level and alerts. Accepts the same arguments as `query_perf`.",
     )
     .answering(Answer::Summary)
     .large(),
     tool(
         "compare",
         "proj_reports_get",
-        "Compare two reports, branches or versions: for every benchmark and measure that both have, the change with its confidence interval and a verdict, the worst first.",
+        "Compare two reports, branches or versions: for every benchmark and measure of both sides, the change with its confidence interval and a verdict, largest regressions first.",
     )
     .answering(Answer::Comparison),
 ];
