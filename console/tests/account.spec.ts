@@ -31,9 +31,9 @@ test("one's settings, tokens and help", async ({ page }, info) => {
   const base = `/console/users/person-${info.project.name}`;
   await page.goto(`${base}/settings`);
   await page.getByRole("button", { name: "Edit: Name" }).click();
-  await page.getByRole("textbox", { name: "Name" }).fill("Somebody Else");
+  await page.getByRole("textbox", { name: "Name" }).fill("Renamed User");
   await page.keyboard.press("Enter");
-  await expect(page.getByRole("button", { name: "Account of Somebody Else" })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Account of Renamed User" })).toBeVisible();
   await page.getByRole("combobox", { name: "Theme" }).selectOption("dark");
   await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
   await accessible(page);

@@ -81,12 +81,12 @@ interface Message {
 /** A runner that sends the given messages and waits for each response. */
 export class Runner {
   #next = 0;
-  readonly #heard = new Map<number, (message: Message) => void>();
+  readonly #pending = new Map<number, (message: Message) => void>();
 
   private constructor(readonly socket: WebSocket) {
     socket.on("message", (data: Buffer) => {
       const message = JSON.parse(data.toString()) as Message;
-      if (message.id !== undefined) this.#heard.get(message.id)?.(message);
+      if (message.id !== undefined) this.#pending.get(message.id)?.(message);
     });
   }
 
@@ -101,7 +101,7 @@ export class Runner {
   /** Sends a message and returns the event of the response. */
   async say(event: string, more: object = {}): Promise<string> {
     const id = ++this.#next;
-    const answer = new Promise<Message>((resolve) => this.#heard.set(id, resolve));
+    const answer = new Promise<Message>((resolve) => this.#pending.set(id, resolve));
     this.socket.send(JSON.stringify({ event, id, ...more }));
     return (await answer).event;
   }

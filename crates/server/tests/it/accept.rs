@@ -112,7 +112,7 @@ both! {
         let mut lines = Vec::new();
         let mut address = 0;
         for (what, (for_eve, for_grace)) in [
-            ("for somebody else", (other.clone(), other)),
+            ("for another address", (other.clone(), other)),
             ("revoked", revoked),
             ("into a deleted organization", deleted),
             ("no invitation", session),

@@ -102,7 +102,7 @@ both! {
         }
     }
 
-    async fn a_trusted_proxy_tells_where_it_came_from(server: TestServer) {
+    async fn a_trusted_proxy_sets_the_address_in_the_log(server: TestServer) {
         let settings = "[server]\ntrusted_proxies = [\"192.0.2.0/24\", \"2001:db8::/32\"]\n";
         let server = TestServer::start_with(server.engine, settings).await;
         let ada = server.person("Ada").await;

@@ -37,7 +37,7 @@ both! {
         assert_eq!((own.total(), own.each("uuid")), (1, vec![second.uuid]));
     }
 
-    async fn nobody_signs_up_without_agreeing_to_the_terms(server: TestServer) {
+    async fn sign_up_requires_agreement_to_the_terms(server: TestServer) {
         let signup = json!({ "name": "Ada", "email": "ada@example.org", "i_agree": false });
         let answer = server.post("/v0/auth/signup", "", signup).await;
         assert_snapshot!("auth_terms", server.show(&answer));
@@ -45,7 +45,7 @@ both! {
         server.no_mail("ada@example.org").await;
     }
 
-    async fn a_body_that_makes_no_sense_is_told_where(server: TestServer) {
+    async fn an_invalid_body_is_rejected_with_its_position(server: TestServer) {
         let long_slug = format!(
             r#"{{"name":"Ada","email":"a@example.org","i_agree":true,"slug":"{}"}}"#,
             "x".repeat(65)
@@ -330,7 +330,7 @@ both! {
         server.post("/v0/auth/confirm", "", json!({ "token": token })).await.expect(200);
     }
 
-    async fn a_stranger_cannot_lock_somebody_out(server: TestServer) {
+    async fn a_stranger_cannot_lock_out_another_user(server: TestServer) {
         let ada = server.person("Ada").await;
         server.call_from([198, 51, 100, 7]);
         while login(&server, &ada.email).await.status == 202 {}

@@ -31,7 +31,7 @@ struct Shop {
     process: Child,
     url: String,
     server: TestServer,
-    heard: SocketAddr,
+    address: SocketAddr,
 }
 
 impl Drop for Shop {
@@ -62,12 +62,12 @@ impl Shop {
         );
         let server = TestServer::start_with(engine, &settings).await;
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let heard = listener.local_addr().unwrap();
+        let address = listener.local_addr().unwrap();
         let router = router(server.app.clone());
         tokio::spawn(async move {
             axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>()).await.unwrap();
         });
-        let shop = Self { process, url, server, heard };
+        let shop = Self { process, url, server, address };
         for (id, interval) in [("price_pro", "month"), ("price_team", "month"), ("price_license", "year")] {
             let form = format!("id={id}&amount=2000&currency=eur&interval={interval}&product[name]={id}");
             shop.form("/v1/plans", form).await;
@@ -106,7 +106,7 @@ impl Shop {
 
     /// Registers this server as a receiver of the provider's events.
     async fn listen(&self) {
-        let url = format!("http://{}/v0/billing/events", self.heard);
+        let url = format!("http://{}/v0/billing/events", self.address);
         self.play("webhooks/here", Some(json!({ "url": url, "secret": "whsec_test" }))).await;
     }
 
@@ -330,7 +330,7 @@ shops! {
         assert!(["plan.create", "plan.update", "plan.delete"].iter().all(|one| actions.contains(&(*one).to_owned())));
     }
 
-    async fn what_the_provider_tells_is_looked_up_there(shop: Shop) {
+    async fn an_event_is_verified_at_the_provider(shop: Shop) {
         let server = &shop.server;
         shop.listen().await;
         let ada = server.person("Ada").await;
@@ -450,7 +450,7 @@ shops! {
         assert_eq!(shop.truth(&uuid).await[0].1, "canceled");
     }
 
-    async fn nobody_pays_twice(shop: Shop) {
+    async fn no_organization_pays_twice(shop: Shop) {
         let server = &shop.server;
         let ada = server.person("Ada").await;
         let bob = server.person("Bob").await;

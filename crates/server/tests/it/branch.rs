@@ -294,7 +294,7 @@ both! {
         }
         let before = lab.thresholds("target").await;
         lab.restart("target", json!({ "branch": "source" })).await;
-        assert_eq!(lab.thresholds("target").await, before, "nobody asked for them");
+        assert_eq!(lab.thresholds("target").await, before, "no thresholds were requested");
 
         // The head stays, but the thresholds are still cloned.
         let (_, moved) = lab.restart("target", json!({ "branch": "source", "clone_thresholds": true })).await;

@@ -86,7 +86,7 @@ impl HostState {
 /// Returns a request in one line, with its credential.
 fn line(request: &Request) -> String {
     let credential = ["authorization", "private-token"].iter().find_map(|name| request.headers.get(*name));
-    format!("{} as {}", request.line(), credential.map_or("nobody", |value| value.to_str().unwrap()))
+    format!("{} as {}", request.line(), credential.map_or("anonymous", |value| value.to_str().unwrap()))
 }
 
 fn github(address: &str) -> Value {
@@ -149,7 +149,7 @@ both! {
         until_forgotten(&server).await;
     }
 
-    async fn an_end_without_results_is_told(server: TestServer = PRIVATE) {
+    async fn a_job_without_results_sends_a_callback(server: TestServer = PRIVATE) {
         let ada = set_up(&server).await;
         let (host, address) = Host::open();
         let gitlab = json!({ "kind": "gitlab", "url": address, "repository": "42", "number": 3, "token": TOKEN });
@@ -186,7 +186,7 @@ both! {
         until_forgotten(&server).await;
     }
 
-    async fn a_lost_runner_is_told_of_and_so_is_its_return(server: TestServer = PRIVATE) {
+    async fn a_lost_and_a_returned_runner_send_callbacks(server: TestServer = PRIVATE) {
         let ada = set_up(&server).await;
         let (host, address) = Host::open();
         let check = json!({ "kind": "github", "url": address, "repository": "acme/app", "hash": "0123abcd",

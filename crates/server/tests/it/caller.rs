@@ -12,7 +12,7 @@ use crate::{Answer, TestServer, both};
 const DAY: i64 = 86_400;
 
 both! {
-    async fn whoever_has_a_credential_learns_whose_it_is(server: TestServer) {
+    async fn a_credential_returns_its_owner(server: TestServer) {
         let ada = server.person("Ada").await;
         let project = server.project(&ada, json!({ "name": "Lab", "visibility": "private" })).await;
         let key = server.project_key(&ada, &project).await;

@@ -111,7 +111,7 @@ both! {
         lab.patch(&path, json!({ "status": "gone" })).await.expect(400);
     }
 
-    async fn a_change_is_told_whole(server: TestServer) {
+    async fn a_change_is_returned_completely(server: TestServer) {
         let lab = Lab::open(server).await;
         for number in 0..40 {
             let value = if number < 20 { 100.0 } else { 150.0 } + f64::from(u32::try_from(number % 3).unwrap());
@@ -189,7 +189,7 @@ both! {
         lab.get("incidents?branch=nothing").await.expect(404);
     }
 
-    async fn a_project_is_told_once_of_an_event(server: TestServer = PRIVATE) {
+    async fn a_project_is_notified_once_per_event(server: TestServer = PRIVATE) {
         let lab = Lab::open(server).await;
         let (receiver, address) = Receiver::open();
         lab.webhook(&address, json!({})).await;
@@ -225,7 +225,7 @@ both! {
         receiver.is_left_alone(&lab).await;
     }
 
-    async fn a_machine_is_told_from_the_code(server: TestServer) {
+    async fn machine_and_code_are_distinguished(server: TestServer) {
         let lab = Lab::open(server).await;
         let names = ["a", "b", "c", "d", "e", "f"];
         for number in 0..60 {

@@ -461,7 +461,7 @@ both! {
         pull(repository, digest).await.expect(401);
     }
 
-    async fn servers_tell_each_other_at_once(server: TestServer) {
+    async fn servers_signal_each_other_at_once(server: TestServer) {
         let Some(second) = server.second().await else { return };
         let ada = set_up(&server).await;
         let (key, address) = (enlist(&server, &ada, "box").await, listen(&second).await);
@@ -491,7 +491,7 @@ both! {
                 break;
             }
         }
-        assert!(is_signaled, "the second server does not hear of new jobs");
+        assert!(is_signaled, "the second server gets no signal for new jobs");
         server.post("/v0/runners/box/key", &ada.token, json!(null)).await.expect(201);
         assert_eq!(runner.receive().await, json!({ "close": 1008 }));
         second.close().await;
@@ -514,7 +514,7 @@ both! {
         let address = listen(&server.app).await;
         let mut one = Runner::connect(address, "one", &one).await.unwrap();
         let mut two = Runner::connect(address, "two", &two).await.unwrap();
-        assert_eq!(one.begin().await, owned, "what belongs to somebody comes first");
+        assert_eq!(one.begin().await, owned, "jobs of claimed projects come first");
         let order = two.say(json!({ "event": "ready" })).await;
         assert_eq!((order["uuid"].as_str(), &order["timeout"]), (Some(asked[0].as_str()), &json!(60)));
         one.say(completed(&owned, json!([{ "exit_code": 0, "stdout": bench(1.0) }]))).await;

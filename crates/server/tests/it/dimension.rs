@@ -157,7 +157,7 @@ both! {
         assert_eq!(lab.total("benchmarks?archived=true").await, 0);
     }
 
-    async fn slugs_taken_at_once_are_told_apart(server: TestServer) {
+    async fn slugs_created_concurrently_are_distinct(server: TestServer) {
         let lab = Lab::open(server).await;
         let make = async |name: &str| lab.post("testbeds", json!({ "name": name })).await.status.as_u16();
         assert_eq!(tokio::join!(make("a b"), make("a-b"), make("A B"), make("a.b")), (201, 201, 201, 201));

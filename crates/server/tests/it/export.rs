@@ -219,7 +219,7 @@ both! {
         assert_eq!(names(&both), ["feature/x Büro plain Latency"]);
     }
 
-    async fn a_wrong_query_is_told(server: TestServer) {
+    async fn an_invalid_query_is_rejected(server: TestServer) {
         let lab = Lab::open(server).await;
         let mut lines = Vec::new();
         for query in ["branches=main", "testbeds=", "benchmarks=,", "measures=a,b", "format=xlsx", "start_time=today"] {

@@ -41,7 +41,7 @@ fn each(feed: &str, name: &str) -> Vec<String> {
 }
 
 both! {
-    async fn a_feed_tells_of_reports_with_alerts(server: TestServer) {
+    async fn a_feed_lists_reports_with_alerts(server: TestServer) {
         let lab = Lab::with_alerts(server).await;
         let empty = lab.feed("").await;
         assert!(each(&empty, "id").is_empty());

@@ -11,7 +11,7 @@ fn host(number: u64) -> &'static str {
 
 impl Lab {
     /// Sends runs around a level, with one percent of noise; the slow host takes 3 % longer. Returns the reports.
-    async fn run_on_hosts(&self, numbers: std::ops::Range<u64>, level: f64, tells: bool) -> Vec<String> {
+    async fn run_on_hosts(&self, numbers: std::ops::Range<u64>, level: f64, names_host: bool) -> Vec<String> {
         let mut reports = Vec::new();
         for number in numbers {
             let speed = if host(number) == "slow" { 1.03 } else { 1.0 };
@@ -19,7 +19,7 @@ impl Lab {
             let results = json!({ "bench": { "latency": { "value": value } } }).to_string();
             let time = format!("2026-01-01T{:02}:{:02}:00Z", number / 60, number % 60);
             let context =
-                if tells { json!({ "tidemark.dev/v0/testbed/host": host(number) }) } else { json!({}) };
+                if names_host { json!({ "tidemark.dev/v0/testbed/host": host(number) }) } else { json!({}) };
             let more = json!({
                 "start_time": time, "end_time": time, "hash": format!("{number:040x}"), "project": "lab",
                 "testbed": "localhost", "context": context,

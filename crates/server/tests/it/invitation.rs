@@ -143,7 +143,7 @@ both! {
         assert_eq!(member.text("/role"), "leader");
     }
 
-    async fn somebody_known_joins_by_signing_in(server: TestServer) {
+    async fn an_existing_user_joins_by_signing_in(server: TestServer) {
         let bob = acme(&server).await;
         let cleo = server.person("Cleo").await;
         let invite = server.invite("acme", &bob, &cleo.email, "member").await;

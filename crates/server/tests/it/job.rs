@@ -106,7 +106,7 @@ both! {
         server.get("/v0/projects/lab/jobs/0190a000-0000-7000-8000-000000000000", "").await.expect(404);
     }
 
-    async fn a_job_that_nobody_takes_expires(server: TestServer = "[plus.runners]\nqueue_timeout = 60") {
+    async fn an_unclaimed_job_expires(server: TestServer = "[plus.runners]\nqueue_timeout = 60") {
         let ada = set_up(&server).await;
         let uuid = ask(&server, &ada, json!({})).await;
         server.pass(61);

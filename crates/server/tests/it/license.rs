@@ -33,7 +33,7 @@ fn sign(key: &str, organization: &str, changes: &Value) -> String {
 }
 
 both! {
-    async fn a_license_is_checked_and_told(server: TestServer = TRUSTED) {
+    async fn a_license_is_checked_and_returned(server: TestServer = TRUSTED) {
         let ada = server.person("Ada").await;
         let path = "/v0/organizations/ada";
         let organization = server.get(path, &ada.token).await.expect(200).text("/uuid");

@@ -147,7 +147,7 @@ both! {
         for _ in 0..3 {
             let before = server.app.db.statements();
             for _ in 0..100 {
-                server.app.limits.check(Rule::UserRequests, "somebody", server.app.clock.now()).await.unwrap();
+                server.app.limits.check(Rule::UserRequests, "user", server.app.clock.now()).await.unwrap();
             }
             least = least.min(server.app.db.statements() - before);
         }
@@ -158,7 +158,7 @@ both! {
 async fn admitted(app: App, calls: usize) -> usize {
     let mut admitted = 0;
     for _ in 0..calls {
-        match app.limits.check(Rule::UserRuns, "somebody", app.clock.now()).await {
+        match app.limits.check(Rule::UserRuns, "user", app.clock.now()).await {
             Ok(()) => admitted += 1,
             Err(Error::Limited(limited)) => assert_eq!(limited.retry_after_seconds, 61),
             Err(Error::Store(error)) => panic!("{error:?}"),

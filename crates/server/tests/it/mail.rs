@@ -110,7 +110,7 @@ fn pass(server: &TestServer, seconds: i64) {
 /// Enqueues mails that never expire, without waking the worker.
 async fn enqueue_notices(server: &TestServer, count: usize) {
     let now = server.app.clock.now();
-    let promise = move |tx: &mut Tx<'_>| {
+    let enqueue = move |tx: &mut Tx<'_>| {
         for number in 0..count {
             let to = format!("reader{number:02}@example.org").parse().unwrap();
             let (name, email) = ("Ada".parse().unwrap(), "ada@example.org".parse().unwrap());
@@ -118,7 +118,7 @@ async fn enqueue_notices(server: &TestServer, count: usize) {
         }
         Ok::<_, tidemark_store::Error>(())
     };
-    server.app.db.write(promise).await.unwrap();
+    server.app.db.write(enqueue).await.unwrap();
 }
 
 /// Asserts that a mail is complete, and returns the token in it.

@@ -394,7 +394,7 @@ both! {
 const FEW: &str = "[plus.rate_limiting.public]\nrequests = { minute = 3 }\n";
 
 both! {
-    async fn whoever_asks_too_often_is_told_so(server: TestServer = FEW) {
+    async fn tool_calls_are_rate_limited(server: TestServer = FEW) {
         for _ in 0..2 {
             result(&server, "", "ping", json!({})).await;
         }

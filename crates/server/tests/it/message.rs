@@ -72,7 +72,7 @@ both! {
         assert_snapshot!("message_new_user_invited", text(&server.mail(&root.email).await));
     }
 
-    async fn only_admins_who_are_not_locked_hear_of_new_users(server: TestServer) {
+    async fn only_unlocked_admins_are_notified_of_new_users(server: TestServer) {
         let root = server.person("Root").await;
         let ada = server.person("Ada").await;
         let eve = server.person("Eve").await;

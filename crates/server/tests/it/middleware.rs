@@ -101,7 +101,7 @@ both! {
         }
     }
 
-    async fn a_list_tells_its_total_and_everything_else_one_or_none(server: TestServer) {
+    async fn a_list_returns_its_total_and_everything_else_one_or_none(server: TestServer) {
         let ada = server.person("Ada").await;
         let total = |answer: &Answer| answer.headers.get("x-total-count").map(|total| total.to_str().unwrap().to_owned());
         let counted = |count: &str| Some(count.to_owned());
@@ -271,7 +271,7 @@ both! {
         assert_eq!(answer.headers["strict-transport-security"], "max-age=31536000");
     }
 
-    async fn a_trusted_proxy_tells_the_client(server: TestServer = PROXIED) {
+    async fn a_trusted_proxy_sets_the_client(server: TestServer = PROXIED) {
         let ada = server.person("Ada").await;
         let signed = format!("Bearer {}", ada.token);
         let cases = [

@@ -71,11 +71,11 @@ impl Receiver {
 
     async fn wait(&self, count: usize, mut meanwhile: impl AsyncFnMut()) -> Vec<Request> {
         until(&format!("it is not received {count} things"), async || {
-            let is_told = self.stub.request_count() >= count;
-            if !is_told {
+            let is_delivered = self.stub.request_count() >= count;
+            if !is_delivered {
                 meanwhile().await;
             }
-            is_told.then_some(())
+            is_delivered.then_some(())
         })
         .await;
         let requests = self.stub.take_requests();
@@ -202,7 +202,7 @@ both! {
         assert_eq!(shown, [(&sent[0], &delivered, &three), (&sent[1], &delivered, &one), (&sent[2], &delivered, &one)]);
     }
 
-    async fn a_receiver_that_is_gone_is_given_up_and_told_again_by_hand(server: TestServer = PRIVATE) {
+    async fn an_unreachable_receiver_is_given_up_and_redelivered_manually(server: TestServer = PRIVATE) {
         let lab = Lab::with_alerts(server).await;
         let (receiver, address) = Receiver::open();
         lab.calm().await;
@@ -231,7 +231,7 @@ both! {
         lab.get(&path).await.expect(200);
     }
 
-    async fn what_is_out_of_use_tells_nothing(server: TestServer = PRIVATE) {
+    async fn an_archived_notice_sends_nothing(server: TestServer = PRIVATE) {
         let lab = Lab::with_alerts(server).await;
         let (receiver, address) = Receiver::open();
         lab.calm().await;
@@ -328,7 +328,7 @@ both! {
         assert_eq!(log[0]["status"], "delivered");
     }
 
-    async fn private_addresses_are_not_told(server: TestServer) {
+    async fn private_addresses_are_rejected(server: TestServer) {
         let lab = Lab::with_alerts(server).await;
         let (receiver, address) = Receiver::open();
         lab.calm().await;

@@ -158,7 +158,7 @@ macro_rules! at_a_code_host {
 }
 
 at_a_code_host! {
-    somebody_new_gets_an_account_and_a_session
+    a_new_user_gets_an_account_and_a_session
     a_sign_in_is_ended_once_by_the_browser_that_began_it
     a_client_without_cookies_proves_itself_by_a_verifier
     only_a_verified_address_counts
@@ -168,7 +168,7 @@ at_a_code_host! {
     a_provider_that_is_silent_is_named
 }
 
-async fn somebody_new_gets_an_account_and_a_session(server: TestServer, host: Host) {
+async fn a_new_user_gets_an_account_and_a_session(server: TestServer, host: Host) {
     host.admit("one", 7, "Ada@Example.org", true);
     let setup = server.get("/v0/server/setup", "").await.expect(200);
     assert_eq!(setup.body["providers"], json!([{ "name": "GitHub", "path": PATH }]));

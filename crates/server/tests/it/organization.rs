@@ -369,7 +369,7 @@ both! {
         assert_eq!(slugs(&server.get(ORGANIZATIONS, &bob.token).await), "acme of 1");
     }
 
-    async fn what_nobody_owns_can_be_claimed_once(server: TestServer) {
+    async fn an_unclaimed_organization_can_be_claimed_once(server: TestServer) {
         let ada = server.person("Ada").await;
         let bob = server.person("Bob").await;
         let cleo = server.person("Cleo").await;
@@ -394,7 +394,7 @@ both! {
         server.post(&claim, &ada.token, json!({})).await.expect(409);
     }
 
-    async fn a_member_of_what_nobody_owns_can_claim_it(server: TestServer) {
+    async fn a_member_of_an_unclaimed_organization_can_claim_it(server: TestServer) {
         let ada = server.person("Ada").await;
         let bob = server.person("Bob").await;
         server.unclaimed("Found").await;

@@ -77,7 +77,7 @@ async def deliver(body, header):
             pass
 
 
-def tell(event):
+def send_event(event):
     body = json.dumps(event._export()).encode()
     sent_events.append(body)
     if trouble["lose_events"] > 0:
@@ -86,19 +86,19 @@ def tell(event):
         asyncio.ensure_future(deliver(body, int(time.time())))
 
 
-resources.schedule_webhook = tell
+resources.schedule_webhook = send_event
 # What it knows goes with the test.
 resources.Store.dump_to_disk = lambda self: None
 
 update = Subscription._update
 
 
-def update_and_tell(self, **data):
+def update_and_send(self, **data):
     update(self, **data)
-    tell(Event("customer.subscription.updated", self))
+    send_event(Event("customer.subscription.updated", self))
 
 
-Subscription._update = update_and_tell
+Subscription._update = update_and_send
 
 
 @web.middleware
@@ -161,7 +161,7 @@ async def change(request):
     found = Subscription._api_retrieve(request.match_info["id"])
     for key, value in (await request.json()).items():
         setattr(found, key, value)
-    tell(Event("customer.subscription.updated", found))
+    send_event(Event("customer.subscription.updated", found))
     return json_response(found._export())
 
 
@@ -186,7 +186,7 @@ async def make_trouble(request):
 
 
 async def repeat(request):
-    """Tells every event again, the newest first, and answers when all of it was heard."""
+    """Sends every event again, newest first, and responds when all events are delivered."""
     for body in reversed(sent_events):
         await deliver(body, int(time.time()))
     return json_response(len(sent_events))

@@ -333,7 +333,7 @@ both! {
         let open = server.project(&ada, json!({ "name": "Open" })).await;
         let key = server.project_key(&ada, &open).await;
         let mut lines = Vec::new();
-        for (whose, token) in [("nobody", ""), ("stranger", eve.token.as_str()), ("key of Open", key.as_str())] {
+        for (whose, token) in [("anonymous", ""), ("stranger", eve.token.as_str()), ("key of Open", key.as_str())] {
             for path in [&hidden, &open] {
                 let view = server.get(path, token).await;
                 let create = server.post(&format!("{path}/branches"), token, json!({ "name": "x" })).await;

@@ -88,15 +88,15 @@ both! {
         }
     }
 
-    async fn what_nobody_owns_gets_less(server: TestServer = SMALL) {
+    async fn an_unclaimed_organization_gets_less(server: TestServer = SMALL) {
         let admin = server.person("Admin").await;
-        let nobodys = format!("/v0/organizations/{}/projects", server.unclaimed("Nobody's").await);
+        let unclaimed = format!("/v0/organizations/{}/projects", server.unclaimed("Unclaimed").await);
         let create = async |path: &str, name: &str| {
             server.post(path, &admin.token, json!({ "name": name })).await
         };
-        let first = create(&nobodys, "First").await.expect(201);
+        let first = create(&unclaimed, "First").await.expect(201);
         assert_eq!(first.body["claimed"], Value::Null);
-        create(&nobodys, "Second").await.expect(429);
+        create(&unclaimed, "Second").await.expect(429);
         create("/v0/projects/first/branches", "one").await.expect(201);
         create("/v0/projects/first/branches", "two").await.expect(429);
     }

@@ -61,7 +61,7 @@ impl Caller {
 
     /// Whether the caller differs from others: outside of projects, roles in a project have no effect, and all
     /// project keys are equal.
-    fn is_told_apart(self, operation: &Operation) -> bool {
+    fn is_distinguished(self, operation: &Operation) -> bool {
         is_in_project(operation)
             || !matches!(self, Self::OtherKey | Self::Viewer | Self::Developer | Self::Maintainer)
     }
@@ -98,7 +98,7 @@ impl Verdict {
 }
 
 /// Returns the expected verdict of a right for a caller.
-fn promised(right: &str, visibility: Visibility, caller: Caller) -> Verdict {
+fn expected(right: &str, visibility: Visibility, caller: Caller) -> Verdict {
     use Caller::{
         Admin, Anonymous, Invalid, Leader, LeaderKey, Locked, Member, OtherKey, ProjectKey, StrangerKey,
     };
@@ -107,7 +107,7 @@ fn promised(right: &str, visibility: Visibility, caller: Caller) -> Verdict {
             Some((word, "by_user" | "by_session")) => (word, true),
             _ => (rest, false),
         };
-        let verdict = promised_in_project(permission(right, word), by_user, visibility, caller);
+        let verdict = expected_in_project(permission(right, word), by_user, visibility, caller);
         let is_refused_to_keys = rest.ends_with(":by_session") && caller == LeaderKey;
         return if is_refused_to_keys { Verdict::Forbidden } else { verdict };
     }
@@ -119,7 +119,7 @@ fn promised(right: &str, visibility: Visibility, caller: Caller) -> Verdict {
         // Nothing is billed here; billing.rs tests a provider.
         ("organization:manage:billed:by_user", ProjectKey | OtherKey) => Verdict::Forbidden,
         ("organization:manage:billed" | "organization:manage:billed:by_user", _) => {
-            match promised("organization:manage", visibility, caller) {
+            match expected("organization:manage", visibility, caller) {
                 Verdict::Done => Verdict::Off,
                 refused => refused,
             }
@@ -148,12 +148,12 @@ fn promised(right: &str, visibility: Visibility, caller: Caller) -> Verdict {
 }
 
 fn permission<P: std::str::FromStr>(right: &str, word: &str) -> P {
-    word.parse().unwrap_or_else(|_| panic!("say in `promised` what the new right `{right}` promises to whom"))
+    word.parse().unwrap_or_else(|_| panic!("define in `expected` who has the new right `{right}`"))
 }
 
 /// Returns the expected verdict of a permission in a project for a caller. The project of the path belongs to the
 /// organization.
-fn promised_in_project(
+fn expected_in_project(
     permission: ProjectPermission,
     by_user: bool,
     visibility: Visibility,
@@ -193,7 +193,7 @@ async fn try_out(
     let path = stage.path(operation, cast);
     let credential = stage.credential_for(operation, cast, caller);
     let body = stage.body(operation, cast);
-    let wanted = promised(&operation.right, visibility, caller);
+    let wanted = expected(&operation.right, visibility, caller);
     let before = changes(server).await;
     let answer = call(server, operation, &path, &credential, body.clone()).await;
     let is_off = answer.body["message"]
@@ -204,7 +204,7 @@ async fn try_out(
         came => came,
     };
     if came != Some(wanted) {
-        return Err(format!("{wanted:?} was promised, {} came: {}", answer.status, answer.body));
+        return Err(format!("{wanted:?} was expected, {} came: {}", answer.status, answer.body));
     }
     if wanted == Verdict::Done {
         return Ok(());
@@ -284,12 +284,12 @@ async fn walk(server: &TestServer, part: usize) {
             // Rate limits are tested elsewhere: one minute passes, and every caller has its own address.
             server.pass(60);
             for (number, caller) in (1..).zip(Caller::ALL) {
-                if !caller.is_told_apart(operation) {
+                if !caller.is_distinguished(operation) {
                     continue;
                 }
                 server.call_from([198, 51, 100, number]);
                 let harmless = operation.method == "GET"
-                    || promised(&operation.right, visibility, caller) != Verdict::Done;
+                    || expected(&operation.right, visibility, caller) != Verdict::Done;
                 let own = match harmless {
                     true => None,
                     false => Some(Stage::set(server, &cast, caller, visibility).await),
@@ -306,19 +306,19 @@ async fn walk(server: &TestServer, part: usize) {
 }
 
 both! {
-    async fn every_operation_keeps_its_promise_to_everybody_1(server: TestServer) {
+    async fn every_operation_enforces_its_right_1(server: TestServer) {
         walk(&server, 0).await;
     }
 
-    async fn every_operation_keeps_its_promise_to_everybody_2(server: TestServer) {
+    async fn every_operation_enforces_its_right_2(server: TestServer) {
         walk(&server, 1).await;
     }
 
-    async fn every_operation_keeps_its_promise_to_everybody_3(server: TestServer) {
+    async fn every_operation_enforces_its_right_3(server: TestServer) {
         walk(&server, 2).await;
     }
 
-    async fn every_operation_keeps_its_promise_to_everybody_4(server: TestServer) {
+    async fn every_operation_enforces_its_right_4(server: TestServer) {
         walk(&server, 3).await;
     }
 

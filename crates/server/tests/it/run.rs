@@ -56,7 +56,7 @@ async fn role(server: &TestServer, person: &Person, project: &str) -> Option<Str
 }
 
 both! {
-    async fn anybody_makes_a_project_that_nobody_owns(server: TestServer) {
+    async fn an_anonymous_run_creates_an_unclaimed_project(server: TestServer) {
         let first = send(&server, "", context("My Repo")).await.expect(201);
         assert_snapshot!("run_anonymous", server.show(&first));
         assert_eq!(place(&first), ("my-repo-0123456-cws1tbnfkj8h3".into(), "My Repo".into(), false, None));
@@ -167,7 +167,7 @@ both! {
             ("eyJ.no.token", "loose"), ("eyJ.no.token", "free"), ("eyJ.no.token", "new"), ("svc_user_000000000000000000000000000000", "free"),
         ] {
             let answer = send(&server, token, named(project, "x")).await;
-            let who = if token.is_empty() { "nobody" } else if token == eve.token { "Eve" } else { "bad" };
+            let who = if token.is_empty() { "anonymous" } else if token == eve.token { "Eve" } else { "bad" };
             lines.push(format!("{who} {project}: {}", answer.line()));
         }
         assert_snapshot!("run_refused", server.redact(&lines.join("\n")));

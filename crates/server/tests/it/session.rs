@@ -195,7 +195,7 @@ both! {
         assert_eq!(name(&server, &[("cookie", &cookie), ("authorization", "Basic YTpi")]).await, "Ada");
     }
 
-    async fn a_new_server_tells_its_first_visitor(server: TestServer) {
+    async fn a_new_server_returns_the_state_of_its_setup(server: TestServer) {
         let setup = async || call(&server, Method::GET, "/v0/server/setup", &[], Value::Null).await.expect(200).body;
         let outbox = server.folder().join("outbox").display().to_string();
         assert_eq!(setup().await, json!({ "accounts": "none", "mail": false, "outbox": null, "providers": [], "captcha": null, "plans": [], "sign_up": "open" }));

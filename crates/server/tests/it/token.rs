@@ -108,7 +108,7 @@ both! {
         server.get("/v0/users/ada/tokens/no-uuid", &ada.token).await.expect(400);
     }
 
-    async fn a_token_must_be_ours_and_name_somebody(server: TestServer) {
+    async fn a_token_must_be_ours_and_name_a_user(server: TestServer) {
         let ada = server.person("Ada").await;
         let now = server.app.clock.now().seconds();
         let good = json!({

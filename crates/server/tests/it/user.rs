@@ -275,7 +275,7 @@ both! {
         assert_eq!(owners, 1);
     }
 
-    async fn an_admin_moves_somebody_to_a_new_address(server: TestServer) {
+    async fn an_admin_changes_the_address_of_a_user(server: TestServer) {
         let root = server.person("Root").await;
         let ada = server.person("Ada").await;
         let patch = json!({ "email": "new@example.org" });

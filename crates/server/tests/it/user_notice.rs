@@ -55,7 +55,7 @@ fn at(path: &str, created: &Answer) -> String {
 }
 
 both! {
-    async fn a_user_is_told_of_a_project_or_of_all(server: TestServer = PRIVATE) {
+    async fn a_user_is_notified_about_one_project_or_all(server: TestServer = PRIVATE) {
         let lab = Lab::with_alerts(server).await;
         let (receiver, address) = Receiver::open();
         lab.calm().await;
@@ -94,7 +94,7 @@ both! {
         assert_eq!(order, [first, second]);
     }
 
-    async fn a_user_who_may_not_view_a_project_is_not_told(server: TestServer = PRIVATE) {
+    async fn a_user_who_may_not_view_a_project_is_not_notified(server: TestServer = PRIVATE) {
         let lab = Lab::with_alerts(server).await;
         let (receiver, address) = Receiver::open();
         lab.calm().await;

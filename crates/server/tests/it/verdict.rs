@@ -246,7 +246,7 @@ both! {
         assert_eq!(verdict["cause"], json!("code"));
     }
 
-    async fn a_verdict_is_told_whole(server: TestServer) {
+    async fn a_verdict_is_returned_completely(server: TestServer) {
         let lab = Lab::open(server).await;
         for number in 0..25 {
             lab.measure(number, &[("count", 1000.0)]).await;

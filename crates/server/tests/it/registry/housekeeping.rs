@@ -47,7 +47,7 @@ both! {
         assert_eq!((server.rows("blob").await, server.rows("repository_blob").await), (0, 0));
     }
 
-    async fn whoever_looks_has_the_time_to_push(server: TestServer) {
+    async fn a_checked_blob_is_kept_for_the_push(server: TestServer) {
         let ada = owner(&server).await;
         ada.push_blob("lab", b"{}").await;
         let layer = ada.push_blob("lab", b"layer").await;

@@ -71,7 +71,7 @@ both! {
         assert_snapshot!("registry_rights", text);
     }
 
-    async fn what_nobody_owns_takes_from_anybody(server: TestServer) {
+    async fn an_unclaimed_project_accepts_every_push(server: TestServer) {
         let anybody = Client::anonymous(&server);
         // The first push creates the project, which is public.
         let pushed = anybody.push_image("open/app", "v1", b"layer").await;

@@ -181,7 +181,7 @@ impl Stage {
                  and id not in (select id from notice where account_id = $1 order by id limit 2)",
                 &[&leader],
             )?;
-            let (notice, delivery) = tell(tx, &fresh, notice::Owner::User(leader), home);
+            let (notice, delivery) = notice_with_delivery(tx, &fresh, notice::Owner::User(leader), home);
             let digest = hash(&fresh.uuid().to_string());
             token::record(tx, &fresh, leader, &name, &digest, fresh.now, expires)?;
 
@@ -411,7 +411,7 @@ impl Project {
         let change = change(tx, fresh, found.id, report);
         let report = report::summary(tx, &found.project, report).unwrap();
         let report = report::complete(tx, report).unwrap();
-        let (notice, delivery) = tell(tx, fresh, notice::Owner::Project(found.id), found.id);
+        let (notice, delivery) = notice_with_delivery(tx, fresh, notice::Owner::Project(found.id), found.id);
         let places = json!({ "branch": "used", "testbed": "used" });
         let empty = record(tx, fresh, (organization, found.id), json!([]), places);
         let job = wait(tx, fresh, &found, empty);
@@ -466,7 +466,12 @@ fn change(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: ReportId) 
 }
 
 /// Creates a notice with a finished delivery.
-fn tell(tx: &mut Tx<'_>, fresh: &Fresh, owner: notice::Owner, project: ProjectId) -> (Uuid, Uuid) {
+fn notice_with_delivery(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    owner: notice::Owner,
+    project: ProjectId,
+) -> (Uuid, Uuid) {
     let settings = notice::Settings {
         name: "Hook".parse().unwrap(),
         url: Some("https://example.org/hook".parse().unwrap()),

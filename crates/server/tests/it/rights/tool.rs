@@ -7,7 +7,7 @@ use tidemark_api::Visibility;
 use tidemark_server::transport::mcp::{TOOLS, Tool};
 
 use super::{
-    Caller, Verdict, call, changes, promised,
+    Caller, Verdict, call, changes, expected,
     stage::{Cast, Stage},
 };
 use crate::{
@@ -61,7 +61,7 @@ async fn try_out(
     caller: Caller,
 ) -> Result<(), String> {
     let changes_something =
-        operation.method != "GET" && promised(&operation.right, visibility, caller) == Verdict::Done;
+        operation.method != "GET" && expected(&operation.right, visibility, caller) == Verdict::Done;
     let mut stages = [shared.clone(), shared.clone()];
     if changes_something {
         for stage in &mut stages {
