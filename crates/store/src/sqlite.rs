@@ -17,7 +17,7 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, config::DbConfig, ffi};
@@ -42,6 +42,9 @@ const GROUP: usize = 128;
 const LOG_PAGES: i64 = 4096;
 /// Maximum time that a call waits for a reader before it fails with `Busy`.
 const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Delay between attempts to change the journal mode.
+const BUSY_RETRY_DELAY: Duration = Duration::from_millis(5);
 
 /// A write. It runs in the open transaction and returns a function that reports the result once the commit is known.
 type Job = Box<dyn FnOnce(&Connection, Scope) -> Report + Send>;
@@ -75,7 +78,7 @@ impl Sqlite {
             create_for_owner(&path)?;
             let connection = Connection::open(&path)?;
             prepare(&connection, busy_timeout)?;
-            connection.pragma_update(None, "journal_mode", "wal")?;
+            retry_while_busy(busy_timeout, || connection.pragma_update(None, "journal_mode", "wal"))?;
             connection.pragma_update(None, "synchronous", "full")?;
             connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
             connection.pragma_update(None, "cache_size", -i64::from(cache_kib))?;
@@ -243,6 +246,23 @@ fn create_for_owner(file: &Path) -> Result<()> {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(file).map_err(|error| Error::Engine(error.into()))?;
     Ok(())
+}
+
+/// Repeats a step while another process locks the database. SQLite waits by itself, except for a change of the journal
+/// mode, which several processes attempt if they create the database at the same time.
+fn retry_while_busy(timeout: Duration, step: impl Fn() -> rusqlite::Result<()>) -> Result<()> {
+    let started = Instant::now();
+    loop {
+        match step() {
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && started.elapsed() < timeout =>
+            {
+                thread::sleep(BUSY_RETRY_DELAY);
+            }
+            result => return Ok(result?),
+        }
+    }
 }
 
 fn prepare(connection: &Connection, busy_timeout: Duration) -> Result<()> {

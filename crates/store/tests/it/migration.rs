@@ -1,8 +1,10 @@
 //! Migrations: applied once, in order, and never to a database of a newer release.
 
-use tidemark_store::{Db, Error};
+use std::time::Duration;
 
-use crate::both;
+use tidemark_store::{Db, Error, Location};
+
+use crate::{both, database::Database};
 
 both! {
     async fn migrations_are_applied_once(db: TestDb) {
@@ -34,4 +36,29 @@ both! {
         let error = Db::open(&db.location).await.err().unwrap();
         assert!(format!("{error:?}").contains("a newer release wrote the database"), "{error:?}");
     }
+}
+
+/// Opens a new database several times at once.
+async fn open_concurrently(location: Location) {
+    let opened: Vec<_> = (0..8)
+        .map(|_| {
+            let location = location.clone();
+            tokio::spawn(async move { Db::open(&location).await })
+        })
+        .collect();
+    for open in opened {
+        open.await.unwrap().unwrap().close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_database_can_be_opened_concurrently() {
+    for _ in 0..8 {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("tidemark.db");
+        let busy_timeout = Duration::from_secs(600);
+        open_concurrently(Location::Sqlite { file, busy_timeout, cache_kib: 1024 }).await;
+    }
+    let database = Database::create_empty().await;
+    open_concurrently(Location::Postgres { url: database.url.clone(), connections: 1 }).await;
 }
