@@ -15,7 +15,7 @@ use serde_json::json;
 use tidemark_api::{Timestamp, Visibility};
 use tidemark_server::domain::{
     error::Error,
-    ingest::{self, Home, Submission},
+    ingest::{self, Submission, TargetProject},
     quota::Quota,
 };
 use tidemark_store::{Db, Fresh, Tx};
@@ -244,9 +244,10 @@ pub(crate) fn fill(
                     "select id, organization_id from project where slug = 'lab'",
                     &[],
                 )?;
-                let home = Home { project, organization, claimed: true, visibility: Visibility::Public };
+                let target_project =
+                    TargetProject { project, organization, claimed: true, visibility: Visibility::Public };
                 let begun = cpu();
-                let report = ingest::record(tx, &fresh, Quota::NONE, home, &submission)?;
+                let report = ingest::record(tx, &fresh, Quota::NONE, target_project, &submission)?;
                 if let Ok(mut last) = last.lock() {
                     last.push(cpu() - begun);
                 }

@@ -10,4 +10,4 @@ pub mod domain;
 pub mod infra;
 pub mod transport;
 
-pub use domain::app::{App, Parts};
+pub use domain::app::{App, AppState};

@@ -26,17 +26,17 @@ use crate::{
         clock::{Clock, FreshSource, SystemEntropy},
         config::{Config, Unclaimed},
         limits::{ConcurrencyLimit, Limits},
-        mail::{Mailer, Tokens, Transport},
+        mail::{Mailer, TokenSigner, Transport},
         metrics::Metrics,
     },
 };
 
 /// A handle of the running server. Clones share the state.
 #[derive(Clone)]
-pub struct App(Arc<Parts>);
+pub struct App(Arc<AppState>);
 
 /// The parts of the server.
-pub struct Parts {
+pub struct AppState {
     /// The effective configuration.
     pub config: Config,
     /// The database.
@@ -78,9 +78,9 @@ pub struct Parts {
 }
 
 impl Deref for App {
-    type Target = Parts;
+    type Target = AppState;
 
-    fn deref(&self) -> &Parts {
+    fn deref(&self) -> &AppState {
         &self.0
     }
 }
@@ -140,7 +140,7 @@ impl App {
                 None => Transport::files(&config.data_dir).map_err(internal)?,
             };
             let console = config.console.url.as_ref().parse().map_err(internal)?;
-            let mailer = Mailer::new(transport, console, Arc::clone(&signer) as Arc<dyn Tokens>);
+            let mailer = Mailer::new(transport, console, Arc::clone(&signer) as Arc<dyn TokenSigner>);
             let housekeeper = Housekeeper {
                 db: db.clone(),
                 blobs: blobs.clone(),
@@ -180,7 +180,7 @@ impl App {
             ConcurrencyLimit::for_uploads(registry.max_uploads.get(), registry.max_uploads_per_address.get());
         let bodies = ConcurrencyLimit::for_bodies(config.server.request_body_max_bytes);
         let changes = Changes::new(config.detection.memory_bytes);
-        let app = Self(Arc::new(Parts {
+        let app = Self(Arc::new(AppState {
             config,
             db,
             clock,
@@ -226,7 +226,7 @@ fn internal(error: impl std::error::Error + Send + Sync + 'static) -> Error {
     Error::Internal(error.into())
 }
 
-impl Tokens for Signer {
+impl TokenSigner for Signer {
     fn sign_in(&self, uuid: Uuid, email: &Email, created: Timestamp, expires: Timestamp) -> Jwt {
         self.sign(Audience::Auth, uuid, email, None, created, expires)
     }

@@ -30,7 +30,7 @@ use crate::{
     },
     infra::{
         clock::FreshSource,
-        mail::{self, Mailer, Undelivered},
+        mail::{self, DeliveryError, Mailer},
     },
 };
 
@@ -47,39 +47,39 @@ const QUEUES: [Queue; 3] = [
     Queue { kinds: &[plan::SYNC, plan::SESSION, plan::CANCEL, plan::METER], workers: 2 },
 ];
 /// Maximum number of concurrent items of one organization.
-const PER_OWNER: usize = 2;
+const MAX_PER_ORGANIZATION: usize = 2;
 /// Duration of a claim, in seconds.
-const LEASE: i64 = 60;
+const LEASE_SECONDS: i64 = 60;
 /// Time limit of one attempt, shorter than a claim.
-const ATTEMPT: Duration = Duration::from_secs(35);
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(35);
 /// Time that a stopping worker waits for running work.
-const GRACE: Duration = Duration::from_secs(5);
+const SHUTDOWN_GRACE_PERIOD: Duration = Duration::from_secs(5);
 /// Maximum pause on a shared database, where other servers may write to the outbox.
-const SHARED_POLL: Duration = Duration::from_secs(5);
+const SHARED_POLL_INTERVAL: Duration = Duration::from_secs(5);
 /// Maximum pause otherwise: the clock may be set, and the machine may have been suspended.
-const OWN_POLL: Duration = Duration::from_secs(60);
+const OWN_POLL_INTERVAL: Duration = Duration::from_secs(60);
 /// Delay before the first retry, in seconds. It doubles with each retry.
-const FIRST_DELAY: i64 = 10;
+const INITIAL_RETRY_DELAY: i64 = 10;
 /// Maximum delay before a retry, in seconds.
-const LONGEST_DELAY: i64 = 3600;
+const MAX_RETRY_DELAY: i64 = 3600;
 /// Time after which work is no longer retried, in seconds.
-const PATIENCE: i64 = 3 * 24 * 3600;
+const RETRY_PERIOD: i64 = 3 * 24 * 3600;
 /// Time for which the payment provider accepts usage, in seconds.
-const METER_PATIENCE: i64 = 34 * 24 * 3600;
+const METER_RETRY_PERIOD: i64 = 34 * 24 * 3600;
 /// Retention of a callback that was not delivered, in seconds: longer than it is retried.
-const CALLBACKS: i64 = PATIENCE + 24 * 3600;
+const CALLBACK_RETENTION: i64 = RETRY_PERIOD + 24 * 3600;
 /// Retention of the log of deliveries, in seconds.
-const DELIVERIES: i64 = 30 * 24 * 3600;
+const DELIVERY_RETENTION: i64 = 30 * 24 * 3600;
 /// Seconds of a day.
 const DAY: i64 = 24 * 3600;
 /// Maximum number of unclaimed organizations that are deleted per hour.
-const EXPIRED: u32 = 64;
+const MAX_EXPIRED_PER_HOUR: u32 = 64;
 /// Seconds between two deletions of expired rows.
-const CLEARING: i64 = 3600;
+const CLEANUP_INTERVAL: i64 = 3600;
 
 /// Handle of the running worker. Dropping it stops the worker without waiting for its end.
 pub struct Background {
-    poke: watch::Sender<()>,
+    wake: watch::Sender<()>,
     stop: watch::Sender<bool>,
     task: Mutex<Option<JoinHandle<()>>>,
 }
@@ -87,21 +87,21 @@ pub struct Background {
 impl Background {
     /// Starts the worker.
     pub(crate) fn start(worker: Worker) -> Self {
-        let (poke, poked) = watch::channel(());
+        let (wake, wake_receiver) = watch::channel(());
         let (stop, stopped) = watch::channel(false);
-        let signals = Signals { poke: poke.clone(), poked, stopped };
+        let signals = Signals { wake: wake.clone(), wake_receiver, stopped };
         let task = tokio::spawn(run(worker, signals));
-        Self { poke, stop, task: Mutex::new(Some(task)) }
+        Self { wake, stop, task: Mutex::new(Some(task)) }
     }
 
     /// Creates a handle without a worker: enqueued work waits for another worker.
     pub fn idle() -> Self {
-        Self { poke: watch::Sender::new(()), stop: watch::Sender::new(true), task: Mutex::new(None) }
+        Self { wake: watch::Sender::new(()), stop: watch::Sender::new(true), task: Mutex::new(None) }
     }
 
     /// Wakes the worker after new work was enqueued.
-    pub fn poke(&self) {
-        self.poke.send_replace(());
+    pub fn wake(&self) {
+        self.wake.send_replace(());
     }
 
     /// Stops the worker and waits for its end. The worker starts no new work; running work has up to five seconds.
@@ -117,8 +117,8 @@ impl Background {
 /// Signals that wake and stop the loops of the worker.
 #[derive(Clone)]
 struct Signals {
-    poke: watch::Sender<()>,
-    poked: watch::Receiver<()>,
+    wake: watch::Sender<()>,
+    wake_receiver: watch::Receiver<()>,
     stopped: watch::Receiver<bool>,
 }
 
@@ -130,9 +130,9 @@ impl Signals {
     }
 
     /// Waits for new work.
-    async fn wait_for_poke(&mut self) {
+    async fn wait_for_wake(&mut self) {
         // Cannot fail, because `self` also holds a sender.
-        drop(self.poked.changed().await);
+        drop(self.wake_receiver.changed().await);
     }
 
     /// Runs work unless the worker is stopped. Running work then has a few seconds.
@@ -140,7 +140,7 @@ impl Signals {
         let mut signals = self.clone();
         tokio::select! {
             done = work => Some(done),
-            () = async { signals.wait_for_stop().await; sleep(GRACE).await; } => None,
+            () = async { signals.wait_for_stop().await; sleep(SHUTDOWN_GRACE_PERIOD).await; } => None,
         }
     }
 
@@ -152,29 +152,29 @@ impl Signals {
             () = signals.wait_for_stop() => false,
             () = woken => true,
             () = sleep(time) => true,
-            () = self.wait_for_poke() => true,
+            () = self.wait_for_wake() => true,
         }
     }
 }
 
 async fn run(worker: Worker, signals: Signals) {
     if !worker.db.is_shared() {
-        worker.take_over().await;
+        worker.release_claims().await;
     }
     let [mail, deliveries, billing] = &QUEUES;
     tokio::join!(
         worker.run_queue(mail, signals.clone()),
         worker.run_queue(deliveries, signals.clone()),
         worker.run_queue(billing, signals.clone()),
-        worker.run_clearing(signals),
+        worker.run_cleanup(signals),
     );
 }
 
 /// Times of the last deletions of expired data.
 #[derive(Default)]
-struct Clearings {
+struct CleanupState {
     last: Option<Timestamp>,
-    thorough: Option<Timestamp>,
+    last_thorough: Option<Timestamp>,
     /// Task that clears the registry, which can take long and must not delay the mail. It ends with the worker.
     registry: JoinSet<()>,
 }
@@ -196,7 +196,7 @@ pub(crate) struct Worker {
 
 impl Worker {
     /// Releases the claims of a crashed server.
-    async fn take_over(&self) {
+    async fn release_claims(&self) {
         let now = (self.fresh)().now;
         if let Err(error) = self.db.write(move |tx| outbox::release(tx, now)).await {
             let error: &dyn std::error::Error = &error;
@@ -205,8 +205,8 @@ impl Worker {
     }
 
     /// Returns the maximum pause.
-    fn poll(&self) -> Duration {
-        if self.db.is_shared() { SHARED_POLL } else { OWN_POLL }
+    fn poll_interval(&self) -> Duration {
+        if self.db.is_shared() { SHARED_POLL_INTERVAL } else { OWN_POLL_INTERVAL }
     }
 
     /// Processes a queue until the worker is stopped.
@@ -214,36 +214,36 @@ impl Worker {
         // Each item has its own task, so that a panic costs one item one attempt.
         let mut tasks = JoinSet::new();
         loop {
-            let filled = self.fill(queue, &mut tasks, &signals.poke);
+            let filled = self.start_due_items(queue, &mut tasks, &signals.wake);
             let Some(pause) = signals.unless_stopped(filled).await else { break };
             let pause = pause.unwrap_or_else(|error| {
                 let error: &dyn std::error::Error = &error;
                 tracing::warn!(error, "reading the outbox failed; retrying");
-                SHARED_POLL
+                SHARED_POLL_INTERVAL
             });
             let ended = async {
                 match tasks.join_next().await {
-                    Some(result) => report(result),
+                    Some(result) => log_panic(result),
                     None => std::future::pending().await,
                 }
             };
-            if !signals.pause(pause.min(self.poll()), ended).await {
+            if !signals.pause(pause.min(self.poll_interval()), ended).await {
                 break;
             }
         }
         let rest = async { while tasks.join_next().await.is_some() {} };
-        let _ = timeout(GRACE, rest).await;
+        let _ = timeout(SHUTDOWN_GRACE_PERIOD, rest).await;
     }
 
     /// Claims as many due items as workers are free, starts them, and returns the time until the next item is due.
-    async fn fill(
+    async fn start_due_items(
         &self,
         queue: &'static Queue,
         tasks: &mut JoinSet<()>,
-        poke: &watch::Sender<()>,
+        wake: &watch::Sender<()>,
     ) -> store::Result<Duration> {
         while let Some(result) = tasks.try_join_next() {
-            report(result);
+            log_panic(result);
         }
         let free = queue.workers.saturating_sub(tasks.len());
         if free == 0 {
@@ -259,20 +259,20 @@ impl Worker {
             }
             None => return Ok(Duration::MAX),
         }
-        let lease = now.plus_seconds(LEASE);
-        let claim = outbox::Claim { kinds: queue.kinds, count: free, per_owner: PER_OWNER, lease };
+        let lease = now.plus_seconds(LEASE_SECONDS);
+        let claim = outbox::Claim { kinds: queue.kinds, count: free, per_owner: MAX_PER_ORGANIZATION, lease };
         let items = self.db.write(move |tx| outbox::claim(tx, &claim, now)).await?;
         if items.is_empty() {
             // Another server claimed the items, or their owners are at the limit.
-            return Ok(SHARED_POLL);
+            return Ok(SHARED_POLL_INTERVAL);
         }
         for item in items {
-            let (worker, poke) = (self.clone(), poke.clone());
+            let (worker, wake) = (self.clone(), wake.clone());
             tasks.spawn(async move {
-                worker.settle(&item).await;
+                worker.attempt(&item).await;
                 // A delivery by mail enqueues the mail.
                 if item.kind == delivery::KIND {
-                    poke.send_replace(());
+                    wake.send_replace(());
                 }
             });
         }
@@ -280,19 +280,19 @@ impl Worker {
     }
 
     /// Deletes expired rows every hour until the worker is stopped.
-    async fn run_clearing(&self, mut signals: Signals) {
-        let mut clearings = Clearings::default();
+    async fn run_cleanup(&self, mut signals: Signals) {
+        let mut state = CleanupState::default();
         loop {
-            let Some(cleared) = signals.unless_stopped(self.clear_if_due(&mut clearings)).await else {
+            let Some(cleared) = signals.unless_stopped(self.clean_up_if_due(&mut state)).await else {
                 break;
             };
             let pause = cleared.map_or_else(
                 |error| {
                     let error: &dyn std::error::Error = &error;
                     tracing::warn!(error, "deleting expired rows failed; retrying");
-                    SHARED_POLL
+                    SHARED_POLL_INTERVAL
                 },
-                |()| self.poll(),
+                |()| self.poll_interval(),
             );
             if !signals.pause(pause, std::future::pending()).await {
                 break;
@@ -300,18 +300,18 @@ impl Worker {
         }
     }
 
-    async fn clear_if_due(&self, clearings: &mut Clearings) -> store::Result<()> {
+    async fn clean_up_if_due(&self, state: &mut CleanupState) -> store::Result<()> {
         let now = (self.fresh)().now;
-        if clearings.last.is_none_or(|last| last.plus_seconds(CLEARING) <= now) {
-            self.clear(now).await?;
-            self.retention.clear(&self.db, now).await?;
-            clearings.last = Some(now);
-            self.clear_registry(clearings, now);
+        if state.last.is_none_or(|last| last.plus_seconds(CLEANUP_INTERVAL) <= now) {
+            self.delete_expired(now).await?;
+            self.retention.delete_old_data(&self.db, now).await?;
+            state.last = Some(now);
+            self.clean_up_registry(state, now);
         }
         Ok(())
     }
 
-    async fn clear(&self, now: Timestamp) -> store::Result<()> {
+    async fn delete_expired(&self, now: Timestamp) -> store::Result<()> {
         let bills = self.billing.is_some();
         let (idle_days, fresh) = (self.idle_days, (self.fresh)());
         self.db
@@ -320,11 +320,11 @@ impl Worker {
                 oauth::purge(tx, now)?;
                 session::purge(tx, now)?;
                 rate_window::purge(tx, now)?;
-                job::forget_callbacks(tx, now.plus_seconds(-CALLBACKS))?;
+                job::forget_callbacks(tx, now.plus_seconds(-CALLBACK_RETENTION))?;
                 if bills {
-                    plan::enqueue_sync(tx, now.plus_seconds(1 - CLEARING), now)?;
+                    plan::enqueue_sync(tx, now.plus_seconds(1 - CLEANUP_INTERVAL), now)?;
                 }
-                delivery::purge(tx, now.plus_seconds(-DELIVERIES))?;
+                delivery::purge(tx, now.plus_seconds(-DELIVERY_RETENTION))?;
                 if idle_days > 0 {
                     expire_unclaimed(tx, &fresh, idle_days)?;
                 }
@@ -334,36 +334,39 @@ impl Worker {
     }
 
     /// Clears the registry in a separate task, unless the previous one is still running.
-    fn clear_registry(&self, clearings: &mut Clearings, now: Timestamp) {
-        while clearings.registry.try_join_next().is_some() {}
-        if !clearings.registry.is_empty() {
+    fn clean_up_registry(&self, state: &mut CleanupState, now: Timestamp) {
+        while state.registry.try_join_next().is_some() {}
+        if !state.registry.is_empty() {
             return;
         }
-        let thoroughly = housekeeping::is_due(clearings.thorough, now);
+        let thoroughly = housekeeping::is_due(state.last_thorough, now);
         if thoroughly {
-            clearings.thorough = Some(now);
+            state.last_thorough = Some(now);
         }
         let housekeeper = self.housekeeper.clone();
-        clearings.registry.spawn(async move { housekeeper.clear(now, thoroughly).await });
+        state.registry.spawn(async move { housekeeper.delete_unused(now, thoroughly).await });
     }
 
     /// Attempts an item once and records the result.
-    async fn settle(&self, item: &outbox::Item) {
-        let outcome = timeout(ATTEMPT, self.perform(item)).await.unwrap_or_else(|_| {
-            Err(Undelivered::Later(format!("it took longer than {} seconds", ATTEMPT.as_secs())))
+    async fn attempt(&self, item: &outbox::Item) {
+        let outcome = timeout(ATTEMPT_TIMEOUT, self.perform(item)).await.unwrap_or_else(|_| {
+            Err(DeliveryError::Temporary(format!(
+                "it took longer than {} seconds",
+                ATTEMPT_TIMEOUT.as_secs()
+            )))
         });
         let fresh = (self.fresh)();
         let (id, attempts, kind) = (item.id, item.attempts, item.kind.as_str());
-        let too_old = item.created.plus_seconds(patience(&item.kind)) <= fresh.now;
+        let too_old = item.created.plus_seconds(retry_period(&item.kind)) <= fresh.now;
         let recorded = match outcome {
             Ok(()) => self.db.write(move |tx| outbox::done(tx, id)).await,
-            Err(Undelivered::NotBefore(due)) => self.db.write(move |tx| outbox::put_back(tx, id, due)).await,
-            Err(Undelivered::Later(reason)) if !too_old => {
+            Err(DeliveryError::NotDue(due)) => self.db.write(move |tx| outbox::put_back(tx, id, due)).await,
+            Err(DeliveryError::Temporary(reason)) if !too_old => {
                 tracing::warn!(item = id, kind, attempts, reason, "outbox work failed; retrying");
-                let due = fresh.now.plus_seconds(delay(attempts, &fresh));
+                let due = fresh.now.plus_seconds(retry_delay(attempts, &fresh));
                 self.db.write(move |tx| outbox::postpone(tx, id, due, &reason)).await
             }
-            Err(Undelivered::Later(reason) | Undelivered::Never(reason)) => {
+            Err(DeliveryError::Temporary(reason) | DeliveryError::Permanent(reason)) => {
                 tracing::error!(
                     item = id,
                     kind,
@@ -384,23 +387,23 @@ impl Worker {
         }
     }
 
-    async fn perform(&self, item: &outbox::Item) -> Result<(), Undelivered> {
+    async fn perform(&self, item: &outbox::Item) -> Result<(), DeliveryError> {
         match item.kind.as_str() {
             mail::KIND => self.mailer.deliver(item, (self.fresh)().now).await,
             job::CALLBACK => self.callback_sender.send(item).await,
             plan::SYNC | plan::SESSION | plan::CANCEL | plan::METER => match &self.billing {
                 Some(billing) => billing.perform(item).await,
-                None => Err(Undelivered::Later("plus.billing is not configured any more".to_owned())),
+                None => Err(DeliveryError::Temporary("plus.billing is not configured any more".to_owned())),
             },
             delivery::KIND => self.notifier.deliver(item, (self.fresh)().now).await,
             // A newer release may share the database and process the item.
-            _ => Err(Undelivered::Later("this release does not know such work".to_owned())),
+            _ => Err(DeliveryError::Temporary("this release does not know such work".to_owned())),
         }
     }
 }
 
 /// Logs a task that panicked.
-fn report(result: Result<(), JoinError>) {
+fn log_panic(result: Result<(), JoinError>) {
     if let Err(error) = result {
         tracing::error!(%error, "outbox task panicked; retrying");
     }
@@ -408,7 +411,8 @@ fn report(result: Result<(), JoinError>) {
 
 /// Deletes unclaimed organizations without a run or push for `days` days.
 fn expire_unclaimed(tx: &mut Tx<'_>, fresh: &Fresh, days: u32) -> store::Result<()> {
-    let expired = unclaimed::expire(tx, fresh.now.plus_seconds(-DAY * i64::from(days)), EXPIRED)?;
+    let expired =
+        unclaimed::expire(tx, fresh.now.plus_seconds(-DAY * i64::from(days)), MAX_EXPIRED_PER_HOUR)?;
     if expired.is_empty() {
         return Ok(());
     }
@@ -429,21 +433,21 @@ fn expire_unclaimed(tx: &mut Tx<'_>, fresh: &Fresh, days: u32) -> store::Result<
 
 /// Returns how long work is retried, in seconds. A cancellation is retried without limit, because the customer would pay too
 /// much. Usage is retried as long as the provider accepts it.
-fn patience(kind: &str) -> i64 {
+fn retry_period(kind: &str) -> i64 {
     match kind {
         plan::CANCEL => i64::from(u32::MAX),
-        plan::METER => METER_PATIENCE,
-        _ => PATIENCE,
+        plan::METER => METER_RETRY_PERIOD,
+        _ => RETRY_PERIOD,
     }
 }
 
 /// Returns the delay before the next attempt in seconds: exponential, with up to 25 % jitter.
-fn delay(attempts: i64, fresh: &Fresh) -> i64 {
+fn retry_delay(attempts: i64, fresh: &Fresh) -> i64 {
     let doublings = u32::try_from(attempts - 1).unwrap_or_default().min(16);
-    let base = FIRST_DELAY.saturating_mul(1 << doublings).min(LONGEST_DELAY);
+    let base = INITIAL_RETRY_DELAY.saturating_mul(1 << doublings).min(MAX_RETRY_DELAY);
     // The last byte of a new id is random.
     let [.., random] = fresh.uuid().into_bytes();
-    (base + base * i64::from(random) / 1024).min(LONGEST_DELAY)
+    (base + base * i64::from(random) / 1024).min(MAX_RETRY_DELAY)
 }
 
 #[cfg(test)]
@@ -458,11 +462,11 @@ mod tests {
         let fresh = Fresh::new(Timestamp::from_micros(0), Arc::new(SeededEntropy::new(1)));
         for (attempts, least) in [(1, 10), (2, 20), (3, 40), (9, 2560), (10, 3600), (1000, 3600)] {
             for _ in 0..100 {
-                let delay = delay(attempts, &fresh);
+                let delay = retry_delay(attempts, &fresh);
                 assert!((least..=(least * 5 / 4).min(3600)).contains(&delay), "{attempts}: {delay}");
             }
         }
-        let delays: std::collections::HashSet<_> = (0..100).map(|_| delay(5, &fresh)).collect();
+        let delays: std::collections::HashSet<_> = (0..100).map(|_| retry_delay(5, &fresh)).collect();
         assert!(delays.len() > 10, "{delays:?}");
     }
 }

@@ -27,11 +27,11 @@ use crate::domain::{
 };
 
 /// Maximum number of alarms in the response.
-const SHOWN: usize = 256;
+const MAX_ALARMS: usize = 256;
 /// Maximum number of reports per lane, the newest ones.
-const REPORTS: usize = 100_000;
+const MAX_REPORTS: usize = 100_000;
 /// Maximum number of earlier values in the sample of a threshold.
-const LOOKED_AT: usize = 512;
+const MAX_EARLIER_VALUES: usize = 512;
 
 /// The detection settings of a backtest.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ pub(crate) enum Detector {
 }
 
 /// The data of a lane.
-pub(crate) struct Material {
+pub(crate) struct LaneData {
     branch: Branch,
     testbed: Testbed,
     history: History,
@@ -54,10 +54,10 @@ pub(crate) struct Material {
     measures: HashMap<MeasureId, Shared<Measure>>,
 }
 
-impl Material {
+impl LaneData {
     /// Reads the series of a lane that match a filter.
     pub(crate) fn read(tx: &mut Tx<'_>, lane: &Lane, part: &SeriesFilter) -> Result<Self> {
-        let mut history = History::read(tx, &[VersionRange::whole(lane.head)], lane.testbed, REPORTS)?;
+        let mut history = History::read(tx, &[VersionRange::whole(lane.head)], lane.testbed, MAX_REPORTS)?;
         let ids: Vec<i64> = history.series.keys().map(|series| i64::from(*series)).collect();
         let mut series_keys = series::series_keys(tx, &ids)?;
         series_keys.retain(|_, series_key| {
@@ -92,7 +92,7 @@ struct Alarm {
 
 /// The results so far.
 #[derive(Default)]
-pub(crate) struct Outcome {
+pub(crate) struct BacktestResult {
     series: usize,
     values: usize,
     since: Option<Timestamp>,
@@ -106,9 +106,9 @@ pub(crate) struct Outcome {
     alarms: Vec<BacktestAlarm>,
 }
 
-impl Outcome {
+impl BacktestResult {
     /// Runs the backtest on a lane. The time depends on the number of values.
-    pub(crate) fn add(&mut self, lane: &Material, detector: Detector) -> Result<()> {
+    pub(crate) fn add(&mut self, lane: &LaneData, detector: Detector) -> Result<()> {
         let reports = &lane.history.reports;
         let times = || reports.iter().map(|report| report.start_time);
         self.since = self.since.into_iter().chain(times()).min();
@@ -126,28 +126,28 @@ impl Outcome {
                         true => 1.0,
                         false => reports[place].factor(series_key.measure),
                     };
-                    changes(values, &hosts, factor, settings)
+                    change_alarms(values, &hosts, factor, settings)
                 }
                 Detector::Threshold(model) => {
                     let times: Vec<Timestamp> =
                         values.places.iter().map(|place| reports[*place].start_time).collect();
-                    crossings(&values.values, &times, model, measure.worse())?
+                    threshold_alarms(&values.values, &times, model, measure.worse())?
                 }
             };
             self.score(lane, *series_key, values, &alarms);
         }
         self.alarms.sort_by_key(|alarm| std::cmp::Reverse(alarm.start_time));
-        self.alarms.truncate(SHOWN);
+        self.alarms.truncate(MAX_ALARMS);
         Ok(())
     }
 
     /// Compares the alarms of a series with the status that users set for its changes.
-    fn score(&mut self, lane: &Material, series_key: SeriesKey, values: &Values, alarms: &[Alarm]) {
+    fn score(&mut self, lane: &LaneData, series_key: SeriesKey, values: &Values, alarms: &[Alarm]) {
         let reports = &lane.history.reports;
         let place = |one: &StoredChange| {
             values.places.iter().position(|place| reports[*place].report == one.found.at)
         };
-        let said: Vec<(usize, &StoredChange)> = lane
+        let reviewed: Vec<(usize, &StoredChange)> = lane
             .stored
             .iter()
             .filter(|one| one.series_key == series_key && one.status != ChangeStatus::Active)
@@ -156,7 +156,7 @@ impl Outcome {
         let mut found: HashSet<ChangeUuid> = HashSet::new();
         self.raised += alarms.len();
         for alarm in alarms {
-            let close = said.iter().filter(|(place, _)| place.abs_diff(alarm.at) <= Change::TOLERANCE);
+            let close = reviewed.iter().filter(|(place, _)| place.abs_diff(alarm.at) <= Change::TOLERANCE);
             let one = close.min_by_key(|(place, _)| place.abs_diff(alarm.at)).map(|(_, one)| *one);
             let verdict = match one.map(|one| one.status) {
                 Some(ChangeStatus::FalseAlarm) => BacktestVerdict::FalseAlarm,
@@ -191,17 +191,17 @@ impl Outcome {
             });
         }
         // Limits the memory, because there may be many more alarms than the response has.
-        if self.alarms.len() > 16 * SHOWN {
+        if self.alarms.len() > 16 * MAX_ALARMS {
             self.alarms.sort_by_key(|alarm| std::cmp::Reverse(alarm.start_time));
-            self.alarms.truncate(SHOWN);
+            self.alarms.truncate(MAX_ALARMS);
         }
-        let real = said.iter().filter(|(_, one)| one.status != ChangeStatus::FalseAlarm).count();
+        let real = reviewed.iter().filter(|(_, one)| one.status != ChangeStatus::FalseAlarm).count();
         self.found += found.len();
         self.missed += real - found.len();
     }
 
     /// Returns the result.
-    pub(crate) fn end(self) -> Backtest {
+    pub(crate) fn finish(self) -> Backtest {
         let seconds = match (self.since, self.until) {
             (Some(since), Some(until)) => until.seconds() - since.seconds(),
             _ => 0,
@@ -225,7 +225,7 @@ impl Outcome {
 }
 
 /// Returns the alarms of change detection in a series: the immediate ones, and the changes that raised no immediate alarm.
-fn changes(
+fn change_alarms(
     series: &Values,
     hosts: &[Option<u16>],
     factor: impl Fn(usize) -> f64,
@@ -238,9 +238,9 @@ fn changes(
             alarms.push(Alarm { at: change.at, raised, before: Some(change.before), after: change.after });
         }
     }
-    let at_once: Vec<usize> = alarms.iter().map(|alarm| alarm.at).collect();
+    let immediate: Vec<usize> = alarms.iter().map(|alarm| alarm.at).collect();
     for change in monitor.changes(&mut scratch) {
-        if !at_once.iter().any(|at| change.is_close(*at)) {
+        if !immediate.iter().any(|at| change.is_close(*at)) {
             let raised = (change.at + Monitor::CONFIRMED_AFTER).min(series.values.len() - 1);
             alarms.push(Alarm { at: change.at, raised, before: Some(change.before), after: change.after });
         }
@@ -249,7 +249,12 @@ fn changes(
 }
 
 /// Returns the values of a series outside the limits of a threshold.
-fn crossings(values: &[f64], times: &[Timestamp], model: NewModel, worse: Worse) -> Result<Vec<Alarm>> {
+fn threshold_alarms(
+    values: &[f64],
+    times: &[Timestamp],
+    model: NewModel,
+    worse: Worse,
+) -> Result<Vec<Alarm>> {
     let model =
         model.complete(worse).map_err(|error| Error::Invalid(format!("`model` is invalid: {error}")))?;
     let mut prepared = PreparedModel::new(&model);
@@ -259,7 +264,7 @@ fn crossings(values: &[f64], times: &[Timestamp], model: NewModel, worse: Worse)
         sample.clear();
         let is_wanted =
             |earlier: &usize| times[*earlier] <= times[at] && from.is_none_or(|from| times[*earlier] >= from);
-        let earlier = (at.saturating_sub(LOOKED_AT)..at).rev().filter(is_wanted);
+        let earlier = (at.saturating_sub(MAX_EARLIER_VALUES)..at).rev().filter(is_wanted);
         sample.extend(earlier.take(prepared.max_sample_size()).map(|earlier| values[earlier]));
         let Some(limits) = prepared.limits(&sample) else { continue };
         if tidemark_stats::crossed_limit(*value, &limits).is_some() {

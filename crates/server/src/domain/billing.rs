@@ -19,24 +19,24 @@ use tidemark_store::{
 };
 use tokio::task::spawn_blocking;
 
-use self::provider::{Provider, Subscription, Trouble, Wanted};
-use self::reading::licensed;
-pub(crate) use self::signature::is_genuine;
+use self::provider::{CheckoutRequest, Provider, ProviderError, Subscription};
+use self::reading::validate_license;
+pub(crate) use self::signature::is_valid_signature;
 use crate::{
     domain::{
         error::{Error, Result},
-        jobs::order,
+        jobs::job_request,
         license,
     },
     infra::{
         clock::FreshSource,
         config::{self, Config},
-        mail::Undelivered,
+        mail::DeliveryError,
     },
 };
 
 /// Maximum number of lookups at the provider if other lookups are written concurrently.
-const LOOKS: u32 = 5;
+const MAX_LOOKUPS: u32 = 5;
 
 /// The plans of the organizations of this server.
 #[derive(Clone)]
@@ -50,19 +50,19 @@ pub(crate) struct Billing {
 }
 
 /// Result of a lookup of a subscription.
-enum Seen {
+enum LookupResult {
     /// Another lookup was written concurrently.
-    Again,
+    ConcurrentUpdate,
     /// The subscription does not belong to an organization of this server, or ended before it was recorded.
-    Foreign,
+    Unrelated,
     /// The subscription is now the plan of this organization.
-    Kept(OrganizationId),
+    Stored(OrganizationId),
     /// The organization has another plan or was deleted: the subscription must end.
     Surplus,
 }
 
 /// A subscription with its customer and card.
-struct Sight {
+struct SubscriptionDetails {
     subscription: Subscription,
     customer: provider::Customer,
     card: Option<provider::Card>,
@@ -98,7 +98,7 @@ impl Billing {
         organization: &Organization,
         new: &NewCheckout,
     ) -> Result<Checkout> {
-        let licensed = licensed(new.entitlements, new.self_hosted)?;
+        let licensed = validate_license(new.entitlements, new.self_hosted)?;
         let (prices, quantity) = self.prices(new.level, licensed)?;
         let user = payer.id;
         let (current, known) =
@@ -110,7 +110,7 @@ impl Billing {
             Some(customer) => customer,
             None => {
                 let made = self
-                    .ask(move |provider| {
+                    .call_provider(move |provider| {
                         let user = &payer.user;
                         provider.create_customer(
                             user.name.as_str(),
@@ -119,7 +119,7 @@ impl Billing {
                         )
                     })
                     .await
-                    .map_err(|trouble| provider_error(&trouble))?;
+                    .map_err(|error| provider_error(&error))?;
                 self.db.write(move |tx| plan::set_customer(tx, user, &made.id)).await?
             }
         };
@@ -136,9 +136,9 @@ impl Billing {
         let cancel = format!("{page}/billing");
         let trial_days = self.settings.trial_days;
         let session = self
-            .ask(move |provider| {
+            .call_provider(move |provider| {
                 let is_first = trial_days > 0 && licensed.is_none() && !provider.has_subscribed(&customer)?;
-                provider.create_session(&Wanted {
+                provider.create_session(&CheckoutRequest {
                     customer: &customer,
                     organization: &uuid,
                     metadata: &metadata,
@@ -150,28 +150,30 @@ impl Billing {
                 })
             })
             .await
-            .map_err(|trouble| provider_error(&trouble))?;
-        let url =
-            session.url.ok_or_else(|| provider_error(&Trouble::Silent("the checkout has no URL".into())))?;
+            .map_err(|error| provider_error(&error))?;
+        let no_url = || provider_error(&ProviderError::Unavailable("the checkout has no URL".into()));
+        let url = session.url.ok_or_else(no_url)?;
         let (now, opened) = ((self.fresh)().now, session.id.clone());
         self.db.write(move |tx| plan::open_checkout(tx, id, &opened, now)).await?;
         Ok(Checkout { session: session.id, url })
     }
 
     /// Starts a plan that has been paid for.
-    pub(crate) async fn begin(
+    pub(crate) async fn start_plan(
         &self,
         id: OrganizationId,
         organization: &Organization,
         new: &NewPlan,
     ) -> Result<Plan> {
-        licensed(new.entitlements, new.self_hosted)?;
+        validate_license(new.entitlements, new.self_hosted)?;
         let given = new.checkout.as_str().to_owned();
         let subscription = if new.remote.unwrap_or(true) {
-            let session = self.ask(move |provider| provider.session(&given)).await;
-            let session = session.map_err(|trouble| match trouble {
-                Trouble::Unknown => Error::NotFound("This checkout does not exist at the provider.".into()),
-                trouble => provider_error(&trouble),
+            let session = self.call_provider(move |provider| provider.session(&given)).await;
+            let session = session.map_err(|error| match error {
+                ProviderError::NotFound => {
+                    Error::NotFound("This checkout does not exist at the provider.".into())
+                }
+                error => provider_error(&error),
             })?;
             if session.client_reference_id != Some(organization.uuid.to_string()) {
                 return Err(Error::NotFound("This checkout belongs to another organization.".into()));
@@ -182,7 +184,6 @@ impl Billing {
         } else {
             given
         };
-        let wanted = subscription.clone();
         let current = self.db.read(move |tx| plan::of(tx, id)).await?;
         if let Some(current) = current
             && current.subscription != subscription
@@ -191,7 +192,7 @@ impl Billing {
             return Err(has_plan(current.level));
         }
         let unknown = || Error::NotFound("The organization does not have this subscription.".into());
-        match self.look(&wanted).await? {
+        match self.sync_subscription(&subscription).await? {
             Some(kept) if kept == id => {}
             _ => return Err(unknown()),
         }
@@ -207,7 +208,7 @@ impl Billing {
 
     /// Sets whether a plan ends with its period.
     pub(crate) async fn cancel_at_period_end(&self, id: OrganizationId, cancels: bool) -> Result<Plan> {
-        let found = self.running(id).await?;
+        let found = self.active_plan(id).await?;
         let shown = self.db.read(move |tx| plan::view(tx, id)).await?.ok_or_else(no_plan)?;
         if shown.license.is_some() {
             return Err(Error::Invalid(
@@ -215,24 +216,23 @@ impl Billing {
             ));
         }
         let subscription = found.subscription.clone();
-        self.ask(move |provider| provider.cancel_at_period_end(&subscription, cancels))
+        self.call_provider(move |provider| provider.cancel_at_period_end(&subscription, cancels))
             .await
-            .map_err(|trouble| provider_error(&trouble))?;
-        self.look(&found.subscription).await?;
+            .map_err(|error| provider_error(&error))?;
+        self.sync_subscription(&found.subscription).await?;
         self.db.read(move |tx| plan::view(tx, id)).await?.ok_or_else(no_plan)
     }
 
-    /// Ends the plan of an organization at once and deletes it. Without `remote`, deletes only a plan that has ended at the
-    /// provider.
-    pub(crate) async fn end(&self, id: OrganizationId, remote: bool) -> Result<()> {
+    /// Ends and deletes the plan of an organization. Without `remote`, deletes only a plan that has ended at the provider.
+    pub(crate) async fn end_plan(&self, id: OrganizationId, remote: bool) -> Result<()> {
         let found = self.db.read(move |tx| plan::of(tx, id)).await?.ok_or_else(no_plan)?;
         let subscription = found.subscription.clone();
         if remote {
-            self.ask(move |provider| provider.cancel(&subscription))
+            self.call_provider(move |provider| provider.cancel(&subscription))
                 .await
-                .map_err(|trouble| provider_error(&trouble))?;
+                .map_err(|error| provider_error(&error))?;
         } else {
-            self.look(&subscription).await?;
+            self.sync_subscription(&subscription).await?;
         }
         self.db
             .write(move |tx| match plan::by_subscription(tx, &found.subscription)? {
@@ -247,51 +247,53 @@ impl Billing {
     }
 
     /// Performs an outbox item.
-    pub(crate) async fn perform(&self, item: &Item) -> Result<(), Undelivered> {
+    pub(crate) async fn perform(&self, item: &Item) -> Result<(), DeliveryError> {
         let payload = item.payload.clone();
         match item.kind.as_str() {
-            plan::SYNC => self.look(&payload).await.map(drop).map_err(later),
-            plan::SESSION => self.settle(payload).await.map_err(later),
+            plan::SYNC => self.sync_subscription(&payload).await.map(drop).map_err(to_delivery_error),
+            plan::SESSION => self.settle_checkout(payload).await.map_err(to_delivery_error),
             plan::CANCEL => {
                 let cancel = payload.clone();
-                self.ask(move |provider| provider.cancel(&cancel))
+                self.call_provider(move |provider| provider.cancel(&cancel))
                     .await
-                    .map_err(|trouble| put_off(&trouble))?;
-                self.look(&payload).await.map(drop).map_err(later)
+                    .map_err(|error| provider_error_to_delivery_error(&error))?;
+                self.sync_subscription(&payload).await.map(drop).map_err(to_delivery_error)
             }
             _ => {
                 let reading: Reading = serde_json::from_str(&payload).map_err(|error| {
-                    Undelivered::Never(format!("the stored reading cannot be read by this release: {error}"))
+                    DeliveryError::Permanent(format!(
+                        "the stored reading cannot be read by this release: {error}"
+                    ))
                 })?;
                 let seconds = item.created.seconds();
-                let sent = self.ask(move |provider| {
+                let sent = self.call_provider(move |provider| {
                     let Reading { meter, customer, value, identifier } = &reading;
                     provider.meter(meter, customer, *value, identifier, seconds)
                 });
-                sent.await.map_err(|trouble| put_off(&trouble))
+                sent.await.map_err(|error| provider_error_to_delivery_error(&error))
             }
         }
     }
 
     /// Settles a checkout from which no user returned.
-    async fn settle(&self, session: String) -> Result<()> {
+    async fn settle_checkout(&self, session: String) -> Result<()> {
         let asked = session.clone();
-        let found = match self.ask(move |provider| provider.session(&asked)).await {
+        let found = match self.call_provider(move |provider| provider.session(&asked)).await {
             Ok(found) => Some(found),
-            Err(Trouble::Unknown) => None,
-            Err(trouble) => return Err(provider_error(&trouble)),
+            Err(ProviderError::NotFound) => None,
+            Err(error) => return Err(provider_error(&error)),
         };
         match found {
             Some(found) if found.status == "open" => return Ok(()),
             Some(found) => {
                 if let Some(subscription) = found.subscription
-                    && self.look(&subscription).await?.is_none()
-                    && self.is_ours(&session).await?
+                    && self.sync_subscription(&subscription).await?.is_none()
+                    && self.is_open_checkout(&session).await?
                 {
                     // The organization of the subscription no longer exists.
-                    self.ask(move |provider| provider.cancel(&subscription))
+                    self.call_provider(move |provider| provider.cancel(&subscription))
                         .await
-                        .map_err(|trouble| provider_error(&trouble))?;
+                        .map_err(|error| provider_error(&error))?;
                 }
             }
             None => {}
@@ -299,46 +301,47 @@ impl Billing {
         Ok(self.db.write(move |tx| plan::close_checkout(tx, &session)).await?)
     }
 
-    async fn is_ours(&self, session: &str) -> Result<bool> {
+    async fn is_open_checkout(&self, session: &str) -> Result<bool> {
         let session = session.to_owned();
         Ok(self.db.read(move |tx| plan::is_open(tx, &session)).await?)
     }
 
-    async fn running(&self, id: OrganizationId) -> Result<plan::PlanRow> {
+    async fn active_plan(&self, id: OrganizationId) -> Result<plan::PlanRow> {
         let found = self.db.read(move |tx| plan::of(tx, id)).await?;
         found.filter(|found| !found.status.has_ended()).ok_or_else(no_plan)
     }
 
     /// Looks up a subscription and writes its state. Returns the organization whose plan it is. Cancels a surplus subscription.
-    async fn look(&self, subscription: &str) -> Result<Option<OrganizationId>> {
-        for _ in 0..LOOKS {
+    async fn sync_subscription(&self, subscription: &str) -> Result<Option<OrganizationId>> {
+        for _ in 0..MAX_LOOKUPS {
             let known = subscription.to_owned();
             let revision =
                 self.db.read(move |tx| plan::by_subscription(tx, &known)).await?.map(|found| found.revision);
             let asked = subscription.to_owned();
-            let sight = self.ask(move |provider| {
+            let details = self.call_provider(move |provider| {
                 let subscription = provider.subscription(&asked)?;
                 let customer = provider.customer(&subscription.customer)?;
                 let card = provider.card(&subscription, &customer)?;
-                Ok(Sight { subscription, customer, card })
+                Ok(SubscriptionDetails { subscription, customer, card })
             });
-            let sight = match sight.await {
-                Ok(sight) => Some(sight),
-                Err(Trouble::Unknown) => None,
-                Err(trouble) => return Err(provider_error(&trouble)),
+            let details = match details.await {
+                Ok(details) => Some(details),
+                Err(ProviderError::NotFound) => None,
+                Err(error) => return Err(provider_error(&error)),
             };
-            let (billing, wanted) = (self.clone(), subscription.to_owned());
-            let seen = self.db.write(move |tx| billing.keep(tx, &wanted, revision, sight)).await?;
-            match seen {
-                Seen::Again => {}
-                Seen::Foreign => return Ok(None),
-                Seen::Kept(organization) => return Ok(Some(organization)),
-                Seen::Surplus => {
+            let (billing, id) = (self.clone(), subscription.to_owned());
+            let result =
+                self.db.write(move |tx| billing.store_subscription(tx, &id, revision, details)).await?;
+            match result {
+                LookupResult::ConcurrentUpdate => {}
+                LookupResult::Unrelated => return Ok(None),
+                LookupResult::Stored(organization) => return Ok(Some(organization)),
+                LookupResult::Surplus => {
                     tracing::warn!(subscription, "surplus subscription; canceling it at the provider");
                     let surplus = subscription.to_owned();
-                    self.ask(move |provider| provider.cancel(&surplus))
+                    self.call_provider(move |provider| provider.cancel(&surplus))
                         .await
-                        .map_err(|trouble| provider_error(&trouble))?;
+                        .map_err(|error| provider_error(&error))?;
                     // A subscription that is stored here needs another lookup for its new state.
                     if revision.is_none() {
                         return Ok(None);
@@ -350,60 +353,60 @@ impl Billing {
     }
 
     /// Writes the state of a subscription, unless another state was written since `revision`.
-    fn keep(
+    fn store_subscription(
         &self,
         tx: &mut Tx<'_>,
         subscription: &str,
         revision: Option<i64>,
-        sight: Option<Sight>,
-    ) -> Result<Seen> {
+        details: Option<SubscriptionDetails>,
+    ) -> Result<LookupResult> {
         let now = (self.fresh)().now;
         let known = plan::by_subscription(tx, subscription)?;
-        let named = sight.as_ref().and_then(|sight| {
-            sight.subscription.metadata.get("organization")?.parse::<OrganizationUuid>().ok()
+        let named = details.as_ref().and_then(|details| {
+            details.subscription.metadata.get("organization")?.parse::<OrganizationUuid>().ok()
         });
         let found = match (&known, named) {
             (Some(known), _) => organization::by_id(tx, known.organization)?,
             (None, Some(named)) => match organization::find_any(tx, &ResourceId::Uuid(named.uuid())) {
                 Ok(found) => found,
-                Err(tidemark_store::Error::NotFound(_)) => return Ok(Seen::Foreign),
+                Err(tidemark_store::Error::NotFound(_)) => return Ok(LookupResult::Unrelated),
                 Err(error) => return Err(error.into()),
             },
-            (None, None) => return Ok(Seen::Foreign),
+            (None, None) => return Ok(LookupResult::Unrelated),
         };
         tx.lock(Lock::Organization(found.id.get()))?;
         let current = plan::of(tx, found.id)?;
         let own = current.as_ref().filter(|current| current.subscription == subscription);
         if own.map(|own| own.revision) != revision {
-            return Ok(Seen::Again);
+            return Ok(LookupResult::ConcurrentUpdate);
         }
         let before = plan::view(tx, found.id)?.filter(|_| own.is_some());
-        let Some(sight) = sight else {
+        let Some(details) = details else {
             // The provider has deleted it.
             if let (Some(own), Some(mut gone)) = (own, before) {
                 gone.status = PlanStatus::Canceled;
                 plan::put(tx, found.id, subscription, &own.customer, &gone, now)?;
-                return Ok(Seen::Kept(found.id));
+                return Ok(LookupResult::Stored(found.id));
             }
-            return Ok(Seen::Foreign);
+            return Ok(LookupResult::Unrelated);
         };
-        let plan = self.plan(tx, found.organization.uuid, &sight, before)?;
+        let plan = self.plan(tx, found.organization.uuid, &details, before)?;
         let is_over = plan.status.has_ended();
         match &current {
-            None if is_over => return Ok(Seen::Foreign),
+            None if is_over => return Ok(LookupResult::Unrelated),
             Some(other) if own.is_none() && is_over => {
                 tracing::debug!(subscription, other = other.subscription, "an earlier subscription ended");
-                return Ok(Seen::Foreign);
+                return Ok(LookupResult::Unrelated);
             }
-            Some(other) if own.is_none() && !other.status.has_ended() => return Ok(Seen::Surplus),
+            Some(other) if own.is_none() && !other.status.has_ended() => return Ok(LookupResult::Surplus),
             _ => {}
         }
-        plan::put(tx, found.id, subscription, &sight.customer.id, &plan, now)?;
+        plan::put(tx, found.id, subscription, &details.customer.id, &plan, now)?;
         if plan.status.is_in_effect() {
-            job::raise(tx, found.id, order::PAID)?;
+            job::raise(tx, found.id, job_request::PAID_PRIORITY)?;
         }
         let is_gone = plan::of(tx, found.id)?.is_some_and(|plan| plan.is_deleted);
-        Ok(if is_gone && !is_over { Seen::Surplus } else { Seen::Kept(found.id) })
+        Ok(if is_gone && !is_over { LookupResult::Surplus } else { LookupResult::Stored(found.id) })
     }
 
     /// Returns the prices of a level at the provider, and the number of units if it is known in advance.
@@ -433,18 +436,18 @@ impl Billing {
     }
 
     /// Sends a request to the provider on a blocking thread.
-    async fn ask<T: Send + 'static>(
+    async fn call_provider<T: Send + 'static>(
         &self,
-        ask: impl FnOnce(&Provider) -> Result<T, Trouble> + Send + 'static,
-    ) -> Result<T, Trouble> {
+        request: impl FnOnce(&Provider) -> Result<T, ProviderError> + Send + 'static,
+    ) -> Result<T, ProviderError> {
         let provider = Arc::clone(&self.provider);
-        let asked = spawn_blocking(move || ask(&provider)).await;
-        asked.unwrap_or_else(|error| Err(Trouble::Silent(error.to_string())))
+        let asked = spawn_blocking(move || request(&provider)).await;
+        asked.unwrap_or_else(|error| Err(ProviderError::Unavailable(error.to_string())))
     }
 }
 
 /// Returns the error for a server without billing.
-pub(crate) fn off() -> Error {
+pub(crate) fn not_configured() -> Error {
     Error::NotFound(
         "Billing is not configured on this server: there are no plans and no limits of plans. The operator \
          configures it in the section plus.billing."
@@ -462,34 +465,36 @@ pub(crate) fn no_plan() -> Error {
 }
 
 /// Returns the error for callers and logs the reason of the provider for the operator.
-fn provider_error(trouble: &Trouble) -> Error {
-    let reason = match trouble {
-        Trouble::Unknown => "the object does not exist",
-        Trouble::Refused(reason) | Trouble::Silent(reason) => reason,
+fn provider_error(error: &ProviderError) -> Error {
+    let reason = match error {
+        ProviderError::NotFound => "the object does not exist",
+        ProviderError::Rejected(reason) | ProviderError::Unavailable(reason) => reason,
     };
     tracing::warn!(reason, "request to the payment provider failed");
-    Error::Elsewhere("The payment provider is unavailable. Nothing was changed; try again later.".into())
+    Error::Upstream("The payment provider is unavailable. Nothing was changed; try again later.".into())
 }
 
-fn later(error: Error) -> Undelivered {
+fn to_delivery_error(error: Error) -> DeliveryError {
     match error {
         Error::NotFound(reason) | Error::Invalid(reason) | Error::Conflict(reason) => {
-            Undelivered::Never(reason)
+            DeliveryError::Permanent(reason)
         }
-        error => Undelivered::Later(
+        error => DeliveryError::Temporary(
             error.cause().unwrap_or_else(|| "the payment provider does not respond".into()),
         ),
     }
 }
 
-fn put_off(trouble: &Trouble) -> Undelivered {
-    match trouble {
-        Trouble::Unknown => Undelivered::Never("the object does not exist at the payment provider".into()),
-        Trouble::Refused(reason) => {
-            Undelivered::Never(format!("the payment provider rejected the request: {reason}"))
+fn provider_error_to_delivery_error(error: &ProviderError) -> DeliveryError {
+    match error {
+        ProviderError::NotFound => {
+            DeliveryError::Permanent("the object does not exist at the payment provider".into())
         }
-        Trouble::Silent(reason) => {
-            Undelivered::Later(format!("the payment provider does not respond: {reason}"))
+        ProviderError::Rejected(reason) => {
+            DeliveryError::Permanent(format!("the payment provider rejected the request: {reason}"))
+        }
+        ProviderError::Unavailable(reason) => {
+            DeliveryError::Temporary(format!("the payment provider does not respond: {reason}"))
         }
     }
 }

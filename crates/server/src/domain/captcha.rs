@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Maximum number of bytes that are read from a response.
-const ANSWER_MAX: u64 = 64 << 10;
+const MAX_RESPONSE_BYTES: u64 = 64 << 10;
 
 /// The action that a CAPTCHA protects.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +62,7 @@ pub(crate) async fn check(
     let proof = proof.ok_or_else(refused)?.as_str().to_owned();
     let address = address.map(|address| address.to_string());
     let asked = spawn_blocking(move || {
-        let verdict = verdict(&captcha, &proof, address.as_deref())?;
+        let verdict = verify(&captcha, &proof, address.as_deref())?;
         let same = verdict.action.is_none_or(|given| given.is_empty() || given == action.as_str());
         let sure = verdict.score.is_none_or(|score| score >= captcha.min_score);
         Ok(verdict.success && same && sure)
@@ -74,17 +74,17 @@ pub(crate) async fn check(
         Err(error) => {
             let error: &dyn std::error::Error = &error;
             tracing::warn!(error, "request to the CAPTCHA service failed");
-            Err(Error::Elsewhere("The CAPTCHA service is unavailable; try again.".into()))
+            Err(Error::Upstream("The CAPTCHA service is unavailable; try again.".into()))
         }
     }
 }
 
-fn verdict(captcha: &Captcha, proof: &str, address: Option<&str>) -> Result<Verdict, ureq::Error> {
+fn verify(captcha: &Captcha, proof: &str, address: Option<&str>) -> Result<Verdict, ureq::Error> {
     let mut form = vec![("secret", captcha.secret.expose()), ("response", proof)];
     form.extend(address.map(|address| ("remoteip", address)));
     // The operator configured the service, so it may have a private address.
     let mut answer =
         outgoing::agent(captcha.url.as_str(), true).post(captcha.url.as_str()).send_form(form)?;
-    let text = outgoing::read_body(answer.body_mut(), ANSWER_MAX)?;
+    let text = outgoing::read_body(answer.body_mut(), MAX_RESPONSE_BYTES)?;
     serde_json::from_slice(&text).map_err(|error| ureq::Error::Other(error.into()))
 }

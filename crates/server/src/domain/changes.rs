@@ -44,19 +44,19 @@ use crate::domain::{
 };
 
 /// Maximum number of lanes per round.
-const LANES: i64 = 16;
+const LANES_PER_ROUND: i64 = 16;
 /// Maximum pause between rounds: with a database that other servers write to, and otherwise.
-const SHARED_PAUSE: Duration = Duration::from_secs(5);
-const PAUSE: Duration = Duration::from_secs(60);
+const SHARED_POLL_INTERVAL: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_secs(60);
 /// Maximum age of a change that is notified.
-const HORIZON_SECONDS: i64 = 14 * 24 * 60 * 60;
+const MAX_NOTIFICATION_AGE_SECONDS: i64 = 14 * 24 * 60 * 60;
 /// Seconds in a month of 30 days.
 pub(crate) const MONTH_SECONDS: i64 = 30 * 24 * 60 * 60;
 /// Minimum number of runs per month that the false-alarm budget is divided by. A project with fewer runs in the last month may be
 /// new and have this many in the next month.
-const USUAL_RUNS: i64 = 300;
+const MIN_RUNS_PER_MONTH: i64 = 300;
 /// Maximum number of reports per read.
-const VECTORS: i64 = 64;
+const REPORTS_PER_READ: i64 = 64;
 
 /// Handle of the background task that detects changes.
 pub struct Changes {
@@ -66,9 +66,9 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Creates a handle whose monitors use at most `bound` bytes of memory.
-    pub(crate) fn new(bound: usize) -> Self {
-        let cache = Mutex::new(Cache::new(bound));
+    /// Creates a handle whose monitors use at most `max_bytes` bytes of memory.
+    pub(crate) fn new(max_bytes: usize) -> Self {
+        let cache = Mutex::new(Cache::new(max_bytes));
         Self { wake: Arc::default(), stop: watch::Sender::new(false), cache }
     }
 
@@ -96,21 +96,21 @@ impl Changes {
 pub(crate) async fn catch_up(app: &App) -> Result<()> {
     let mut next = Some(lane::before_all());
     while let Some(from) = next {
-        next = round(app, from).await?.next;
+        next = analyze_lanes(app, from).await?.next;
     }
     Ok(())
 }
 
 async fn run(app: App) {
     let mut stopped = app.changes.stop.subscribe();
-    let pause = if app.db.is_shared() { SHARED_PAUSE } else { PAUSE };
+    let pause = if app.db.is_shared() { SHARED_POLL_INTERVAL } else { POLL_INTERVAL };
     let (mut from, mut has_worked) = (lane::before_all(), false);
     loop {
-        let looked = tokio::select! {
-            looked = round(&app, from) => looked,
+        let result = tokio::select! {
+            result = analyze_lanes(&app, from) => result,
             _ = stopped.wait_for(|stop| *stop) => return,
         };
-        let RoundResult { next, made_progress } = looked.unwrap_or_else(|error| {
+        let RoundResult { next, made_progress } = result.unwrap_or_else(|error| {
             let cause = error.cause();
             tracing::warn!(cause, "change detection failed; retrying");
             RoundResult { next: None, made_progress: false }
@@ -136,9 +136,9 @@ struct RoundResult {
     made_progress: bool,
 }
 
-/// Analyzes up to `LANES` lanes after `from` that have new reports.
-async fn round(app: &App, from: (BranchId, TestbedId)) -> Result<RoundResult> {
-    let lanes = app.db.read(move |tx| lane::stale(tx, from, LANES)).await?;
+/// Analyzes up to `LANES_PER_ROUND` lanes after `from` that have new reports.
+async fn analyze_lanes(app: &App, from: (BranchId, TestbedId)) -> Result<RoundResult> {
+    let lanes = app.db.read(move |tx| lane::stale(tx, from, LANES_PER_ROUND)).await?;
     let mut round =
         RoundResult { next: lanes.last().map(|last| (last.branch, last.testbed)), made_progress: false };
     for lane in lanes {
@@ -157,14 +157,14 @@ async fn round(app: &App, from: (BranchId, TestbedId)) -> Result<RoundResult> {
 /// Analyzes all series of a lane, writes the changes and enqueues the notifications.
 async fn analyze(app: &App, lane: Lane) -> Result<()> {
     let kept = app.changes.cache().take(&lane);
-    let mut watched = match kept {
+    let mut current = match kept {
         Some(monitors) => extend_monitors(app, &lane, monitors).await?,
         None => None,
     };
-    if watched.is_none() {
-        watched = Some(build_monitors(app, &lane).await?);
+    if current.is_none() {
+        current = Some(build_monitors(app, &lane).await?);
     }
-    let Some(mut monitors) = watched else { return Ok(()) };
+    let Some(mut monitors) = current else { return Ok(()) };
     let fresh = app.fresh();
     let write = move |tx: &mut Tx<'_>| {
         let measures = Measure::by_ids::<Measure>(tx, &monitors.measures())?;
@@ -198,7 +198,7 @@ async fn analyze(app: &App, lane: Lane) -> Result<()> {
     let (monitors, is_enqueued) = app.db.write(write).await?;
     app.changes.cache().put(&lane, monitors);
     if is_enqueued {
-        app.background.poke();
+        app.background.wake();
     }
     Ok(())
 }
@@ -206,18 +206,18 @@ async fn analyze(app: &App, lane: Lane) -> Result<()> {
 /// Adds the new reports to cached monitors. Returns `None` if a report arrived out of order.
 async fn extend_monitors(app: &App, lane: &Lane, monitors: Monitors) -> Result<Option<Monitors>> {
     let Some(mark) = monitors.mark() else { return Ok(None) };
-    let monitors = read(app, lane, monitors, mark, |_| true).await?;
-    if monitors.count() < reports(lane) {
+    let monitors = read_reports(app, lane, monitors, mark, |_| true).await?;
+    if monitors.count() < report_count(lane) {
         return Ok(None);
     }
-    Ok(Some(in_background(move || detect(monitors)).await?))
+    Ok(Some(run_blocking(move || detect_changes(monitors)).await?))
 }
 
 /// Creates monitors from the newest reports of a lane. If the series of the lane need more memory than allowed, the monitors
 /// process the series in parts and discard their values.
 async fn build_monitors(app: &App, lane: &Lane) -> Result<Monitors> {
     let (head, testbed) = (lane.head, lane.testbed);
-    let most = i64::try_from(Monitors::REPORTS).unwrap_or(i64::MAX);
+    let most = i64::try_from(Monitors::MAX_REPORTS).unwrap_or(i64::MAX);
     let (mark, given, series) = app
         .db
         .read(move |tx| {
@@ -229,15 +229,15 @@ async fn build_monitors(app: &App, lane: &Lane) -> Result<Monitors> {
             Ok::<_, Error>((mark, given, series))
         })
         .await?;
-    let parts = (series * Series::BYTES).div_ceil(app.changes.cache().bound().max(1)).max(1);
+    let parts = (series * Series::BYTES).div_ceil(app.changes.cache().max_bytes().max(1)).max(1);
     let given = usize::try_from(given).unwrap_or_default();
     let (from, is_all) = (mark.unwrap_or_else(vector::before_all), mark.is_none());
     let mut all: Option<Monitors> = None;
     for part in 0..parts {
-        let empty = Monitors::new(reports(lane), given, is_all, lane.deleted);
+        let empty = Monitors::new(report_count(lane), given, is_all, lane.deleted);
         let is_wanted = move |series: u32| series as usize % parts == part;
-        let monitors = read(app, lane, empty, from, is_wanted).await?;
-        let mut monitors = in_background(move || detect(monitors)).await?;
+        let monitors = read_reports(app, lane, empty, from, is_wanted).await?;
+        let mut monitors = run_blocking(move || detect_changes(monitors)).await?;
         if parts > 1 {
             monitors.discard_values();
         }
@@ -253,19 +253,19 @@ async fn build_monitors(app: &App, lane: &Lane) -> Result<Monitors> {
 }
 
 /// Adds the reports after `mark` to monitors, in batches.
-async fn read(
+async fn read_reports(
     app: &App,
     lane: &Lane,
     mut monitors: Monitors,
     mut mark: ReportPosition,
     is_wanted: impl Fn(u32) -> bool + Clone + Send + 'static,
 ) -> Result<Monitors> {
-    let (head, testbed, reports) = (lane.head, lane.testbed, reports(lane));
+    let (head, testbed, reports) = (lane.head, lane.testbed, report_count(lane));
     loop {
         let known = monitors.series_keys();
         let read = move |tx: &mut Tx<'_>| {
             let mut vectors = Vec::new();
-            vector::after(tx, head, testbed, mark, VECTORS, |measured, series, values| {
+            vector::after(tx, head, testbed, mark, REPORTS_PER_READ, |measured, series, values| {
                 vectors.push(Vector::new(measured, series, values));
             })?;
             let mut unknown: Vec<i64> = vectors
@@ -280,13 +280,13 @@ async fn read(
             Ok::<_, Error>((vectors, named))
         };
         let (vectors, named) = app.db.read(read).await?;
-        monitors.name(named);
+        monitors.add_series_keys(named);
         let Some(last) = vectors.last() else { return Ok(monitors) };
         mark = last.measured.mark();
-        let is_last = (vectors.len() as i64) < VECTORS;
+        let is_last = (vectors.len() as i64) < REPORTS_PER_READ;
         let is_wanted = is_wanted.clone();
-        monitors = in_background(move || {
-            monitors.take(vectors, reports, is_wanted, &mut Scratch::default());
+        monitors = run_blocking(move || {
+            monitors.add_reports(vectors, reports, is_wanted, &mut Scratch::default());
             monitors
         })
         .await?;
@@ -297,25 +297,27 @@ async fn read(
 }
 
 /// Finds changes and computes their p-values.
-fn detect(mut monitors: Monitors) -> Monitors {
+fn detect_changes(mut monitors: Monitors) -> Monitors {
     let mut scratch = Scratch::default();
     monitors.detect_changes(&mut scratch);
     reconciliation::compute_p_values(&mut monitors, &mut scratch);
     monitors
 }
 
-async fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     spawn_blocking(work).await.map_err(|error| Error::Internal(error.into()))
 }
 
-fn reports(lane: &Lane) -> usize {
+fn report_count(lane: &Lane) -> usize {
     usize::try_from(lane.reports).unwrap_or_default()
 }
 
 /// Whether a change can still be notified.
 fn is_open(one: &ReconciledChange, now: Timestamp) -> bool {
     let found = &one.written.found;
-    one.is_open && found.cause != ChangeCause::Noise && found.start_time >= now.plus_seconds(-HORIZON_SECONDS)
+    one.is_open
+        && found.cause != ChangeCause::Noise
+        && found.start_time >= now.plus_seconds(-MAX_NOTIFICATION_AGE_SECONDS)
 }
 
 /// Selects the changes to notify about, within the project's false-alarm budget. Returns whether they include an event that was
@@ -334,14 +336,14 @@ fn select_notifications(
     let settings = detection::settings(tx, lane.project)?;
     // A change that the machine caused in all benchmarks is not a regression of any of them.
     open.retain(|one| settings.notifies_host || one.written.found.cause != ChangeCause::Host);
-    let horizon = now.plus_seconds(-HORIZON_SECONDS);
+    let notified_since = now.plus_seconds(-MAX_NOTIFICATION_AGE_SECONDS);
     let runs = detection::runs(tx, lane.project, now.plus_seconds(-MONTH_SECONDS))?;
-    let budget = FalseAlarmBudget::new(f64::from(settings.budget.get()), runs.max(USUAL_RUNS) as f64);
+    let budget = FalseAlarmBudget::new(f64::from(settings.budget.get()), runs.max(MIN_RUNS_PER_MONTH) as f64);
     let p_values: Vec<(usize, f64)> = open.iter().map(|one| (one.number, one.p_value)).collect();
-    let worth = budget.select(&p_values, series);
-    let notified = change::raised_since(tx, lane.head, horizon)?;
+    let selected = budget.select(&p_values, series);
+    let notified = change::raised_since(tx, lane.head, notified_since)?;
     let mut is_event = false;
-    for (one, _) in open.into_iter().zip(worth).filter(|(_, is_worth)| *is_worth) {
+    for (one, _) in open.into_iter().zip(selected).filter(|(_, is_selected)| *is_selected) {
         one.written.is_raised = true;
         let (first, last) = one.span;
         one.written.starts_event = !notified.iter().any(|(earliest, latest, worse)| {

@@ -17,13 +17,13 @@ pub enum Error {
     /// A credential is missing or invalid.
     Unauthorized(String),
     /// A paid plan is required.
-    Unpaid(String),
+    PaymentRequired(String),
     /// The caller is authenticated, but lacks the right.
     Forbidden(String),
     /// The resource does not exist, or the caller may not see it.
     NotFound(String),
     /// The path does not support the method.
-    Method,
+    MethodNotAllowed,
     /// The request conflicts with the current state.
     Conflict(String),
     /// The body exceeds the maximum size.
@@ -31,15 +31,15 @@ pub enum Error {
     /// The body exceeds a limit that the message names.
     OverLimit(String),
     /// The body is not JSON.
-    MediaType,
+    UnsupportedMediaType,
     /// A rate limit or quota was exceeded; retry after this many seconds.
     Limited(String, u64),
     /// The server is busy; retry.
     Busy(Option<Box<dyn error::Error + Send + Sync>>),
     /// An external service that the operation needs is unavailable; retry.
-    Elsewhere(String),
+    Upstream(String),
     /// The storage is full; retry when there is space.
-    Full(Box<dyn error::Error + Send + Sync>),
+    StorageFull(Box<dyn error::Error + Send + Sync>),
     /// This server is not configured for the operation.
     Unavailable(String),
     /// An internal error.
@@ -54,7 +54,7 @@ impl Error {
 
     /// Returns the chain of causes for the log, if it is hidden from the caller.
     pub(crate) fn cause(&self) -> Option<String> {
-        let (Self::Internal(source) | Self::Busy(Some(source)) | Self::Full(source)) = self else {
+        let (Self::Internal(source) | Self::Busy(Some(source)) | Self::StorageFull(source)) = self else {
             return None;
         };
         let mut chain = source.to_string();
@@ -72,15 +72,15 @@ impl Error {
         match self {
             Self::Invalid(message)
             | Self::Unauthorized(message)
-            | Self::Unpaid(message)
-            | Self::Elsewhere(message)
+            | Self::PaymentRequired(message)
+            | Self::Upstream(message)
             | Self::OverLimit(message)
             | Self::Forbidden(message)
             | Self::NotFound(message)
             | Self::Conflict(message)
             | Self::Unavailable(message)
             | Self::Limited(message, _) => message,
-            Self::Method => {
+            Self::MethodNotAllowed => {
                 "This path does not support the method; the Allow header lists the supported methods.".into()
             }
             Self::TooLarge => {
@@ -88,11 +88,11 @@ impl Error {
                  to raise server.request_body_max_bytes."
                     .into()
             }
-            Self::MediaType => {
+            Self::UnsupportedMediaType => {
                 "The body must be JSON: send the header Content-Type: application/json.".into()
             }
             Self::Busy(_) => "The server is busy; please try again in a moment.".into(),
-            Self::Full(_) => {
+            Self::StorageFull(_) => {
                 "The server is out of disk space; ask the operator to free space, then retry the request."
                     .into()
             }
@@ -111,7 +111,7 @@ impl From<store::Error> for Error {
             store::Error::NotFound(noun) => Self::not_found(noun),
             store::Error::Conflict(index) => Self::Conflict(conflict(&index).into()),
             store::Error::Busy(source) => Self::Busy(Some(source)),
-            store::Error::Full(source) => Self::Full(source),
+            store::Error::Full(source) => Self::StorageFull(source),
             store::Error::Engine(source) => Self::Internal(source),
         }
     }
@@ -140,10 +140,10 @@ impl From<limits::Busy> for Error {
     }
 }
 
-impl From<blobs::Failure> for Error {
-    fn from(failure: blobs::Failure) -> Self {
+impl From<blobs::BlobError> for Error {
+    fn from(failure: blobs::BlobError) -> Self {
         match failure {
-            full if full.is_full() => Self::Full(full.into()),
+            full if full.is_full() => Self::StorageFull(full.into()),
             away if away.is_remote() => Self::Busy(Some(away.into())),
             failure => Self::Internal(failure.into()),
         }

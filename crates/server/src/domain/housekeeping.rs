@@ -8,7 +8,7 @@ use tidemark_store::{BlobId, Db, blob, repository, upload};
 use crate::{domain::error::Error, infra::blobs::Blobs};
 
 /// Maximum number of rows per transaction.
-const PAGE: u32 = 500;
+const PAGE_SIZE: u32 = 500;
 /// Seconds between two searches for orphaned objects, and the minimum age of an orphaned object.
 const DAY: i64 = 24 * 3600;
 
@@ -25,11 +25,11 @@ pub(crate) struct Housekeeper {
 
 impl Housekeeper {
     /// Deletes data that is idle for too long and, with `thoroughly`, orphaned objects of crashes.
-    pub(crate) async fn clear(&self, now: Timestamp, thoroughly: bool) {
+    pub(crate) async fn delete_unused(&self, now: Timestamp, thoroughly: bool) {
         let outcome = async {
-            self.clear_rows(now).await?;
+            self.delete_idle_rows(now).await?;
             if thoroughly {
-                self.clear_strays(now.plus_seconds(-DAY)).await?;
+                self.delete_orphaned_objects(now.plus_seconds(-DAY)).await?;
             }
             Ok::<_, Error>(())
         };
@@ -39,20 +39,22 @@ impl Housekeeper {
         }
     }
 
-    async fn clear_rows(&self, now: Timestamp) -> Result<(), Error> {
+    async fn delete_idle_rows(&self, now: Timestamp) -> Result<(), Error> {
         let before = now.plus_seconds(-self.timeout);
         loop {
-            let (ended, objects) = self.db.write(move |tx| upload::purge(tx, before, PAGE)).await?;
+            let (ended, objects) = self.db.write(move |tx| upload::purge(tx, before, PAGE_SIZE)).await?;
             self.blobs.delete(objects).await?;
-            if ended < PAGE as usize {
+            if ended < PAGE_SIZE as usize {
                 break;
             }
         }
-        while self.db.write(|tx| repository::purge_deleted(tx, PAGE)).await? == u64::from(PAGE) {}
-        while self.db.write(move |tx| blob::unlink_idle(tx, before, PAGE)).await? == u64::from(PAGE) {}
+        while self.db.write(|tx| repository::purge_deleted(tx, PAGE_SIZE)).await? == u64::from(PAGE_SIZE) {}
+        while self.db.write(move |tx| blob::unlink_idle(tx, before, PAGE_SIZE)).await? == u64::from(PAGE_SIZE)
+        {
+        }
         let mut last = BlobId::from(0);
         loop {
-            let blobs = self.db.read(move |tx| blob::unlinked(tx, last, before, PAGE)).await?;
+            let blobs = self.db.read(move |tx| blob::unlinked(tx, last, before, PAGE_SIZE)).await?;
             let Some(end) = blobs.last() else { break };
             last = *end;
             let objects = self.db.write(move |tx| blob::remove(tx, &blobs, before)).await?;
@@ -63,9 +65,9 @@ impl Housekeeper {
     }
 
     /// Deletes objects without a row. A writer inserts the row much less than a day after it wrote the object.
-    async fn clear_strays(&self, before: Timestamp) -> Result<(), Error> {
+    async fn delete_orphaned_objects(&self, before: Timestamp) -> Result<(), Error> {
         self.blobs.clear_unfinished(before).await?;
-        let mut pages = self.blobs.list(before, PAGE as usize);
+        let mut pages = self.blobs.list(before, PAGE_SIZE as usize);
         while let Some(mut objects) = pages.try_next().await? {
             let page = objects.clone();
             let known = self.db.read(move |tx| blob::known(tx, &page)).await?;

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Maximum number of bytes that are read from a response.
-const ANSWER_MAX: u64 = 1 << 20;
+const MAX_RESPONSE_BYTES: u64 = 1 << 20;
 
 /// A configured identity provider.
 #[derive(Clone, Debug)]
@@ -30,11 +30,11 @@ pub(crate) struct Provider {
     pub(crate) name: String,
     /// The redirect URL.
     redirect: String,
-    kind: Kind,
+    kind: ProviderKind,
 }
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum ProviderKind {
     GitHub(GitHub),
     OpenId(OpenId),
 }
@@ -52,7 +52,7 @@ pub(crate) struct Secrets {
 
 /// An account at a provider. The provider has verified the address.
 #[derive(Clone, Debug)]
-pub(crate) struct Person {
+pub(crate) struct ExternalAccount {
     /// The permanent identifier.
     pub(crate) subject: String,
     /// The verified address.
@@ -66,14 +66,14 @@ impl Provider {
     pub(crate) fn all(config: &Config) -> Vec<Self> {
         let Plus { github, google, oidc, .. } = &config.plus;
         let console = config.console.url.as_str().trim_end_matches('/');
-        let make = |path: String, name: &str, kind: Kind| Self {
+        let make = |path: String, name: &str, kind: ProviderKind| Self {
             redirect: format!("{console}/auth/{path}"),
             path,
             name: name.to_owned(),
             kind,
         };
         let github =
-            github.iter().map(|github| make("github".into(), "GitHub", Kind::GitHub(github.clone())));
+            github.iter().map(|github| make("github".into(), "GitHub", ProviderKind::GitHub(github.clone())));
         let google = google.iter().map(|google| {
             let openid = OpenId {
                 name: "Google".into(),
@@ -81,11 +81,11 @@ impl Provider {
                 client_id: google.client_id.clone(),
                 client_secret: google.client_secret.clone(),
             };
-            make("google".into(), "Google", Kind::OpenId(openid))
+            make("google".into(), "Google", ProviderKind::OpenId(openid))
         });
-        let others = oidc
-            .iter()
-            .map(|(word, openid)| make(format!("oidc/{word}"), &openid.name, Kind::OpenId(openid.clone())));
+        let others = oidc.iter().map(|(word, openid)| {
+            make(format!("oidc/{word}"), &openid.name, ProviderKind::OpenId(openid.clone()))
+        });
         github.chain(google).chain(others).collect()
     }
 
@@ -102,57 +102,63 @@ impl Provider {
     }
 
     /// Returns the representation in the API.
-    pub(crate) fn wire(&self) -> Wire {
+    pub(crate) fn to_api(&self) -> Wire {
         Wire { name: self.name.clone(), path: format!("/v0/auth/{}", self.path) }
     }
 
     /// Returns the URL of the provider for the sign-in.
-    pub(crate) async fn start(self, secrets: Secrets) -> Result<String> {
-        self.ask(move |provider, agent| match &provider.kind {
-            Kind::GitHub(github) => Ok(github::start(github, &provider.redirect, &secrets)),
-            Kind::OpenId(openid) => openid::start(openid, &provider.redirect, agent, &secrets),
+    pub(crate) async fn authorization_url(self, secrets: Secrets) -> Result<String> {
+        self.run_blocking(move |provider, agent| match &provider.kind {
+            ProviderKind::GitHub(github) => {
+                Ok(github::authorization_url(github, &provider.redirect, &secrets))
+            }
+            ProviderKind::OpenId(openid) => {
+                openid::authorization_url(openid, &provider.redirect, agent, &secrets)
+            }
         })
         .await
     }
 
     /// Exchanges the code for the account of the user.
-    pub(crate) async fn end(self, code: Secret, secrets: Secrets) -> Result<Person> {
-        self.ask(move |provider, agent| match &provider.kind {
-            Kind::GitHub(github) => github::end(github, &provider.redirect, agent, &code, &secrets),
-            Kind::OpenId(openid) => openid::end(openid, &provider.redirect, agent, &code, &secrets),
+    pub(crate) async fn exchange_code(self, code: Secret, secrets: Secrets) -> Result<ExternalAccount> {
+        self.run_blocking(move |provider, agent| match &provider.kind {
+            ProviderKind::GitHub(github) => {
+                github::exchange_code(github, &provider.redirect, agent, &code, &secrets)
+            }
+            ProviderKind::OpenId(openid) => {
+                openid::exchange_code(openid, &provider.redirect, agent, &code, &secrets)
+            }
         })
         .await
     }
 
-    async fn ask<T: Send + 'static>(
+    async fn run_blocking<T: Send + 'static>(
         self,
-        ask: impl FnOnce(&Self, &Agent) -> Result<T, Refused> + Send + 'static,
+        request: impl FnOnce(&Self, &Agent) -> Result<T, SignInError> + Send + 'static,
     ) -> Result<T> {
         let name = self.name.clone();
-        let asked = spawn_blocking(move || {
+        let result = spawn_blocking(move || {
             // The operator configured the provider, so it may have a private address.
             let base = match &self.kind {
-                Kind::GitHub(github) => github.url.as_str(),
-                Kind::OpenId(openid) => openid.issuer.as_str(),
+                ProviderKind::GitHub(github) => github.url.as_str(),
+                ProviderKind::OpenId(openid) => openid.issuer.as_str(),
             };
-            ask(&self, &outgoing::agent(base, true))
+            request(&self, &outgoing::agent(base, true))
         });
-        let refused = match asked.await.map_err(|error| Error::Internal(error.into()))? {
+        let error = match result.await.map_err(|error| Error::Internal(error.into()))? {
             Ok(answer) => return Ok(answer),
-            Err(refused) => refused,
+            Err(error) => error,
         };
-        Err(match refused {
-            Refused::Silent(reason) => {
+        Err(match error {
+            SignInError::Unavailable(reason) => {
                 tracing::warn!(provider = name, reason, "request to an identity provider failed");
-                Error::Elsewhere(format!(
-                    "{name} does not respond; try again, or sign in with a mailed link."
-                ))
+                Error::Upstream(format!("{name} does not respond; try again, or sign in with a mailed link."))
             }
-            Refused::Code(reason) => {
+            SignInError::Rejected(reason) => {
                 tracing::info!(provider = name, reason, "identity provider rejected a sign-in");
                 Error::Unauthorized(format!("{name} rejected the sign-in; start again."))
             }
-            Refused::Unverified => Error::Unauthorized(format!(
+            SignInError::UnverifiedEmail => Error::Unauthorized(format!(
                 "{name} has no verified e-mail address for your account; verify one there, or sign in with a \
                  mailed link."
             )),
@@ -162,40 +168,42 @@ impl Provider {
 
 /// Why a sign-in failed.
 #[derive(Debug)]
-enum Refused {
+enum SignInError {
     /// The provider is unreachable, or its response is invalid.
-    Silent(String),
+    Unavailable(String),
     /// The provider rejected the code, or its token is invalid.
-    Code(String),
+    Rejected(String),
     /// The provider has no verified address of the user.
-    Unverified,
+    UnverifiedEmail,
 }
 
 /// Requests a resource of the user from a provider.
-fn get<T: DeserializeOwned>(agent: &Agent, url: &str, accept: &str, token: &str) -> Result<T, Refused> {
+fn get<T: DeserializeOwned>(agent: &Agent, url: &str, accept: &str, token: &str) -> Result<T, SignInError> {
     read(agent.get(url).header("accept", accept).header("authorization", format!("Bearer {token}")).call())
 }
 
 /// Reads the JSON of a response.
-fn read<T: DeserializeOwned>(answer: Result<Response<Body>, ureq::Error>) -> Result<T, Refused> {
-    let mut answer = answer.map_err(|error| Refused::Silent(error.to_string()))?;
+fn read<T: DeserializeOwned>(answer: Result<Response<Body>, ureq::Error>) -> Result<T, SignInError> {
+    let mut answer = answer.map_err(|error| SignInError::Unavailable(error.to_string()))?;
     let status = answer.status();
     if status.is_client_error() {
-        return Err(Refused::Code(format!("it answered {status}")));
+        return Err(SignInError::Rejected(format!("it answered {status}")));
     }
-    let silent =
-        |reason: &dyn ToString| Refused::Silent(format!("it answered {status}: {}", reason.to_string()));
-    let text = outgoing::read_body(answer.body_mut(), ANSWER_MAX).map_err(|error| silent(&error))?;
-    serde_json::from_slice(&text).map_err(|error| silent(&error))
+    let unavailable = |reason: &dyn ToString| {
+        SignInError::Unavailable(format!("it answered {status}: {}", reason.to_string()))
+    };
+    let text =
+        outgoing::read_body(answer.body_mut(), MAX_RESPONSE_BYTES).map_err(|error| unavailable(&error))?;
+    serde_json::from_slice(&text).map_err(|error| unavailable(&error))
 }
 
 /// Returns the PKCE challenge of a verifier.
-fn challenge(verifier: &str) -> String {
+fn pkce_challenge(verifier: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(verifier))
 }
 
 /// Returns the first usable name, without characters that are not allowed in names.
-fn call<'a>(names: impl IntoIterator<Item = &'a str>) -> UserName {
+fn user_name<'a>(names: impl IntoIterator<Item = &'a str>) -> UserName {
     let fits = |name: &str| {
         let plain: String =
             name.chars().map(|character| if UserName::allows(character) { character } else { ' ' }).collect();
@@ -214,7 +222,7 @@ mod tests {
     fn the_challenge_is_the_one_of_the_standard() {
         // RFC 7636, appendix B.
         let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
-        assert_eq!(challenge(verifier), "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
+        assert_eq!(pkce_challenge(verifier), "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
     }
 
     #[test]
@@ -226,8 +234,8 @@ mod tests {
             (vec!["👩‍💻", "✨"], "Somebody"),
             (vec![], "Somebody"),
         ] {
-            assert_eq!(call(names.clone()).as_str(), expected, "{names:?}");
+            assert_eq!(user_name(names.clone()).as_str(), expected, "{names:?}");
         }
-        assert_eq!(call([&*"x ".repeat(64)]).as_str().chars().count(), 63);
+        assert_eq!(user_name([&*"x ".repeat(64)]).as_str().chars().count(), 63);
     }
 }

@@ -20,7 +20,7 @@ use tidemark_store::{
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
-use self::{judge::Place, resolve::ensure_measures};
+use self::{judge::ReportContext, resolve::ensure_measures};
 use crate::domain::{
     error::{Error, Result},
     quota::Quota,
@@ -119,7 +119,11 @@ impl Submission {
     }
 
     /// Calls `read` on a blocking thread.
-    pub(crate) async fn read_aside(new: NewReport, user: Option<UserId>, spec_reset: bool) -> Result<Self> {
+    pub(crate) async fn read_on_blocking_thread(
+        new: NewReport,
+        user: Option<UserId>,
+        spec_reset: bool,
+    ) -> Result<Self> {
         let read = spawn_blocking(move || Self::read(new, user, spec_reset));
         read.await.map_err(|error| Error::Internal(error.into()))?
     }
@@ -127,7 +131,7 @@ impl Submission {
 
 /// The project of a report.
 #[derive(Clone, Copy, Debug)]
-pub struct Home {
+pub struct TargetProject {
     /// The project.
     pub project: ProjectId,
     /// The organization of the project.
@@ -138,8 +142,8 @@ pub struct Home {
     pub visibility: Visibility,
 }
 
-impl Home {
-    /// Creates a home from a project row.
+impl TargetProject {
+    /// Creates the target from a project row.
     pub fn of(found: &project::ProjectRow) -> Self {
         Self {
             project: found.id,
@@ -152,7 +156,7 @@ impl Home {
 
 /// Result of recording a report.
 #[derive(Clone, Copy, Debug)]
-pub struct Recorded {
+pub struct RecordedReport {
     /// The report.
     pub report: ReportId,
     /// Whether a notification was enqueued.
@@ -165,10 +169,10 @@ pub fn record(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
     quota: Quota,
-    home: Home,
+    target_project: TargetProject,
     new: &Submission,
-) -> Result<Recorded> {
-    let Home { project, organization, claimed, visibility } = home;
+) -> Result<RecordedReport> {
+    let TargetProject { project, organization, claimed, visibility } = target_project;
     if !claimed {
         // The quota is checked at the end. A claim acquires the locks in the same order.
         tx.lock(Lock::Organization(organization.get()))?;
@@ -177,12 +181,12 @@ pub fn record(
     if let Some(key) = new.idempotency_key
         && let Some(first) = report::by_idempotency_key(tx, project, key)?
     {
-        return Ok(Recorded { report: first, is_enqueued: false });
+        return Ok(RecordedReport { report: first, is_enqueued: false });
     }
-    let standing = quota.standing(tx, organization)?;
-    standing.check(visibility)?;
+    let billing_status = quota.billing_status(tx, organization)?;
+    billing_status.check(visibility)?;
     quota.check(tx, Scope::Reports(project), claimed, fresh.now)?;
-    quota.check_metrics(tx, organization, claimed, standing, fresh.now)?;
+    quota.check_metrics(tx, organization, claimed, billing_status, fresh.now)?;
     let branch = ensure_branch(tx, fresh, project, new)?;
     let name = valid::<ResourceName>("testbed", &new.testbed)?;
     let testbed = testbed::ensure(tx, fresh, project, &new.testbed, &name)
@@ -224,8 +228,9 @@ pub fn record(
     // The results of a job are compared with the thresholds when they arrive.
     if new.spec.is_none() {
         let start_time = new.start_time;
-        let place = Place { project, branch, head, testbed, spec: None, report, before: report, start_time };
-        is_enqueued = judge::write(tx, fresh, &place, items)?;
+        let context =
+            ReportContext { project, branch, head, testbed, spec: None, report, before: report, start_time };
+        is_enqueued = judge::write(tx, fresh, &context, items)?;
     }
     let made = [
         Scope::Branches(project),
@@ -235,16 +240,16 @@ pub fn record(
         Scope::Measures(project),
         Scope::Thresholds(project),
     ];
-    quota.check_made(tx, &made, claimed, fresh.now)?;
+    quota.check_created(tx, &made, claimed, fresh.now)?;
     if !claimed {
         quota.check_total(tx)?;
     }
-    Ok(Recorded { report, is_enqueued })
+    Ok(RecordedReport { report, is_enqueued })
 }
 
 /// The results of a job for its report.
 #[derive(Clone, Debug)]
-pub(crate) struct Filling {
+pub(crate) struct JobResults {
     /// The parsed results, one per iteration.
     pub(crate) results: Vec<Results>,
     /// Size of the input of the adapter in bytes.
@@ -261,35 +266,46 @@ pub(crate) struct Filling {
 
 /// Fills the report of a job, which was recorded without results when the job was created. The thresholds use the runs that began
 /// earlier, regardless of when they were sent.
-pub(crate) fn fill(
+pub(crate) fn fill_report(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
     quota: Quota,
-    home: Home,
+    target_project: TargetProject,
     report: ReportId,
-    filling: &Filling,
+    job_results: &JobResults,
 ) -> Result<()> {
     let report::Empty { project, branch, head, testbed, spec, .. } = report::place(tx, report)?;
-    if !home.claimed {
-        tx.lock(Lock::Organization(home.organization.get()))?;
+    if !target_project.claimed {
+        tx.lock(Lock::Organization(target_project.organization.get()))?;
     }
     tx.lock(Lock::Project(project.get()))?;
-    let standing = quota.standing(tx, home.organization)?;
-    quota.check_metrics(tx, home.organization, home.claimed, standing, fresh.now)?;
-    let items = resolve::resolve(tx, fresh, project, &filling.results, filling.fold)?;
-    let Filling { start_time, end_time, .. } = *filling;
-    let host = filling.host.as_deref();
+    let billing_status = quota.billing_status(tx, target_project.organization)?;
+    quota.check_metrics(
+        tx,
+        target_project.organization,
+        target_project.claimed,
+        billing_status,
+        fresh.now,
+    )?;
+    let items = resolve::resolve(tx, fresh, project, &job_results.results, job_results.fold)?;
+    let JobResults { start_time, end_time, .. } = *job_results;
+    let host = job_results.host.as_deref();
     let uuid = report::fill(tx, report, (start_time, end_time), host, &resolve::count(&items), items.len())?;
-    if !home.claimed {
-        quota.store_unclaimed(tx, home.organization, stored(items.len(), filling.bytes), fresh.now)?;
+    if !target_project.claimed {
+        quota.store_unclaimed(
+            tx,
+            target_project.organization,
+            stored(items.len(), job_results.bytes),
+            fresh.now,
+        )?;
     }
-    quota.meter(tx, home.organization, items.len(), uuid, fresh.now)?;
+    quota.meter(tx, target_project.organization, items.len(), uuid, fresh.now)?;
     let before = ReportId::from(i64::MAX);
-    let place = Place { project, branch, head, testbed, spec, report, before, start_time };
-    judge::write(tx, fresh, &place, items)?;
+    let context = ReportContext { project, branch, head, testbed, spec, report, before, start_time };
+    judge::write(tx, fresh, &context, items)?;
     let made = [Scope::Benchmarks(project), Scope::Measures(project)];
-    quota.check_made(tx, &made, home.claimed, fresh.now)?;
-    if home.claimed { Ok(()) } else { quota.check_total(tx) }
+    quota.check_created(tx, &made, target_project.claimed, fresh.now)?;
+    if target_project.claimed { Ok(()) } else { quota.check_total(tx) }
 }
 
 /// Returns the storage that a report uses of the quota of its organization.

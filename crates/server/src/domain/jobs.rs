@@ -3,7 +3,7 @@
 
 pub(crate) mod callback;
 pub(crate) mod image;
-pub(crate) mod order;
+pub(crate) mod job_request;
 pub(crate) mod output;
 pub(crate) mod process;
 mod worker;

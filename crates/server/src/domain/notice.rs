@@ -21,15 +21,15 @@ use ureq::http::{Request, header};
 use crate::{
     domain::error::{Error, Result},
     infra::{
-        mail::{self, Message, Undelivered},
+        mail::{self, DeliveryError, Message},
         outgoing,
     },
 };
 
 /// Maximum delivery attempts per event, over most of a working day.
-const ATTEMPTS: i64 = 16;
+const MAX_ATTEMPTS: i64 = 16;
 /// Maximum delivery attempts if the previous event failed, so that an unreachable receiver does not block the queue.
-const ATTEMPTS_AFTER_FAILURE: i64 = 3;
+const MAX_ATTEMPTS_AFTER_FAILURE: i64 = 3;
 /// Seconds of a day.
 const DAY: i64 = 24 * 60 * 60;
 /// Prefix of the secrets of webhooks, and the number of Base64 characters after it.
@@ -55,7 +55,7 @@ pub(crate) struct Notifier {
 }
 
 /// A request to a receiver.
-struct Parcel {
+struct WebhookRequest {
     url: Url,
     body: String,
     /// The signature and its parameters.
@@ -63,26 +63,28 @@ struct Parcel {
 }
 
 /// The next step of a pending delivery.
-enum Task {
+enum DeliveryStep {
     /// Drop the delivery, with this reason.
     Drop(&'static str),
     /// Enqueue this mail.
     Mail(Email, Message),
     /// Send this request.
-    Send(Parcel),
+    Send(WebhookRequest),
 }
 
 impl Notifier {
     /// Delivers the event of an outbox item, if it is due.
-    pub(crate) async fn deliver(&self, item: &outbox::Item, now: Timestamp) -> Result<(), Undelivered> {
-        let uuid =
-            item.payload.parse().map_err(|_| Undelivered::Never("it does not name a delivery".into()))?;
-        let later = |error: store::Error| Undelivered::Later(error.to_string());
+    pub(crate) async fn deliver(&self, item: &outbox::Item, now: Timestamp) -> Result<(), DeliveryError> {
+        let uuid = item
+            .payload
+            .parse()
+            .map_err(|_| DeliveryError::Permanent("it does not name a delivery".into()))?;
+        let later = |error: store::Error| DeliveryError::Temporary(error.to_string());
         let found = self.db.read(move |tx| delivery::find_waiting(tx, uuid)).await.map_err(later)?;
         let Some(pending) = found else { return Ok(()) };
         let due = due(&pending, now);
         if due > now {
-            return Err(Undelivered::NotBefore(due));
+            return Err(DeliveryError::NotDue(due));
         }
         if pending.notice.notice.digest == Digest::Daily && !pending.again {
             let own = pending.clone();
@@ -90,22 +92,22 @@ impl Notifier {
             self.db.write(gather).await.map_err(later)?;
         }
         let (own, console) = (pending.clone(), self.console.clone());
-        let task = self.db.read(move |tx| compose(tx, &own, &console, now)).await.map_err(later)?;
-        let parcel = match task {
-            Task::Send(parcel) => parcel,
+        let step = self.db.read(move |tx| compose(tx, &own, &console, now)).await.map_err(later)?;
+        let request = match step {
+            DeliveryStep::Send(request) => request,
             other => {
                 let end = move |tx: &mut Tx<'_>| other.end(tx, &pending, now);
                 return self.db.write(end).await.map_err(later);
             }
         };
         let allows_private = self.allows_private;
-        let sent = spawn_blocking(move || parcel.send(allows_private)).await;
+        let sent = spawn_blocking(move || request.send(allows_private)).await;
         let outcome = sent.unwrap_or_else(|error| Err(error.to_string()));
-        let patience = match pending.before {
-            Some(DeliveryStatus::Failed) => ATTEMPTS_AFTER_FAILURE,
-            _ => ATTEMPTS,
+        let max_attempts = match pending.before {
+            Some(DeliveryStatus::Failed) => MAX_ATTEMPTS_AFTER_FAILURE,
+            _ => MAX_ATTEMPTS,
         };
-        let is_last = item.attempts >= patience;
+        let is_last = item.attempts >= max_attempts;
         let recorded = outcome.clone();
         let record = move |tx: &mut Tx<'_>| match &recorded {
             Ok(()) => delivery::end(tx, &pending, DeliveryStatus::Delivered, None, now).map(drop),
@@ -116,8 +118,8 @@ impl Notifier {
         };
         self.db.write(record).await.map_err(later)?;
         outcome.map_err(|reason| match is_last {
-            true => Undelivered::Never(reason),
-            false => Undelivered::Later(reason),
+            true => DeliveryError::Permanent(reason),
+            false => DeliveryError::Temporary(reason),
         })
     }
 }
@@ -139,8 +141,8 @@ fn end_of_day(time: Timestamp) -> Timestamp {
     Timestamp::from_micros((time.seconds().div_euclid(DAY) + 1) * DAY * 1_000_000)
 }
 
-impl Task {
-    /// Completes a task without a request to a receiver. A mail counts as delivered when it is enqueued.
+impl DeliveryStep {
+    /// Completes a step without a request to a receiver. A mail counts as delivered when it is enqueued.
     fn end(self, tx: &mut Tx<'_>, pending: &PendingDelivery, now: Timestamp) -> store::Result<()> {
         match self {
             Self::Drop(reason) => {
@@ -158,22 +160,27 @@ impl Task {
 }
 
 /// Composes the notification, or returns the reason to drop the delivery.
-fn compose(tx: &mut Tx<'_>, pending: &PendingDelivery, console: &Url, now: Timestamp) -> store::Result<Task> {
+fn compose(
+    tx: &mut Tx<'_>,
+    pending: &PendingDelivery,
+    console: &Url,
+    now: Timestamp,
+) -> store::Result<DeliveryStep> {
     let notice = &pending.notice.notice;
     if pending.is_gone {
-        return Ok(Task::Drop("The project was deleted."));
+        return Ok(DeliveryStep::Drop("The project was deleted."));
     }
     if let Some(user) = pending.user
         && !project::is_visible_to(tx, pending.project, user)?
     {
-        return Ok(Task::Drop("The user may no longer view the project."));
+        return Ok(DeliveryStep::Drop("The user may no longer view the project."));
     }
     let reports = reports(tx, pending)?;
     if reports.is_empty() {
-        return Ok(Task::Drop("The report was deleted."));
+        return Ok(DeliveryStep::Drop("The report was deleted."));
     }
     let changes;
-    let news = match detection::settings(tx, pending.project)?.notifies {
+    let content = match detection::settings(tx, pending.project)?.notifies {
         Notifies::Alerts => NotificationContent::Alerts,
         Notifies::Changes => {
             let ids: Vec<i64> = reports.iter().map(|(id, _)| id.get()).collect();
@@ -183,9 +190,9 @@ fn compose(tx: &mut Tx<'_>, pending: &PendingDelivery, console: &Url, now: Times
     };
     let reports: Vec<Report> = reports.into_iter().map(|(_, report)| report).collect();
     let notification =
-        Notification::new(pending.event, pending.enqueued, &reports, news, notice.event, console);
+        Notification::new(pending.event, pending.enqueued, &reports, content, notice.event, console);
     let Some(notification) = notification else {
-        return Ok(Task::Drop("The report has no alert or change for this notice."));
+        return Ok(DeliveryStep::Drop("The report has no alert or change for this notice."));
     };
     let body = match notice.kind {
         NoticeKind::Webhook => notification.webhook(),
@@ -194,21 +201,25 @@ fn compose(tx: &mut Tx<'_>, pending: &PendingDelivery, console: &Url, now: Times
         NoticeKind::Discord => notification.discord(),
         NoticeKind::Email => {
             let Some(email) = notice.email.clone() else {
-                return Ok(Task::Drop("The notice has no address."));
+                return Ok(DeliveryStep::Drop("The notice has no address."));
             };
             let own = pending.user.is_some();
             if !own && !notice::is_member(tx, pending.organization, &email)? {
-                return Ok(Task::Drop("The address no longer belongs to a member of the organization."));
+                return Ok(DeliveryStep::Drop(
+                    "The address no longer belongs to a member of the organization.",
+                ));
             }
             let (title, text, notice) = (notification.title(), notification.plain(), notice.name.clone());
-            return Ok(Task::Mail(email, Message::Alerts { title, text, notice, own }));
+            return Ok(DeliveryStep::Mail(email, Message::Alerts { title, text, notice, own }));
         }
     };
-    let Some(url) = notice.url.clone() else { return Ok(Task::Drop("The notice has no address.")) };
+    let Some(url) = notice.url.clone() else { return Ok(DeliveryStep::Drop("The notice has no address.")) };
     let body = body.to_string();
-    let headers =
-        pending.secret.as_ref().map(|secret| signed(secret, &pending.event.to_string(), now, &body));
-    Ok(Task::Send(Parcel { url, body, headers: headers.unwrap_or_default() }))
+    let headers = pending
+        .secret
+        .as_ref()
+        .map(|secret| signature_headers(secret, &pending.event.to_string(), now, &body));
+    Ok(DeliveryStep::Send(WebhookRequest { url, body, headers: headers.unwrap_or_default() }))
 }
 
 /// Returns the reports of an event, with their results and alerts.
@@ -217,14 +228,19 @@ fn reports(tx: &mut Tx<'_>, pending: &PendingDelivery) -> store::Result<Vec<(Rep
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let home = project::by_id(tx, pending.project)?.project;
-    let mut found = report::summaries(tx, &home, &ids)?;
+    let project_view = project::by_id(tx, pending.project)?.project;
+    let mut found = report::summaries(tx, &project_view, &ids)?;
     report::expand(tx, &mut found)?;
     Ok(found.into_iter().map(|found| (found.id, found.report)).collect())
 }
 
 /// Returns the headers that identify and sign an event.
-fn signed(secret: &PlainKey, event: &str, now: Timestamp, body: &str) -> Vec<(&'static str, String)> {
+fn signature_headers(
+    secret: &PlainKey,
+    event: &str,
+    now: Timestamp,
+    body: &str,
+) -> Vec<(&'static str, String)> {
     let seconds = now.seconds().to_string();
     let key = STANDARD.decode(secret.as_str().trim_start_matches(SECRET.0)).unwrap_or_default();
     let mut headers = vec![("webhook-id", event.to_owned()), ("webhook-timestamp", seconds.clone())];
@@ -236,7 +252,7 @@ fn signed(secret: &PlainKey, event: &str, now: Timestamp, body: &str) -> Vec<(&'
     headers
 }
 
-impl Parcel {
+impl WebhookRequest {
     /// Sends the request. Returns the reason of a failure.
     fn send(self, allows_private: bool) -> Result<(), String> {
         let Self { url, body, headers } = self;
@@ -263,7 +279,8 @@ mod tests {
     fn signatures_are_those_of_the_specification() {
         let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".parse().unwrap();
         let now = Timestamp::from_micros(1_614_265_330_000_000);
-        let headers = signed(&secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", now, r#"{"test": 2432232314}"#);
+        let headers =
+            signature_headers(&secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", now, r#"{"test": 2432232314}"#);
         let signature = ("webhook-signature", "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=".to_owned());
         assert!(headers.contains(&signature), "{headers:?}");
     }

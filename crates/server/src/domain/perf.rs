@@ -21,29 +21,29 @@ use tidemark_store::{
 };
 use uuid::Uuid;
 
-use self::lane::{Key, Lane, Lanes};
+use self::lane::{Lane, LaneKey, Lanes};
 pub use self::query::Query;
 pub(crate) use self::query::list;
 use crate::domain::error::Result;
 
 /// Maximum number of points per read.
-const BATCH: u64 = 65_536;
+const MAX_POINTS_PER_READ: u64 = 65_536;
 /// Number of the newest reports of a lane in which missing series are searched first.
-const NEWEST: usize = 8;
+const NEWEST_REPORTS: usize = 8;
 
 /// The series of a query in its order, read one after the other.
 pub struct PerfResult {
     truncated: Option<usize>,
-    rest: VecDeque<Wanted>,
+    rest: VecDeque<RequestedSeries>,
     lanes: Lanes,
-    batch: VecDeque<(Wanted, Lane)>,
+    batch: VecDeque<(RequestedSeries, Lane)>,
     points: Points,
-    judges: HashMap<ModelId, Shared<ThresholdModel>>,
+    thresholds: HashMap<ModelId, Shared<ThresholdModel>>,
 }
 
 /// One requested series.
-struct Wanted {
-    lane: Key,
+struct RequestedSeries {
+    lane: LaneKey,
     series: u32,
     /// The key of the variant, or 0.
     variant: i64,
@@ -51,20 +51,20 @@ struct Wanted {
 }
 
 /// A branch with the requested head.
-type Headed = (HeadId, Arc<Branch>);
+type BranchHead = (HeadId, Arc<Branch>);
 /// A testbed with the requested spec.
-type Specced = (TestbedId, Option<SpecId>, Arc<Testbed>);
+type TestbedSpec = (TestbedId, Option<SpecId>, Arc<Testbed>);
 
 /// Finds the series of a query. It does not read their metrics.
 pub fn find(tx: &mut Tx<'_>, project: ProjectId, query: &Query) -> Result<PerfResult> {
     let branches = branches(tx, project, query)?;
     let testbeds = testbeds(tx, project, query)?;
-    let (rest, series) = wanted(tx, project, query, &branches, &testbeds)?;
+    let (rest, series) = requested_series(tx, project, query, &branches, &testbeds)?;
     let heads: Vec<i64> = branches.iter().flatten().map(|(head, _)| head.get()).collect();
     let testbeds: Vec<i64> = testbeds.iter().flatten().map(|(id, ..)| id.get()).collect();
     let lanes = Lanes::read(tx, &heads, &testbeds, query.start_time, query.end_time)?;
-    let truncated = if query.asked > MAX_PERMUTATIONS {
-        Some(query.asked)
+    let truncated = if query.requested_count > MAX_PERMUTATIONS {
+        Some(query.requested_count)
     } else {
         (series > MAX_SERIES).then_some(series)
     };
@@ -74,7 +74,7 @@ pub fn find(tx: &mut Tx<'_>, project: ProjectId, query: &Query) -> Result<PerfRe
         lanes,
         batch: VecDeque::new(),
         points: Points::default(),
-        judges: HashMap::new(),
+        thresholds: HashMap::new(),
     })
 }
 
@@ -93,14 +93,14 @@ impl PerfResult {
     pub fn next_of(&mut self, tx: &mut Tx<'_>, most: usize) -> Result<Option<PerfMetrics>> {
         loop {
             if self.batch.is_empty() {
-                self.fill(most);
+                self.fill_batch(most);
                 if self.batch.is_empty() {
                     return Ok(None);
                 }
-                self.points = Points::read(tx, self.batch.make_contiguous(), &mut self.judges)?;
+                self.points = Points::read(tx, self.batch.make_contiguous(), &mut self.thresholds)?;
             }
             while let Some((one, lane)) = self.batch.pop_front() {
-                let metrics = self.points.of(one.series, &lane, &self.judges);
+                let metrics = self.points.of(one.series, &lane, &self.thresholds);
                 if !metrics.is_empty() {
                     return Ok(Some(PerfMetrics { metrics, ..one.metrics }));
                 }
@@ -116,8 +116,8 @@ impl PerfResult {
         let lanes: Vec<Lane> = same.clone().map(|same| self.lanes.get(same[0].lane)).collect();
         let mut missing: Vec<HashSet<u32>> =
             same.map(|same| same.iter().map(|one| one.series).collect()).collect();
-        search(tx, &lanes, &mut missing, |lane| &lane[lane.len().saturating_sub(NEWEST)..])?;
-        search(tx, &lanes, &mut missing, |lane| &lane[..lane.len().saturating_sub(NEWEST)])?;
+        search(tx, &lanes, &mut missing, |lane| &lane[lane.len().saturating_sub(NEWEST_REPORTS)..])?;
+        search(tx, &lanes, &mut missing, |lane| &lane[..lane.len().saturating_sub(NEWEST_REPORTS)])?;
         let same = self.rest.make_contiguous().chunk_by(|left, right| left.lane == right.lane);
         let found = same
             .zip(&missing)
@@ -126,12 +126,12 @@ impl PerfResult {
     }
 
     /// Moves the series of the next read into the batch.
-    fn fill(&mut self, most: usize) {
+    fn fill_batch(&mut self, most: usize) {
         let mut size = 0;
         while let Some(next) = self.rest.front() {
             let lane = self.lanes.get(next.lane);
             let points: u64 = lane.iter().map(|report| report.iterations).sum();
-            if size > 0 && (size + points > BATCH || self.batch.len() >= most) {
+            if size > 0 && (size + points > MAX_POINTS_PER_READ || self.batch.len() >= most) {
                 break;
             }
             size += points;
@@ -164,7 +164,7 @@ fn search(
     Ok(())
 }
 
-fn branches(tx: &mut Tx<'_>, project: ProjectId, query: &Query) -> Result<Vec<Option<Headed>>> {
+fn branches(tx: &mut Tx<'_>, project: ProjectId, query: &Query) -> Result<Vec<Option<BranchHead>>> {
     let uuids = distinct(query.branches.iter().map(|(branch, _)| *branch));
     let known: HashMap<Uuid, (BranchId, HeadId, Branch)> = branch::with_heads(tx, project, &uuids)?;
     let heads = distinct(query.branches.iter().filter_map(|(_, head)| *head));
@@ -180,7 +180,7 @@ fn branches(tx: &mut Tx<'_>, project: ProjectId, query: &Query) -> Result<Vec<Op
     Ok(query.branches.iter().map(resolve).collect())
 }
 
-fn testbeds(tx: &mut Tx<'_>, project: ProjectId, query: &Query) -> Result<Vec<Option<Specced>>> {
+fn testbeds(tx: &mut Tx<'_>, project: ProjectId, query: &Query) -> Result<Vec<Option<TestbedSpec>>> {
     let uuids = distinct(query.testbeds.iter().map(|(testbed, _)| *testbed));
     let known = Testbed::by_uuids::<Testbed>(tx, project, &uuids)?;
     let specs = distinct(query.testbeds.iter().filter_map(|(_, spec)| *spec));
@@ -198,13 +198,13 @@ fn testbeds(tx: &mut Tx<'_>, project: ProjectId, query: &Query) -> Result<Vec<Op
 
 /// Returns the series of the permutations in the order of the query, and their total number. A benchmark with variants has
 /// several series.
-fn wanted(
+fn requested_series(
     tx: &mut Tx<'_>,
     project: ProjectId,
     query: &Query,
-    branches: &[Option<Headed>],
-    testbeds: &[Option<Specced>],
-) -> Result<(Vec<Wanted>, usize)> {
+    branches: &[Option<BranchHead>],
+    testbeds: &[Option<TestbedSpec>],
+) -> Result<(Vec<RequestedSeries>, usize)> {
     let benchmarks = Benchmark::by_uuids(tx, project, &distinct(query.benchmarks.iter().copied()))?;
     let measures = Measure::by_uuids(tx, project, &distinct(query.measures.iter().copied()))?;
     let testbed_ids: Vec<i64> = testbeds.iter().flatten().map(|(id, ..)| id.get()).collect();
@@ -218,7 +218,7 @@ fn wanted(
             .push((series_key.variant, series));
     }
 
-    let mut wanted = Vec::new();
+    let mut requested = Vec::new();
     let mut count = 0;
     for [branch, testbed, benchmark, measure] in query.permutations() {
         let (Some((head, branch)), Some((testbed_id, spec, testbed))) =
@@ -233,9 +233,9 @@ fn wanted(
         };
         let Some(variants) = known.get(&(*testbed_id, *benchmark_id, *measure_id)) else { continue };
         count += variants.len();
-        for (variant, series) in variants.iter().take(MAX_SERIES.saturating_sub(wanted.len())) {
-            wanted.push(Wanted {
-                lane: Key { head: *head, testbed: *testbed_id, spec: *spec },
+        for (variant, series) in variants.iter().take(MAX_SERIES.saturating_sub(requested.len())) {
+            requested.push(RequestedSeries {
+                lane: LaneKey { head: *head, testbed: *testbed_id, spec: *spec },
                 series: *series,
                 variant: *variant,
                 metrics: PerfMetrics {
@@ -251,12 +251,12 @@ fn wanted(
     }
 
     let with_parameters: HashSet<i64> =
-        wanted.iter().map(|one| one.variant).filter(|variant| *variant > 0).collect();
+        requested.iter().map(|one| one.variant).filter(|variant| *variant > 0).collect();
     let variants = variant::by_ids(tx, &with_parameters.into_iter().collect::<Vec<_>>())?;
-    for one in &mut wanted {
+    for one in &mut requested {
         one.metrics.variant = variants.get(&one.variant.into()).map(Arc::clone);
     }
-    Ok((wanted, count))
+    Ok((requested, count))
 }
 
 /// Returns the distinct UUIDs, because a list may contain duplicates.
@@ -275,11 +275,13 @@ struct Points {
 impl Points {
     fn read(
         tx: &mut Tx<'_>,
-        batch: &[(Wanted, Lane)],
-        judges: &mut HashMap<ModelId, Shared<ThresholdModel>>,
+        batch: &[(RequestedSeries, Lane)],
+        thresholds: &mut HashMap<ModelId, Shared<ThresholdModel>>,
     ) -> Result<Self> {
-        let mut metrics: HashMap<u32, Vec<(ReportId, u32, Packed)>> =
-            batch.iter().map(|(wanted, lane)| (wanted.series, Vec::with_capacity(lane.len()))).collect();
+        let mut metrics: HashMap<u32, Vec<(ReportId, u32, Packed)>> = batch
+            .iter()
+            .map(|(requested, lane)| (requested.series, Vec::with_capacity(lane.len())))
+            .collect();
         let series: Vec<u32> = metrics.keys().copied().collect();
         let reports: HashSet<i64> =
             batch.iter().flat_map(|(_, lane)| &**lane).map(|report| report.id.get()).collect();
@@ -297,8 +299,8 @@ impl Points {
             found.sort_by_key(|(report, ..)| *report);
         }
         let unknown: Vec<i64> =
-            models.iter().filter(|model| !judges.contains_key(model)).map(|model| model.get()).collect();
-        judges.extend(threshold::by_models(tx, &unknown)?);
+            models.iter().filter(|model| !thresholds.contains_key(model)).map(|model| model.get()).collect();
+        thresholds.extend(threshold::by_models(tx, &unknown)?);
         let alerts = if models.is_empty() { Vec::new() } else { alert::of_metrics(tx, &reports)? };
         Ok(Self { metrics, alerts: alerts.into_iter().collect() })
     }
@@ -308,7 +310,7 @@ impl Points {
         &self,
         series: u32,
         lane: &[Arc<Placed>],
-        judges: &HashMap<ModelId, Shared<ThresholdModel>>,
+        thresholds: &HashMap<ModelId, Shared<ThresholdModel>>,
     ) -> Vec<PerfMetric> {
         let Some(found) = self.metrics.get(&series) else { return Vec::new() };
         let mut points = Vec::with_capacity(found.len().min(lane.len()));
@@ -328,7 +330,7 @@ impl Points {
                         lower_value: metric.lower_value,
                         upper_value: metric.upper_value,
                     },
-                    threshold: metric.judged.and_then(|judged| judges.get(&judged.model)).cloned(),
+                    threshold: metric.judged.and_then(|judged| thresholds.get(&judged.model)).cloned(),
                     boundary: metric.judged.map(|judged| judged.boundary()),
                     alert: self.alerts.get(&(report.id, *place)).copied(),
                 });

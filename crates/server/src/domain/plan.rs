@@ -7,7 +7,7 @@ use crate::domain::error::{Error, Result};
 
 /// The billing status of an organization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum BillingStatus {
     /// The server has no billing.
     Unbilled,
     /// The organization has no plan.
@@ -18,7 +18,7 @@ pub(crate) enum Standing {
     Lapsed(PlanLevel, PlanStatus),
 }
 
-impl Standing {
+impl BillingStatus {
     /// Returns the billing status of an organization.
     pub(crate) fn of(tx: &mut Tx<'_>, bills: bool, organization: OrganizationId) -> Result<Self> {
         if !bills {
@@ -43,12 +43,12 @@ impl Standing {
         }
         match self {
             Self::Unbilled | Self::Paid(_) => Ok(()),
-            Self::Free => Err(Error::Unpaid(
+            Self::Free => Err(Error::PaymentRequired(
                 "A private project requires a plan; start one on the billing page of the organization, or \
                  make the project public."
                     .into(),
             )),
-            Self::Lapsed(level, status) => Err(Error::Unpaid(format!(
+            Self::Lapsed(level, status) => Err(Error::PaymentRequired(format!(
                 "The plan `{level}` of the organization is not active (status `{status}`), and a private \
                  project requires an active plan; renew it on the billing page of the organization, or make \
                  the project public."

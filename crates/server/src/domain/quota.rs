@@ -12,7 +12,7 @@ use tidemark_store::{
 use crate::{
     domain::{
         error::{Error, Result},
-        plan::Standing,
+        plan::BillingStatus,
     },
     infra::config::{Config, Unclaimed},
 };
@@ -46,8 +46,12 @@ impl Quota {
     }
 
     /// Returns the billing status of an organization.
-    pub(crate) fn standing(&self, tx: &mut Tx<'_>, organization: OrganizationId) -> Result<Standing> {
-        Standing::of(tx, self.bills, organization)
+    pub(crate) fn billing_status(
+        &self,
+        tx: &mut Tx<'_>,
+        organization: OrganizationId,
+    ) -> Result<BillingStatus> {
+        BillingStatus::of(tx, self.bills, organization)
     }
 
     fn limit(&self, claimed: bool) -> Option<u32> {
@@ -58,16 +62,16 @@ impl Quota {
     pub(crate) fn check(&self, tx: &mut Tx<'_>, scope: Scope, claimed: bool, now: Timestamp) -> Result<()> {
         let Some(limit) = self.limit(claimed) else { return Ok(()) };
         let window = i64::from(self.window);
-        let free_again = match limit {
+        let available_at = match limit {
             0 => Some(now.plus_seconds(window)),
             limit => limit_reached(tx, scope, limit)?.map(|made| made.plus_seconds(window)),
         };
-        self.refuse_until(free_again, limit, scope.noun(), now)
+        self.reject_until(available_at, limit, scope.noun(), now)
     }
 
     /// Checks the limit after this transaction has created resources, possibly many. The transaction must be rolled back on
     /// error.
-    pub(crate) fn check_made(
+    pub(crate) fn check_created(
         &self,
         tx: &mut Tx<'_>,
         scopes: &[Scope],
@@ -76,9 +80,9 @@ impl Quota {
     ) -> Result<()> {
         let Some(limit) = self.limit(claimed) else { return Ok(()) };
         for scope in scopes {
-            let free_again =
+            let available_at =
                 overrun(tx, *scope, limit, now)?.map(|made| made.plus_seconds(i64::from(self.window)));
-            self.refuse_until(free_again, limit, scope.noun(), now)?;
+            self.reject_until(available_at, limit, scope.noun(), now)?;
         }
         Ok(())
     }
@@ -89,18 +93,18 @@ impl Quota {
         tx: &mut Tx<'_>,
         organization: OrganizationId,
         claimed: bool,
-        standing: Standing,
+        billing_status: BillingStatus,
         now: Timestamp,
     ) -> Result<()> {
-        let Some(limit) = self.limit(claimed).filter(|_| standing.is_limited()) else { return Ok(()) };
+        let Some(limit) = self.limit(claimed).filter(|_| billing_status.is_limited()) else { return Ok(()) };
         let window = i64::from(self.window);
         let from = now.plus_seconds(-window);
         let used = usage::received(tx, organization, from, now)?;
-        let free_again = match used.metrics < u64::from(limit) {
+        let available_at = match used.metrics < u64::from(limit) {
             true => None,
             false => Some(used.first.unwrap_or(now).plus_seconds(window)),
         };
-        self.refuse_until(free_again, limit, "metric", now)
+        self.reject_until(available_at, limit, "metric", now)
     }
 
     /// Counts the data that a report adds to an unclaimed organization, and rejects the report if the organization then exceeds
@@ -117,8 +121,8 @@ impl Quota {
         }
         let own = unclaimed::add(tx, organization, added, now)?;
         let Unclaimed { metrics, report_bytes, .. } = self.stored;
-        within(own.metrics, metrics, "this unclaimed project", "metrics")?;
-        within(own.report_bytes, report_bytes, "this unclaimed project", "bytes of reports")
+        check_stored(own.metrics, metrics, "this unclaimed project", "metrics")?;
+        check_stored(own.report_bytes, report_bytes, "this unclaimed project", "bytes of reports")
     }
 
     /// Rejects the report if all unclaimed organizations together exceed their quota, including the data that this transaction
@@ -132,8 +136,8 @@ impl Quota {
         }
         tx.lock(Lock::Unclaimed)?;
         let all = unclaimed::total(tx)?;
-        within(all.metrics, total_metrics, ALL, "metrics")?;
-        within(all.report_bytes, total_report_bytes, ALL, "bytes of reports")
+        check_stored(all.metrics, total_metrics, ALL, "metrics")?;
+        check_stored(all.report_bytes, total_report_bytes, ALL, "bytes of reports")
     }
 
     /// Enqueues the metrics of a report as usage for the payment provider, if the organization has a plan.
@@ -152,15 +156,15 @@ impl Quota {
         Ok(plan::meter(tx, organization, "metrics", metrics, &report.to_string(), now)?)
     }
 
-    fn refuse_until(
+    fn reject_until(
         &self,
-        free_again: Option<Timestamp>,
+        available_at: Option<Timestamp>,
         limit: u32,
         noun: &str,
         now: Timestamp,
     ) -> Result<()> {
         let window = self.window;
-        match free_again {
+        match available_at {
             Some(free) if free > now => {
                 let wait = (free.seconds() - now.seconds()).max(1);
                 Err(Error::Limited(
@@ -177,7 +181,7 @@ impl Quota {
 }
 
 /// Rejects a report that exceeds a quota. Zero means no limit.
-fn within(stored: u64, limit: u64, owner: &str, noun: &str) -> Result<()> {
+fn check_stored(stored: u64, limit: u64, owner: &str, noun: &str) -> Result<()> {
     if limit == 0 || stored <= limit {
         return Ok(());
     }

@@ -26,7 +26,7 @@ pub(crate) struct Retention {
 
 impl Retention {
     /// Deletes old rows and files. A file that cannot be deleted is logged and retried in the next hour.
-    pub(crate) async fn clear(&self, db: &Db, now: Timestamp) -> store::Result<()> {
+    pub(crate) async fn delete_old_data(&self, db: &Db, now: Timestamp) -> store::Result<()> {
         let (audit_before, invitations_before) =
             (before(now, self.settings.audit_days), before(now, self.settings.invitation_days));
         if audit_before.is_some() || invitations_before.is_some() {
@@ -42,14 +42,14 @@ impl Retention {
             .await?;
         }
         let own = self.clone();
-        let cleared = spawn_blocking(move || own.clear_files(now)).await;
+        let cleared = spawn_blocking(move || own.delete_old_files(now)).await;
         if let Err(error) = cleared.map_err(io::Error::other).and_then(|cleared| cleared) {
             tracing::warn!(%error, "deleting old mail files and backups failed; retrying in an hour");
         }
         Ok(())
     }
 
-    fn clear_files(&self, now: Timestamp) -> io::Result<()> {
+    fn delete_old_files(&self, now: Timestamp) -> io::Result<()> {
         if let Some(before) = before(now, self.settings.mail_days) {
             let first_kept = mail::file_stamp(before);
             delete_files(&self.data_dir.join(mail::FOLDER), |names| {

@@ -34,7 +34,7 @@ const CONFIDENCE: f64 = 0.95;
 const CRITERIA: Criteria = Criteria { smallest_change: 0.01, same_within: 0.05 };
 
 /// The input of a verdict.
-pub(crate) struct Material {
+pub(crate) struct VerdictInput {
     report: Report,
     base: History,
     head: History,
@@ -42,9 +42,9 @@ pub(crate) struct Material {
     /// Reports with a change of level by series, with the status of the change.
     changed: HashMap<SeriesKey, Vec<(ReportId, LevelChangeStatus)>>,
     /// Whether the baseline consists of earlier runs of the same branch.
-    is_own: bool,
+    is_same_branch: bool,
     /// Spread of a single run by series, as its tool reports it; empty if the baseline has enough runs to estimate it.
-    own_spread: HashMap<u32, f64>,
+    reported_spread: HashMap<u32, f64>,
     benchmarks: HashMap<BenchmarkId, Arc<Benchmark>>,
     variants: HashMap<VariantId, Arc<Variant>>,
     measures: HashMap<MeasureId, Shared<Measure>>,
@@ -52,25 +52,25 @@ pub(crate) struct Material {
     changes: Vec<Change>,
 }
 
-impl Material {
+impl VerdictInput {
     /// Reads the input for a report.
     pub(crate) fn read(
         tx: &mut Tx<'_>,
         project: ProjectId,
-        home: &Project,
+        project_view: &Project,
         report: ReportId,
     ) -> Result<Self> {
-        let found = report::summary(tx, home, report)?.report;
+        let found = report::summary(tx, project_view, report)?.report;
         let place = report::place(tx, report)?;
         let version = place.version;
         let own = |first: VersionId, last: VersionId| VersionRange { head: place.head, first, last };
         let mut head = History::read(tx, &[own(version, version)], place.testbed, Monitor::MAX_VALUES)?;
-        let mut stretches: Vec<VersionRange> = version::history(tx, place.head)?;
-        let inherited = stretches.split_off(stretches.len().min(1));
+        let mut ranges: Vec<VersionRange> = version::history(tx, place.head)?;
+        let inherited = ranges.split_off(ranges.len().min(1));
         let mut base = History::read(tx, &inherited, place.testbed, Monitor::MAX_VALUES)?;
-        let mut heads: Vec<_> = inherited.iter().map(|stretch| stretch.head).collect();
-        let is_own = base.reports.is_empty();
-        if is_own {
+        let mut heads: Vec<_> = inherited.iter().map(|range| range.head).collect();
+        let is_same_branch = base.reports.is_empty();
+        if is_same_branch {
             let earlier = own(VersionId::from(0), VersionId::from(version.get() - 1));
             base = History::read(tx, &[earlier], place.testbed, Monitor::MAX_VALUES)?;
             heads = vec![place.head];
@@ -81,14 +81,14 @@ impl Material {
             (base, head) = head.split_at(place.unwrap_or_default());
         }
         heads.dedup();
-        let own_spread = match base.reports.len() {
-            1..Baseline::SHORT_HISTORY => own_spread(tx, base.reports.iter().chain(&head.reports))?,
+        let reported_spread = match base.reports.len() {
+            1..Baseline::SHORT_HISTORY => reported_spread(tx, base.reports.iter().chain(&head.reports))?,
             _ => HashMap::new(),
         };
         let mut changed: HashMap<SeriesKey, Vec<(ReportId, LevelChangeStatus)>> = HashMap::new();
         for one in change::of_heads(tx, &heads, place.testbed)? {
             if !one.is_withdrawn {
-                changed.entry(one.series_key).or_default().push((one.found.at, kind(&one)));
+                changed.entry(one.series_key).or_default().push((one.found.at, level_change_status(&one)));
             }
         }
         let ids: Vec<i64> = head.series.keys().map(|series| i64::from(*series)).collect();
@@ -112,8 +112,8 @@ impl Material {
             head,
             series_keys,
             changed,
-            is_own,
-            own_spread,
+            is_same_branch,
+            reported_spread,
         })
     }
 
@@ -126,10 +126,10 @@ impl Material {
         pairs.sort_by_key(|pair| pair.series_key);
         let (factors, shifts) = self.factors(&pairs);
         let shift = |pair: &Pair| match shifts.get(&pair.series_key.measure) {
-            Some(shift) if pair.follows_machine() => *shift,
+            Some(shift) if pair.is_affected_by_machine() => *shift,
             _ => 0.0,
         };
-        let peers = peers(&pairs);
+        let peers = peer_noise(&pairs);
         let compare = |pair: &Pair| {
             let (baseline, peers) = (pair.baseline.as_ref()?, peers.get(&pair.series_key.measure)?);
             Some((baseline.compare(CONFIDENCE, shift(pair), peers), self.worse(pair.series_key.measure)))
@@ -138,7 +138,7 @@ impl Material {
         let mut judged = compared
             .iter()
             .zip(verdicts(&compared, &CRITERIA))
-            .map(|((comparison, _), (outcome, p))| Judged { comparison, outcome, p });
+            .map(|((comparison, _), (outcome, p))| JudgedComparison { comparison, outcome, p });
         let is_same_code = match (self.base.reports.last(), self.head.reports.last()) {
             (Some(base), Some(head)) => is_same_binary(base, head),
             _ => false,
@@ -148,7 +148,7 @@ impl Material {
             let judged = pair.baseline.as_ref().and_then(|_| judged.next());
             comparisons.push(self.comparison(pair, judged, is_same_code)?);
         }
-        comparisons.sort_by(|left, right| rank(left).total_cmp(&rank(right)));
+        comparisons.sort_by(|left, right| sort_key(left).total_cmp(&sort_key(right)));
         let counts = count(&comparisons);
         let changed = counts.regressions + counts.improvements + counts.differences;
         let cause = match () {
@@ -184,9 +184,9 @@ impl Material {
         let mut pair =
             Pair { series_key, new: head.values.clone(), baseline: None, runs: 0, is_exact: false };
         if let Some(base) = self.base.series.get(&series) {
-            let (values, new) = hosts.on_newest(base, head);
+            let (values, new) = hosts.convert_to_newest_host(base, head);
             let changed = self.changed.get(&series_key).map(Vec::as_slice).unwrap_or_default();
-            let cuts: Vec<LevelChange> = (1..base.values.len())
+            let level_changes: Vec<LevelChange> = (1..base.values.len())
                 .filter_map(|at| {
                     let report = &self.base.reports[base.places[at]];
                     let (_, kind) = changed.iter().find(|(changed, _)| *changed == report.report)?;
@@ -197,15 +197,15 @@ impl Material {
                     })
                 })
                 .collect();
-            let BaselineRange { count, changes } = match self.is_own {
-                true => select_baseline(&values, &cuts, &new),
+            let BaselineRange { count, changes } = match self.is_same_branch {
+                true => select_baseline(&values, &level_changes, &new),
                 // A branch is not responsible for changes on the branch that it starts from.
                 false => BaselineRange {
                     count: base.values.len(),
-                    changes: cuts
+                    changes: level_changes
                         .iter()
-                        .filter(|cut| cut.status != LevelChangeStatus::Dismissed)
-                        .map(|cut| cut.at)
+                        .filter(|change| change.status != LevelChangeStatus::Dismissed)
+                        .map(|change| change.at)
                         .collect(),
                 },
             };
@@ -214,8 +214,8 @@ impl Material {
             pair.is_exact = is_exact(before);
             let sampling = Spread::sampling(&base.spread, &head.spread);
             pair.baseline = Baseline::new(before, &changes, &new).map(|baseline| {
-                let own_spread = self.own_spread.get(&series).copied().unwrap_or(0.0);
-                let baseline = baseline.with_persisting_runs(between).with_reported_spread(own_spread);
+                let reported_spread = self.reported_spread.get(&series).copied().unwrap_or(0.0);
+                let baseline = baseline.with_persisting_runs(between).with_reported_spread(reported_spread);
                 match &sampling {
                     Some(sampling) => baseline.with_sampling(sampling),
                     None => baseline,
@@ -228,7 +228,7 @@ impl Material {
     /// Returns the common factor by measure, and the shift by measure if the machine caused it.
     fn factors(&self, pairs: &[Pair]) -> (Vec<VerdictFactor>, HashMap<MeasureId, f64>) {
         let mut steps: HashMap<MeasureId, Vec<(f64, f64)>> = HashMap::new();
-        for pair in pairs.iter().filter(|pair| pair.follows_machine()) {
+        for pair in pairs.iter().filter(|pair| pair.is_affected_by_machine()) {
             let step = pair.baseline.as_ref().and_then(|baseline| Some((baseline.step()?, baseline.noise())));
             if let Some(step) = step {
                 steps.entry(pair.series_key.measure).or_default().push(step);
@@ -260,7 +260,7 @@ impl Material {
     fn comparison(
         &self,
         pair: &Pair,
-        judged: Option<Judged<'_>>,
+        judged: Option<JudgedComparison<'_>>,
         is_same_code: bool,
     ) -> Result<VerdictComparison> {
         let SeriesKey { benchmark, variant, measure } = pair.series_key;
@@ -269,7 +269,7 @@ impl Material {
             return Err(Error::not_found("benchmark"));
         };
         let (comparison, outcome, p) = match judged {
-            Some(Judged { comparison, outcome, p }) => (Some(comparison), outcome, p),
+            Some(JudgedComparison { comparison, outcome, p }) => (Some(comparison), outcome, p),
             None => (None, Outcome::Inconclusive, None),
         };
         let (answer, direction) = match outcome {
@@ -305,7 +305,7 @@ impl Material {
 
 /// A comparison, its verdict and its p-value.
 #[derive(Clone, Copy)]
-struct Judged<'a> {
+struct JudgedComparison<'a> {
     comparison: &'a Comparison,
     outcome: Outcome,
     p: Option<f64>,
@@ -316,21 +316,25 @@ struct Hosts {
     base: Vec<Option<u16>>,
     head: Vec<Option<u16>>,
     /// Whether there are several hosts.
-    differ: bool,
+    has_several_hosts: bool,
 }
 
 impl Hosts {
     fn of(base: &History, head: &History) -> Self {
         let mut all = hosts(base.reports.iter().chain(&head.reports));
-        let differ = all.iter().any(|host| *host != all[0]);
+        let has_several_hosts = all.iter().any(|host| *host != all[0]);
         let head = all.split_off(base.reports.len());
-        Self { base: all, head, differ }
+        Self { base: all, head, has_several_hosts }
     }
 
     /// Converts the values of a series in both to the speed of the host of the newest report, so that a run on a slow host is
     /// compared with the values that earlier runs would have had on that host.
-    fn on_newest<'a>(&self, base: &'a Values, head: &'a Values) -> (Cow<'a, [f64]>, Cow<'a, [f64]>) {
-        if !self.differ {
+    fn convert_to_newest_host<'a>(
+        &self,
+        base: &'a Values,
+        head: &'a Values,
+    ) -> (Cow<'a, [f64]>, Cow<'a, [f64]>) {
+        if !self.has_several_hosts {
             return (Cow::Borrowed(&base.values), Cow::Borrowed(&head.values));
         }
         let base_hosts: Vec<Option<u16>> = base.places.iter().map(|place| self.base[*place]).collect();
@@ -357,14 +361,14 @@ struct Pair {
 
 impl Pair {
     /// Whether the machine affects the values.
-    fn follows_machine(&self) -> bool {
+    fn is_affected_by_machine(&self) -> bool {
         !self.is_exact && self.baseline.as_ref().is_some_and(|baseline| baseline.step().is_some())
     }
 }
 
 /// Returns the status of a change for the selection of the baseline. A change with the cause `host` is open, too, so that all
 /// series of a run are compared with the same runs and their common factor can be estimated.
-fn kind(change: &change::StoredChange) -> LevelChangeStatus {
+fn level_change_status(change: &change::StoredChange) -> LevelChangeStatus {
     match change.status {
         ChangeStatus::FalseAlarm => LevelChangeStatus::Dismissed,
         ChangeStatus::Active if change.found.worse == 1 => LevelChangeStatus::Open,
@@ -380,7 +384,7 @@ fn is_same_binary(one: &MeasuredReport, other: &MeasuredReport) -> bool {
 
 /// Returns the spread of a single run by series, as its tool reports it: half the distance from the lower to the upper value, as
 /// a share of the value. Tools report a standard deviation, a confidence interval or the range of all samples.
-fn own_spread<'a>(
+fn reported_spread<'a>(
     tx: &mut Tx<'_>,
     reports: impl Iterator<Item = &'a MeasuredReport>,
 ) -> Result<HashMap<u32, f64>> {
@@ -397,7 +401,7 @@ fn own_spread<'a>(
 }
 
 /// Returns the noise of each measure, estimated from the histories of all its series.
-fn peers(pairs: &[Pair]) -> HashMap<MeasureId, PeerNoise> {
+fn peer_noise(pairs: &[Pair]) -> HashMap<MeasureId, PeerNoise> {
     let mut baselines: HashMap<MeasureId, Vec<&Baseline>> = HashMap::new();
     for pair in pairs {
         baselines.entry(pair.series_key.measure).or_default().extend(&pair.baseline);
@@ -421,7 +425,7 @@ fn count(comparisons: &[VerdictComparison]) -> VerdictCounts {
 }
 
 /// Returns the sort key of a comparison, in ascending order.
-fn rank(comparison: &VerdictComparison) -> f64 {
+fn sort_key(comparison: &VerdictComparison) -> f64 {
     let kind = match (comparison.answer, comparison.direction) {
         (VerdictAnswer::Changed, ChangeDirection::Regression) => 0.0,
         (VerdictAnswer::Changed, ChangeDirection::Unknown) => 1.0,

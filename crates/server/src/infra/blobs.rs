@@ -36,26 +36,26 @@ use crate::infra::{
 };
 
 /// Maximum number of parts in memory before they are sent to S3, of all uploads together.
-const PARTS: usize = 8;
+const MAX_PARTS_IN_MEMORY: usize = 8;
 /// Number of bytes per read from a file.
-const READ: u64 = 256 * 1024;
+const READ_BYTES: u64 = 256 * 1024;
 /// The folder of all objects.
 const FOLDER: &str = "objects";
 /// Marks the name of a file that is not complete.
-const UNFINISHED: char = '#';
+const UNFINISHED_MARK: char = '#';
 
 /// Result type of the object storage.
-pub(crate) type Result<T> = std::result::Result<T, Failure>;
+pub(crate) type Result<T> = std::result::Result<T, BlobError>;
 
 /// Error of the object storage.
 #[derive(Debug, thiserror::Error)]
 #[error("the store of the registry failed")]
-pub(crate) struct Failure {
+pub(crate) struct BlobError {
     source: object_store::Error,
     remote: bool,
 }
 
-impl Failure {
+impl BlobError {
     /// Whether the object does not exist.
     pub(crate) fn is_missing(&self) -> bool {
         matches!(self.source, object_store::Error::NotFound { .. })
@@ -119,7 +119,7 @@ impl Blobs {
                 let remote = Remote {
                     chunk: settings.chunk_size,
                     spool: config.data_dir.join("spool"),
-                    parts: Arc::new(Semaphore::new(PARTS)),
+                    parts: Arc::new(Semaphore::new(MAX_PARTS_IN_MEMORY)),
                 };
                 Self { store: Arc::new(s3(settings)?), folder: None, prefix, remote: Some(remote) }
             }
@@ -166,7 +166,7 @@ impl Blobs {
         Ok(match found.payload {
             GetResultPayload::File(file, _) => read_file(file, found.range).boxed(),
             GetResultPayload::Stream(bytes) => {
-                bytes.map_err(move |source| Failure { source, remote }).boxed()
+                bytes.map_err(move |source| BlobError { source, remote }).boxed()
             }
         })
     }
@@ -215,11 +215,11 @@ impl Blobs {
         self.prefix.clone().join(&text[text.len() - 2..]).join(text.as_str())
     }
 
-    fn failed(&self, source: object_store::Error) -> Failure {
-        Failure { source, remote: self.folder.is_none() }
+    fn failed(&self, source: object_store::Error) -> BlobError {
+        BlobError { source, remote: self.folder.is_none() }
     }
 
-    fn io(&self, error: io::Error) -> Failure {
+    fn io(&self, error: io::Error) -> BlobError {
         self.failed(wrap(error))
     }
 }
@@ -255,13 +255,13 @@ fn s3(settings: &DataStore) -> object_store::Result<impl ObjectStore> {
 
 /// Streams the bytes of a file, in chunks that are large enough to justify a blocking thread each.
 fn read_file(file: File, range: Range<u64>) -> impl futures_util::Stream<Item = Result<Bytes>> {
-    let failed = |error: io::Error| Failure { source: wrap(error), remote: false };
+    let failed = |error: io::Error| BlobError { source: wrap(error), remote: false };
     stream::try_unfold((file, range), move |(mut file, range)| async move {
         if range.is_empty() {
             return Ok(None);
         }
         let read = spawn_blocking(move || {
-            let size = READ.min(range.end - range.start);
+            let size = READ_BYTES.min(range.end - range.start);
             let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
             file.seek(SeekFrom::Start(range.start))?;
             file.by_ref().take(size).read_to_end(&mut bytes)?;
@@ -289,7 +289,7 @@ fn clear_unfinished(objects: &FilePath, before: Timestamp) -> io::Result<()> {
         }
         for file in fs::read_dir(folder.path())? {
             let file = file?;
-            if file.file_name().to_string_lossy().contains(UNFINISHED)
+            if file.file_name().to_string_lossy().contains(UNFINISHED_MARK)
                 && file.metadata()?.modified()? < before
             {
                 fs::remove_file(file.path())?;

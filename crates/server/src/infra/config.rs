@@ -101,7 +101,7 @@ impl Config {
     pub fn secret(&self) -> Result<Secret, ConfigError> {
         match &self.security.secret_key {
             Some(secret) => Ok(secret.clone()),
-            None => secret::keep(&self.data_dir.join("secret"), self.database.url.is_some()),
+            None => secret::load_or_create(&self.data_dir.join("secret"), self.database.url.is_some()),
         }
     }
 

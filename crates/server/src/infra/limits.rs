@@ -20,7 +20,7 @@ use tidemark_store::{self as store, Db, rate_window};
 pub use self::concurrency::{AllPermits, Busy, ConcurrencyLimit};
 pub(crate) use self::concurrency::{Exceeded, Permit};
 use self::window::State;
-pub use self::window::{Refusal, WindowName};
+pub use self::window::{WindowExceeded, WindowName};
 use crate::infra::config::{Rate, RateLimiting};
 
 /// A rate limit.
@@ -96,7 +96,7 @@ fn rate(limits: &RateLimiting, rule: Rule) -> Rate {
 pub enum Error {
     /// The rate limit is exceeded.
     #[error("{0}")]
-    Limited(Limited),
+    Limited(RateLimitExceeded),
     /// The shared counters are unavailable.
     #[error(transparent)]
     Store(#[from] store::Error),
@@ -104,7 +104,7 @@ pub enum Error {
 
 /// A request above a rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limited {
+pub struct RateLimitExceeded {
     /// The exceeded rule.
     pub rule: Rule,
     /// The exceeded window.
@@ -113,7 +113,7 @@ pub struct Limited {
     pub retry_after_seconds: u64,
 }
 
-impl fmt::Display for Limited {
+impl fmt::Display for RateLimitExceeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { window, retry_after_seconds, .. } = self;
         let unit = if *retry_after_seconds == 1 { "second" } else { "seconds" };
@@ -122,7 +122,7 @@ impl fmt::Display for Limited {
 }
 
 /// Maximum number of callers in memory, of all rules together: about 60 MB if all of them are busy.
-const MOST_CALLERS: usize = 65_536;
+const MAX_CALLERS: usize = 65_536;
 
 /// Hash of a rule and a caller: of fixed size, and without storing the address.
 type Key = [u8; 16];
@@ -153,39 +153,43 @@ impl Limits {
 
     /// Counts a request under several rules. If one rule rejects it, it counts under none.
     pub async fn check_all(&self, rules: &[(Rule, &str)], now: Timestamp) -> Result<(), Error> {
-        let calls: Vec<_> = rules
+        let checks: Vec<_> = rules
             .iter()
-            .map(|(rule, key)| Call { rule: *rule, rate: rate(&self.limits, *rule), key: hash(*rule, key) })
-            .filter(|call| call.rate != Rate::NONE)
+            .map(|(rule, key)| RuleCheck {
+                rule: *rule,
+                rate: rate(&self.limits, *rule),
+                key: hash(*rule, key),
+            })
+            .filter(|check| check.rate != Rate::NONE)
             .collect();
-        if calls.is_empty() {
+        if checks.is_empty() {
             return Ok(());
         }
         match &self.counters {
             Counters::Memory(states) => {
                 // A panic in another thread cannot leave an inconsistent state: each entry is changed in one step.
                 let mut states = states.lock().unwrap_or_else(PoisonError::into_inner);
-                for call in &calls {
-                    if states.len() >= MOST_CALLERS && !states.contains_key(&call.key) {
+                for check in &checks {
+                    if states.len() >= MAX_CALLERS && !states.contains_key(&check.key) {
                         prune(&mut states, now);
                     }
-                    call.fit(states.entry(call.key).or_default(), now)?;
+                    check.check_windows(states.entry(check.key).or_default(), now)?;
                 }
-                for call in &calls {
-                    states.entry(call.key).or_default().count(call.rate);
+                for check in &checks {
+                    states.entry(check.key).or_default().count(check.rate);
                 }
                 Ok(())
             }
             Counters::Shared(db) => {
                 db.write(move |tx| {
-                    for call in &calls {
-                        let name = hex::encode(call.key);
-                        let state = rate_window::take(tx, &name, "", call.rate.expires(now))?;
+                    for check in &checks {
+                        let name = hex::encode(check.key);
+                        let state = rate_window::take(tx, &name, "", check.rate.expires(now))?;
                         // State that cannot be parsed is from another release; counting starts again.
                         let mut state: State = serde_json::from_str(&state).unwrap_or_default();
                         // A rejection rolls the transaction back, including the counts of the previous rules.
-                        call.fit(&mut state, now)?;
-                        state.count(call.rate);
+                        check.check_windows(&mut state, now)?;
+                        state.count(check.rate);
                         let state = serde_json::to_string(&state)
                             .map_err(|error| store::Error::Engine(error.into()))?;
                         rate_window::put(tx, &name, &state)?;
@@ -199,16 +203,16 @@ impl Limits {
 }
 
 /// One request under one rule.
-struct Call {
+struct RuleCheck {
     rule: Rule,
     rate: Rate,
     key: Key,
 }
 
-impl Call {
-    fn fit(&self, state: &mut State, now: Timestamp) -> Result<(), Error> {
-        state.fit(self.rate, now).map_err(|Refusal { window, retry_after_seconds }| {
-            Error::Limited(Limited { rule: self.rule, window, retry_after_seconds })
+impl RuleCheck {
+    fn check_windows(&self, state: &mut State, now: Timestamp) -> Result<(), Error> {
+        state.check_windows(self.rate, now).map_err(|WindowExceeded { window, retry_after_seconds }| {
+            Error::Limited(RateLimitExceeded { rule: self.rule, window, retry_after_seconds })
         })
     }
 }
@@ -233,8 +237,10 @@ fn hash(rule: Rule, key: &str) -> Key {
 
 /// Removes expired entries and, if that is not enough, the half that was idle the longest.
 fn prune(states: &mut HashMap<Key, State>, now: Timestamp) {
-    states.retain(|_, state| state.last().is_some_and(|last| last >= now.plus_seconds(-window::MEMORY)));
-    if states.len() < MOST_CALLERS * 3 / 4 {
+    states.retain(|_, state| {
+        state.last().is_some_and(|last| last >= now.plus_seconds(-window::EXPIRY_SECONDS))
+    });
+    if states.len() < MAX_CALLERS * 3 / 4 {
         return;
     }
     let mut times: Vec<_> = states.values().filter_map(State::last).collect();
@@ -262,7 +268,8 @@ mod tests {
         let Err(Error::Limited(limited)) = limits.check(Rule::UserRuns, "ada", NOW).await else {
             panic!("a second call within the minute was let through");
         };
-        let expected = Limited { rule: Rule::UserRuns, window: WindowName::Minute, retry_after_seconds: 61 };
+        let expected =
+            RateLimitExceeded { rule: Rule::UserRuns, window: WindowName::Minute, retry_after_seconds: 61 };
         assert_eq!(limited, expected);
         assert_eq!(limited.to_string(), "too many requests within a minute; try again in 61 seconds");
     }
@@ -271,15 +278,15 @@ mod tests {
     fn memory_stays_bounded_and_keeps_the_busy() {
         let rate = Rate { day: Some(2), ..Rate::NONE };
         let mut states = HashMap::new();
-        for caller in 0..MOST_CALLERS {
+        for caller in 0..MAX_CALLERS {
             let later = NOW.plus_seconds(i64::try_from(caller).unwrap());
             let mut state = State::default();
             state.admit(rate, later).unwrap();
             states.insert(hash(Rule::UserRuns, &caller.to_string()), state);
         }
-        let newest = hash(Rule::UserRuns, &(MOST_CALLERS - 1).to_string());
-        prune(&mut states, NOW.plus_seconds(i64::try_from(MOST_CALLERS).unwrap()));
-        assert!(states.len() <= MOST_CALLERS / 2, "{}", states.len());
+        let newest = hash(Rule::UserRuns, &(MAX_CALLERS - 1).to_string());
+        prune(&mut states, NOW.plus_seconds(i64::try_from(MAX_CALLERS).unwrap()));
+        assert!(states.len() <= MAX_CALLERS / 2, "{}", states.len());
         assert!(states.contains_key(&newest));
         prune(&mut states, NOW.plus_seconds(10 * 24 * 3600));
         assert!(states.is_empty());

@@ -1,9 +1,9 @@
 //! Mail: enqueued in the transaction that causes it, composed and sent by the background worker (`background.rs`).
 //!
 //! The outbox contains recipients and content, but no tokens: tokens are signed when a message is composed. `message.rs` and
-//! `letter.rs` define the content, `transport.rs` sends it.
+//! `content.rs` define the content, `transport.rs` sends it.
 
-mod letter;
+mod content;
 mod message;
 mod transport;
 
@@ -23,10 +23,10 @@ use tidemark_store::{self as store, Tx, outbox};
 use url::Url;
 use uuid::Uuid;
 
-use self::letter::Letter;
+use self::content::MailContent;
 pub use self::{
     message::{Invitation, Link, Message},
-    transport::{Transport, Undelivered},
+    transport::{DeliveryError, Transport},
 };
 
 pub(crate) use self::transport::{FOLDER, file_stamp};
@@ -35,7 +35,7 @@ pub(crate) use self::transport::{FOLDER, file_stamp};
 pub const KIND: &str = "mail";
 
 /// Signs the tokens in messages.
-pub trait Tokens: Send + Sync {
+pub trait TokenSigner: Send + Sync {
     /// Returns the token of a sign-in link.
     fn sign_in(&self, uuid: Uuid, email: &Email, created: Timestamp, expires: Timestamp) -> Jwt;
 
@@ -84,7 +84,7 @@ fn payload(to: &Email, message: &Message) -> store::Result<String> {
 ///
 /// Everything except the boundary between the parts is determined by the arguments, so that a retry sends the same mail.
 fn compose(
-    letter: &Letter,
+    content: &MailContent,
     from: &Mailbox,
     to: &Email,
     id: &str,
@@ -98,19 +98,22 @@ fn compose(
     lettre::Message::builder()
         .from(from.clone())
         .to(Mailbox::new(None, transport::address(to)))
-        .subject(letter.subject.replace(char::is_control, " "))
+        .subject(content.subject.replace(char::is_control, " "))
         .message_id(Some(format!("<{id}@{}>", from.email.domain())))
         .date(UNIX_EPOCH + since_1970)
         .raw_header(automatic)
-        .multipart(MultiPart::alternative_plain_html(as_it_is(letter.text(), eight_bit), letter.html()))
+        .multipart(MultiPart::alternative_plain_html(
+            unencoded_body(content.text(), eight_bit),
+            content.html(),
+        ))
 }
 
 /// Maximum length of a line in a mail, without its line ending.
-const LONGEST_LINE: usize = 998;
+const MAX_LINE_LENGTH: usize = 998;
 
 /// Returns text without a transfer encoding if possible, so that a link can be copied from a mail file.
-fn as_it_is(text: String, eight_bit: bool) -> Body {
-    let fits = text.lines().all(|line| line.len() <= LONGEST_LINE);
+fn unencoded_body(text: String, eight_bit: bool) -> Body {
+    let fits = text.lines().all(|line| line.len() <= MAX_LINE_LENGTH);
     let encoding = match text.is_ascii() {
         true if fits => ContentTransferEncoding::SevenBit,
         false if fits && eight_bit => ContentTransferEncoding::EightBit,
@@ -124,29 +127,31 @@ fn as_it_is(text: String, eight_bit: bool) -> Body {
 pub struct Mailer {
     from: Mailbox,
     console: Url,
-    tokens: Arc<dyn Tokens>,
+    tokens: Arc<dyn TokenSigner>,
     transport: Transport,
 }
 
 impl Mailer {
     /// Creates a mailer whose links point to the console at this URL.
-    pub fn new(transport: Transport, console: Url, tokens: Arc<dyn Tokens>) -> Self {
+    pub fn new(transport: Transport, console: Url, tokens: Arc<dyn TokenSigner>) -> Self {
         Self { from: transport.sender(), console, tokens, transport }
     }
 
     /// Sends one mail of the outbox. A mail that is sent twice has the same message ID, so that mail programs show it once.
-    pub async fn deliver(&self, item: &outbox::Item, now: Timestamp) -> Result<(), Undelivered> {
+    pub async fn deliver(&self, item: &outbox::Item, now: Timestamp) -> Result<(), DeliveryError> {
         let Envelope { to, message } = serde_json::from_str(&item.payload).map_err(|error| {
-            Undelivered::Never(format!("the stored mail cannot be read by this release: {error}"))
+            DeliveryError::Permanent(format!("the stored mail cannot be read by this release: {error}"))
         })?;
         if message.expires().is_some_and(|expires| expires <= now) {
-            return Err(Undelivered::Never("its link expired before the mail could be sent".to_owned()));
+            return Err(DeliveryError::Permanent(
+                "its link expired before the mail could be sent".to_owned(),
+            ));
         }
-        let letter = message.letter(&to, &self.console, self.tokens.as_ref());
+        let content = message.content(&to, &self.console, self.tokens.as_ref());
         let eight_bit = self.transport.is_eight_bit();
-        let mail = compose(&letter, &self.from, &to, &message_id(item), item.created, eight_bit)
-            .map_err(|error| Undelivered::Never(format!("the mail cannot be written: {error}")))?;
-        self.transport.send(item, &to, &letter, mail).await
+        let mail = compose(&content, &self.from, &to, &message_id(item), item.created, eight_bit)
+            .map_err(|error| DeliveryError::Permanent(format!("the mail cannot be written: {error}")))?;
+        self.transport.send(item, &to, &content, mail).await
     }
 }
 

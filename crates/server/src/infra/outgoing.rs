@@ -65,7 +65,7 @@ pub(crate) fn is_public(address: IpAddr) -> bool {
 }
 
 /// Returns the reason why a URL cannot be requested, as far as it is known without a connection.
-pub(crate) fn refusal(address: &str, allows_private: bool) -> Option<&'static str> {
+pub(crate) fn rejection_reason(address: &str, allows_private: bool) -> Option<&'static str> {
     let url = url::Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let address = match url.as_ref().and_then(url::Url::host) {
         None => return Some("`url` is not an HTTP or HTTPS URL"),
@@ -93,7 +93,7 @@ pub(crate) fn agent(base: &str, allows_private: bool) -> Agent {
     Agent::with_parts(
         config.build(),
         DefaultConnector::default(),
-        Guarded { names: DefaultResolver::default(), allows_private },
+        AddressFilterResolver { names: DefaultResolver::default(), allows_private },
     )
 }
 
@@ -107,12 +107,12 @@ pub(crate) fn read_body(body: &mut Body, limit: u64) -> Result<Vec<u8>, Error> {
 /// Resolves names and removes addresses that are not public. It runs for every connection, so that a name that resolves to
 /// another address later is checked again.
 #[derive(Debug)]
-struct Guarded {
+struct AddressFilterResolver {
     names: DefaultResolver,
     allows_private: bool,
 }
 
-impl Resolver for Guarded {
+impl Resolver for AddressFilterResolver {
     fn resolve(
         &self,
         uri: &Uri,

@@ -29,7 +29,7 @@ use self::conversation::{Conversation, Reply};
 use crate::{
     domain::{
         app::App,
-        auth::{caller::Credential, key::Kind},
+        auth::{caller::Credential, key::KeyKind},
         error::{Error, Result},
         jobs::{output, wait_for_shutdown},
     },
@@ -63,7 +63,7 @@ impl FromRequestParts<App> for Runner {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
         let wanted: ResourceId = segment(parts, "runner").await?;
-        let Credential::Key(Kind::Runner, hash) = Credential::read(parts, app, app.clock.now()) else {
+        let Credential::Key(KeyKind::Runner, hash) = Credential::read(parts, app, app.clock.now()) else {
             return Err(Error::Unauthorized(
                 "This operation requires a runner key; send the header Authorization: Bearer with the key."
                     .into(),

@@ -50,7 +50,7 @@ const X_TOTAL_COUNT: HeaderName = HeaderName::from_static("x-total-count");
 /// Wraps routes in the middleware.
 pub(super) fn wrap(app: App, routes: Router<App>) -> Router {
     let routes = routes
-        .method_not_allowed_fallback(|| async { Error::Method })
+        .method_not_allowed_fallback(|| async { Error::MethodNotAllowed })
         .layer(from_fn_with_state(app.clone(), handle_route))
         .layer(DefaultBodyLimit::max(app.config.server.request_body_max_bytes))
         .with_state(app.clone());
@@ -263,9 +263,9 @@ fn default_problem(status: StatusCode) -> Problem {
         StatusCode::NOT_FOUND => {
             Error::NotFound("No endpoint matches this path; GET /v0/server/spec lists all endpoints.".into())
         }
-        StatusCode::METHOD_NOT_ALLOWED => Error::Method,
+        StatusCode::METHOD_NOT_ALLOWED => Error::MethodNotAllowed,
         StatusCode::PAYLOAD_TOO_LARGE => Error::TooLarge,
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => Error::MediaType,
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => Error::UnsupportedMediaType,
         status if status.is_client_error() => Error::Invalid("The request could not be understood.".into()),
         _ => Error::Internal("a layer below the handlers failed".into()),
     };

@@ -237,7 +237,7 @@ both! {
         server.pass(60 * day);
         send(&server, "", "busy", 1).await.expect(201);
         server.pass(31 * day);
-        server.app.background.poke();
+        server.app.background.wake();
         until("the idle project is not deleted", async || {
             (server.get("/v0/projects/idle", "").await.status == 404).then_some(())
         })

@@ -360,7 +360,7 @@ shops! {
         change("canceled").await;
         assert_eq!(shop.status(&ada).await, "active");
         server.pass(3_601);
-        server.app.background.poke();
+        server.app.background.wake();
         shop.until(&ada, "/status", "canceled").await;
         server.post("/v0/projects/lab/reports", &ada.token, metrics(1)).await.expect(402);
         // The event of a payment is lost as well.
@@ -368,7 +368,7 @@ shops! {
         let session = shop.checkout(&ada, "ada", "team").await;
         shop.play(&format!("pay/{session}"), Some(json!({}))).await;
         server.pass(3_601);
-        server.app.background.poke();
+        server.app.background.wake();
         shop.until(&ada, "/status", "active").await;
         assert_eq!(server.get(plan, &ada.token).await.expect(200).body["level"], "team");
         // A repeated old event of the end does not end the new plan.
@@ -429,7 +429,7 @@ shops! {
         lose(1).await;
         server.patch(plan, &ada.token, json!({ "cancel_at_period_end": true })).await.expect(502);
         server.pass(3_601);
-        server.app.background.poke();
+        server.app.background.wake();
         shop.until(&ada, "/cancel_at_period_end", true).await;
         // Usage is reported once, even if messages are lost.
         server.project(&ada, json!({ "name": "Lab" })).await;
@@ -466,7 +466,7 @@ shops! {
         server.post(plan, &bob.token, new(&second, "team")).await.expect(409);
         // The hourly check finds the second payment, which has no effect.
         server.pass(3_601);
-        server.app.background.poke();
+        server.app.background.wake();
         let statuses = async || {
             let mut all: Vec<String> = shop.truth(&uuid).await.into_iter().map(|(_, status)| status).collect();
             all.sort();
@@ -484,7 +484,7 @@ shops! {
         server.delete("/v0/organizations/bob?hard=true", &ada.token).await.expect(204);
         shop.play(&format!("pay/{late}"), Some(json!({}))).await;
         server.pass(3_601);
-        server.app.background.poke();
+        server.app.background.wake();
         until("what was paid too late is kept", async || {
             (shop.truth(&uuid).await[0].1 == "canceled").then_some(())
         })

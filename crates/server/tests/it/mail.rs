@@ -104,7 +104,7 @@ async fn wait_for_failure(server: &TestServer) {
 
 fn pass(server: &TestServer, seconds: i64) {
     server.pass(seconds);
-    server.app.background.poke();
+    server.app.background.wake();
 }
 
 /// Enqueues mails that never expire, without waking the worker.
@@ -190,7 +190,7 @@ async fn after_three_days_a_mail_is_given_up() {
     let sink = Sink::start("plain", 1000, &[]);
     let server = sink.server(Engine::Sqlite, "plain = true").await;
     enqueue_notices(&server, 1).await;
-    server.app.background.poke();
+    server.app.background.wake();
     wait_for_failure(&server).await;
     pass(&server, 3 * 24 * 3600);
     wait(&server, |due| due.is_none()).await;
@@ -230,8 +230,8 @@ async fn servers_on_one_database_send_each_mail_once() {
     let server = sink.server(Engine::Postgres, "plain = true").await;
     let second = server.second().await.unwrap();
     enqueue_notices(&server, 50).await;
-    server.app.background.poke();
-    second.background.poke();
+    server.app.background.wake();
+    second.background.wake();
     let mut readers: Vec<_> = (0..50).map(|_| sink.receive()["to"][0].as_str().unwrap().to_owned()).collect();
     readers.sort();
     readers.dedup();

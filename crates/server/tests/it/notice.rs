@@ -51,7 +51,7 @@ impl Receiver {
 
     /// Waits until the receiver has this number of requests, with a frozen clock, and returns them.
     pub(crate) async fn wait_for(&self, lab: &Lab, count: usize) -> Vec<Request> {
-        let received = self.wait(count, async || lab.server.app.background.poke()).await;
+        let received = self.wait(count, async || lab.server.app.background.wake()).await;
         lab.server.wait_for_due_work().await;
         received
     }

@@ -35,7 +35,7 @@ impl TestServer {
         if let Some(due) = next {
             self.pass_to(due);
         }
-        self.app.background.poke();
+        self.app.background.wake();
     }
 
     /// Returns the number of outbox rows that are due or claimed.
@@ -60,7 +60,7 @@ impl TestServer {
     /// Waits until the worker has finished everything that is due, with a frozen clock.
     pub(crate) async fn wait_for_due_work(&self) {
         until("the worker does not finish the work that is due", async || {
-            self.app.background.poke();
+            self.app.background.wake();
             (self.due_work().await == 0).then_some(())
         })
         .await;

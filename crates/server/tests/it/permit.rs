@@ -10,7 +10,7 @@ use crate::{Lab, both, mcp::call_tool, until};
 
 /// Sends a request while all permits of a limit are taken. The request must wait until they are free.
 async fn wait_for_permit<T>(what: &str, limit: &ConcurrencyLimit, request: impl Future<Output = T>) -> T {
-    let taken = until("an operation keeps its permit", async || limit.take_all()).await;
+    let taken = until("an operation keeps its permit", async || limit.try_acquire_all()).await;
     let mut request = pin!(request);
     let missing = format!("{what} asks for no permit");
     let awaited = until(&missing, async || taken.are_awaited().then_some(()));

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use tidemark_server::domain::{
-    ingest::{self, Home, Submission},
+    ingest::{self, Submission, TargetProject},
     quota::Quota,
 };
 use tidemark_store::{Fresh, OrganizationId, ProjectId, ReportId, Tx};
@@ -76,8 +76,11 @@ pub(crate) fn record(
     more: Value,
 ) -> ReportId {
     let new = serde_json::from_value(report_body(results, more)).unwrap();
-    let home = Home { project, organization, claimed: true, visibility: tidemark_api::Visibility::Public };
-    ingest::record(tx, fresh, Quota::NONE, home, &Submission::read(new, None, false).unwrap()).unwrap().report
+    let target_project =
+        TargetProject { project, organization, claimed: true, visibility: tidemark_api::Visibility::Public };
+    ingest::record(tx, fresh, Quota::NONE, target_project, &Submission::read(new, None, false).unwrap())
+        .unwrap()
+        .report
 }
 
 /// Returns the result of one benchmark.

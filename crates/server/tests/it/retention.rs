@@ -56,7 +56,7 @@ both! {
 
         // After ten days, only one backup is deleted.
         server.pass(10 * DAY);
-        server.app.background.poke();
+        server.app.background.wake();
         let left = until("the oldest backup is still there", async || {
             Some(files(&server, "backups")).filter(|left| left.len() == 3)
         })
@@ -68,7 +68,7 @@ both! {
         // After 21 days, the audit log and the mail are deleted, and with them the revoked invitation; the other
         // invitation expired less than 20 days ago.
         server.pass(11 * DAY);
-        server.app.background.poke();
+        server.app.background.wake();
         until("the mail is still there", async || (files(&server, "outbox").len() == 1).then_some(())).await;
         assert_eq!(files(&server, "outbox"), ["notes.txt".to_owned()].into());
         assert_eq!(rows(&server).await, (0, 1));
@@ -82,7 +82,7 @@ both! {
         let before = (files(&server, "backups"), files(&server, "outbox"), rows(&server).await);
         let sessions = |tx: &mut Tx<'_>| tx.value::<i64>("select count(*) from session", &[]);
         server.pass(10_000 * DAY);
-        server.app.background.poke();
+        server.app.background.wake();
         until("the worker has not come by", async || {
             (server.app.db.read(sessions).await.unwrap() == 0).then_some(())
         })

@@ -42,7 +42,7 @@ both! {
         server.pass(60 * DAY);
         anybody.push_image("busy", "v2", b"busy again").await;
         server.pass(31 * DAY);
-        server.app.background.poke();
+        server.app.background.wake();
         until("the idle project is not deleted", async || {
             (server.get("/v0/projects/idle", "").await.status == 404).then_some(())
         })

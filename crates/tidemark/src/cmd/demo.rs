@@ -15,7 +15,7 @@ use tidemark_api::{
 use tidemark_server::{
     domain::{
         error::{Error, Result as Done},
-        ingest::{self, Home, Submission},
+        ingest::{self, Submission, TargetProject},
         quota::Quota,
     },
     infra::{
@@ -101,7 +101,7 @@ impl Demo {
         let now = Clock::System.now();
         let fresh = move |at: Timestamp| Fresh::new(at, Arc::clone(&entropy) as Arc<_>);
         let history = History::new(self.seed, now);
-        let (home, project) = {
+        let (target_project, project) = {
             let (fresh, organization, slug) =
                 (fresh(history.begin()), self.organization.clone(), self.project.clone());
             db.write(move |tx| create_project(tx, &fresh, organization.as_ref(), &slug)).await?
@@ -116,12 +116,16 @@ impl Demo {
                 break;
             }
             let fresh = fresh.clone();
-            db.write(move |tx| batch.into_iter().try_for_each(|new| record(tx, &fresh, home, new, settled)))
-                .await?;
+            db.write(move |tx| {
+                batch.into_iter().try_for_each(|new| record(tx, &fresh, target_project, new, settled))
+            })
+            .await?;
         }
         let fresh = fresh(now);
-        db.write(move |tx| PLOTS.iter().rev().try_for_each(|pinned| pin(tx, &fresh, home.project, pinned)))
-            .await?;
+        db.write(move |tx| {
+            PLOTS.iter().rev().try_for_each(|pinned| pin(tx, &fresh, target_project.project, pinned))
+        })
+        .await?;
         Ok((project, count))
     }
 
@@ -131,7 +135,7 @@ impl Demo {
                 format!("There is a project {} already; choose another slug with --project.", self.project)
             }
             Error::NotFound(reason) | Error::Invalid(reason) => reason,
-            Error::Internal(source) | Error::Full(source) | Error::Busy(Some(source)) => {
+            Error::Internal(source) | Error::StorageFull(source) | Error::Busy(Some(source)) => {
                 format!("The database cannot be filled ({source}).")
             }
             _ => "The database cannot be filled.".to_owned(),
@@ -146,7 +150,7 @@ fn create_project(
     fresh: &Fresh,
     organization: Option<&ResourceId>,
     slug: &Slug,
-) -> Done<(Home, Project)> {
+) -> Done<(TargetProject, Project)> {
     match project::find_any(tx, &ResourceId::Slug(slug.clone())) {
         Ok(_) => return Err(Error::Conflict(String::new())),
         Err(tidemark_store::Error::NotFound(_)) => {}
@@ -167,23 +171,29 @@ fn create_project(
         visibility: Visibility::Public,
     };
     let made = project::create(tx, fresh, &new)?;
-    Ok((Home::of(&made), made.project))
+    Ok((TargetProject::of(&made), made.project))
 }
 
 /// Records a report at its time; dismisses its alerts if the report is old.
 fn record(
     tx: &mut Tx<'_>,
     fresh: &impl Fn(Timestamp) -> Fresh,
-    home: Home,
+    target_project: TargetProject,
     new: NewReport,
     settled: Timestamp,
 ) -> Done<()> {
     let ended = new.end_time;
     let recorded =
-        ingest::record(tx, &fresh(ended), Quota::NONE, home, &Submission::read(new, None, false)?)?;
+        ingest::record(tx, &fresh(ended), Quota::NONE, target_project, &Submission::read(new, None, false)?)?;
     if ended < settled {
         let which = alert::AlertFilter { report: Some(recorded.report), ..alert::AlertFilter::default() };
-        alert::update(tx, home.project, &which, Some(AlertStatus::Dismissed), ended.plus_seconds(2 * DAY))?;
+        alert::update(
+            tx,
+            target_project.project,
+            &which,
+            Some(AlertStatus::Dismissed),
+            ended.plus_seconds(2 * DAY),
+        )?;
     }
     Ok(())
 }

@@ -275,7 +275,7 @@ fn cannot_open(database: &str, error: &Error) -> Failure {
 /// Returns why a database cannot be opened, as a clause. Returns an error if a setting is invalid.
 pub(crate) fn why_not_open(error: &Error) -> Result<String> {
     match error {
-        Error::Internal(source) | Error::Full(source) | Error::Busy(Some(source)) => {
+        Error::Internal(source) | Error::StorageFull(source) | Error::Busy(Some(source)) => {
             match source.downcast_ref::<ConfigError>() {
                 Some(sentence) => Err(Failure::new(sentence.to_string())),
                 None => Ok(causes(source.as_ref())),

@@ -7,7 +7,7 @@ use tidemark_store::{Fresh, Tx, UserId, key, project_key, session, token, user};
 use super::{
     cookie,
     jwt::{Audience, Claims},
-    key::{Kind, hash, kind},
+    key::{KeyKind, hash, kind},
 };
 use crate::domain::{app::App, error::Result};
 
@@ -17,13 +17,13 @@ pub enum Credential {
     /// No credential, or not as a bearer token or in the cookie of this server.
     None,
     /// Not a credential of this server, or expired.
-    Bad,
+    Invalid,
     /// A session of this server.
     Session(Claims),
     /// A deprecated API token and its hash.
     Token(Claims, Vec<u8>),
     /// The hash of a key.
-    Key(Kind, Vec<u8>),
+    Key(KeyKind, Vec<u8>),
     /// Access to the database itself: the caller has opened it.
     Database,
 }
@@ -31,22 +31,22 @@ pub enum Credential {
 impl Credential {
     /// Reads the header, or else the cookie.
     pub fn read(parts: &Parts, app: &App, now: Timestamp) -> Self {
-        let Some(text) = bearer(parts) else { return Self::of_cookie(parts, app, now) };
+        let Some(text) = bearer(parts) else { return Self::from_cookie(parts, app, now) };
         if let Some(kind) = kind(&app.config.security.key_prefix, text) {
             return Self::Key(kind, hash(text));
         }
         match app.signer.verify(text, &[Audience::Client, Audience::ApiKey], now) {
             Some(claims) if claims.aud == Audience::Client => Self::Session(claims),
             Some(claims) => Self::Token(claims, hash(text)),
-            None => Self::Bad,
+            None => Self::Invalid,
         }
     }
 
     /// Reads the cookie.
-    pub fn of_cookie(parts: &Parts, app: &App, now: Timestamp) -> Self {
+    pub fn from_cookie(parts: &Parts, app: &App, now: Timestamp) -> Self {
         match cookie::read(parts, &app.config) {
             Some(token) => {
-                app.signer.verify(token, &[Audience::Client], now).map_or(Self::Bad, Self::Session)
+                app.signer.verify(token, &[Audience::Client], now).map_or(Self::Invalid, Self::Session)
             }
             None => Self::None,
         }
@@ -89,12 +89,12 @@ pub struct SignedIn {
     /// The user.
     pub found: user::UserRow,
     /// The type of the credential.
-    pub via: Via,
+    pub via: AuthMethod,
 }
 
 /// The type of a user's credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Via {
+pub enum AuthMethod {
     /// A session.
     Session,
     /// This key.
@@ -118,32 +118,32 @@ impl Caller {
         let signed_in = match credential {
             Credential::None => return Ok((Self::Anonymous, false)),
             Credential::Database => match user::first_admin(tx)? {
-                Some(found) => Some((found, Via::Session)),
+                Some(found) => Some((found, AuthMethod::Session)),
                 None => return Ok((Self::Owner, false)),
             },
             // The key of a runner gives access only to its channel.
-            Credential::Bad | Credential::Key(Kind::Runner, _) => None,
+            Credential::Invalid | Credential::Key(KeyKind::Runner, _) => None,
             Credential::Session(claims) => match claims.jti {
-                Some(jti) => session::find(tx, jti, now)?.map(|found| (found, Via::Session)),
+                Some(jti) => session::find(tx, jti, now)?.map(|found| (found, AuthMethod::Session)),
                 None => None,
             },
             Credential::Token(claims, hash) => match token::by_hash(tx, hash)? {
                 Some((_, true)) => None,
-                Some((user, false)) => Some((user::by_id(tx, user)?, Via::Token)),
+                Some((user, false)) => Some((user::by_id(tx, user)?, AuthMethod::Token)),
                 None => {
                     first_use = true;
                     // A token names its owner by e-mail address. It must not authenticate a later owner of that address.
                     let issued = Timestamp::from_micros(claims.iat.saturating_mul(1_000_000));
                     match user::email_given_up(tx, &claims.sub)? {
                         Some(given_up) if given_up >= issued => None,
-                        _ => user::by_email(tx, &claims.sub)?.map(|found| (found, Via::Token)),
+                        _ => user::by_email(tx, &claims.sub)?.map(|found| (found, AuthMethod::Token)),
                     }
                 }
             },
-            Credential::Key(Kind::User, hash) => {
-                key::authenticate(tx, hash, now)?.map(|(uuid, found)| (found, Via::Key(uuid)))
+            Credential::Key(KeyKind::User, hash) => {
+                key::authenticate(tx, hash, now)?.map(|(uuid, found)| (found, AuthMethod::Key(uuid)))
             }
-            Credential::Key(Kind::Project, hash) => {
+            Credential::Key(KeyKind::Project, hash) => {
                 let found = project_key::authenticate(tx, hash, now)?;
                 return Ok((found.map_or(Self::Unknown, Self::Project), false));
             }
@@ -151,7 +151,7 @@ impl Caller {
         Ok(match signed_in {
             None => (Self::Unknown, false),
             // A key of a locked account is handled as a revoked key. Only a sign-in shows that the account is locked.
-            Some((found, Via::Key(_))) if found.user.locked => (Self::Unknown, false),
+            Some((found, AuthMethod::Key(_))) if found.user.locked => (Self::Unknown, false),
             Some((found, _)) if found.user.locked => (Self::Locked, false),
             Some((found, via)) => (Self::User(SignedIn { found, via }), first_use),
         })

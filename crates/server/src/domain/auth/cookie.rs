@@ -68,17 +68,17 @@ fn host(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Returns the header that sets the session cookie for a number of seconds.
-pub fn keep(token: &Jwt, seconds: i64, config: &Config) -> HeaderValue {
+pub fn set_session(token: &Jwt, seconds: i64, config: &Config) -> HeaderValue {
     set(NAME, token.as_ref(), seconds, config)
 }
 
 /// Returns the header that deletes the session cookie.
-pub fn forget(config: &Config) -> HeaderValue {
+pub fn clear_session(config: &Config) -> HeaderValue {
     set(NAME, "", 0, config)
 }
 
 /// Returns the header that sets the secret of a pending sign-in for a number of seconds.
-pub fn keep_sign_in(secret: &str, seconds: i64, config: &Config) -> HeaderValue {
+pub fn set_sign_in(secret: &str, seconds: i64, config: &Config) -> HeaderValue {
     set(SIGN_IN, secret, seconds, config)
 }
 

@@ -12,7 +12,7 @@ const RUNNER_LENGTH: usize = 45;
 
 /// The kind of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum KeyKind {
     /// Has the rights of a user.
     User,
     /// Gives access to one project.
@@ -21,7 +21,7 @@ pub enum Kind {
     Runner,
 }
 
-impl Kind {
+impl KeyKind {
     fn word(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -40,15 +40,15 @@ impl Kind {
 }
 
 /// Generates a key. `prefix` is `security.key_prefix` of the configuration.
-pub fn generate(fresh: &Fresh, prefix: &str, kind: Kind) -> PlainKey {
+pub fn generate(fresh: &Fresh, prefix: &str, kind: KeyKind) -> PlainKey {
     let secret = fresh.letters(ALPHABET, kind.length(prefix));
     format!("{prefix}_{}_{secret}", kind.word()).parse().expect("letters, digits and underscores make a key")
 }
 
 /// Returns the kind of a key, if the text has the form of a key.
-pub fn kind(prefix: &str, text: &str) -> Option<Kind> {
+pub fn kind(prefix: &str, text: &str) -> Option<KeyKind> {
     let rest = text.strip_prefix(prefix)?.strip_prefix('_')?;
-    [Kind::User, Kind::Project, Kind::Runner].into_iter().find(|kind| {
+    [KeyKind::User, KeyKind::Project, KeyKind::Runner].into_iter().find(|kind| {
         rest.strip_prefix(kind.word()).and_then(|rest| rest.strip_prefix('_')).is_some_and(|secret| {
             secret.len() == kind.length(prefix) && secret.bytes().all(|byte| byte.is_ascii_alphanumeric())
         })

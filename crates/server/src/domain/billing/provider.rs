@@ -9,9 +9,9 @@ use ureq::{Agent, http::Response};
 use crate::infra::{config, outgoing};
 
 /// Version of the Stripe API.
-const VERSION: &str = "2024-06-20";
+const API_VERSION: &str = "2024-06-20";
 /// Maximum number of bytes that are read from a response.
-const ANSWER_MAX: u64 = 1 << 20;
+const MAX_RESPONSE_BYTES: u64 = 1 << 20;
 
 /// The payment provider.
 #[derive(Debug)]
@@ -22,13 +22,13 @@ pub(super) struct Provider {
 
 /// Why a request failed.
 #[derive(Clone, Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum ProviderError {
     /// The object does not exist.
-    Unknown,
+    NotFound,
     /// The provider rejected the request.
-    Refused(String),
+    Rejected(String),
     /// No response, or an invalid one.
-    Silent(String),
+    Unavailable(String),
 }
 
 /// A customer.
@@ -140,7 +140,7 @@ impl Subscription {
 }
 
 /// A checkout session to create.
-pub(super) struct Wanted<'a> {
+pub(super) struct CheckoutRequest<'a> {
     pub(super) customer: &'a str,
     pub(super) organization: &'a str,
     pub(super) metadata: &'a [(&'a str, String)],
@@ -158,74 +158,79 @@ impl Provider {
     }
 
     /// Creates a customer. The idempotency key makes a second call for the same user return the same customer.
-    pub(super) fn create_customer(&self, name: &str, email: &str, user: &str) -> Result<Customer, Trouble> {
+    pub(super) fn create_customer(
+        &self,
+        name: &str,
+        email: &str,
+        user: &str,
+    ) -> Result<Customer, ProviderError> {
         let form = [("name", name), ("email", email), ("metadata[user]", user)];
         self.post("/v1/customers", &form, Some(&format!("tidemark-customer-{user}")))
     }
 
-    pub(super) fn customer(&self, id: &str) -> Result<Customer, Trouble> {
-        self.get(&format!("/v1/customers/{}", checked(id)?))
+    pub(super) fn customer(&self, id: &str) -> Result<Customer, ProviderError> {
+        self.get(&format!("/v1/customers/{}", validated_id(id)?))
     }
 
     /// Whether a customer has ever had a subscription.
-    pub(super) fn has_subscribed(&self, customer: &str) -> Result<bool, Trouble> {
-        let query = format!("/v1/subscriptions?customer={}&status=all&limit=1", checked(customer)?);
+    pub(super) fn has_subscribed(&self, customer: &str) -> Result<bool, ProviderError> {
+        let query = format!("/v1/subscriptions?customer={}&status=all&limit=1", validated_id(customer)?);
         let list: List<Value> = self.get(&query)?;
         Ok(!list.data.is_empty())
     }
 
-    pub(super) fn create_session(&self, wanted: &Wanted<'_>) -> Result<Session, Trouble> {
+    pub(super) fn create_session(&self, request: &CheckoutRequest<'_>) -> Result<Session, ProviderError> {
         let mut form = vec![
             ("mode".to_owned(), "subscription".to_owned()),
-            ("customer".to_owned(), wanted.customer.to_owned()),
-            ("client_reference_id".to_owned(), wanted.organization.to_owned()),
-            ("success_url".to_owned(), wanted.success.to_owned()),
-            ("cancel_url".to_owned(), wanted.cancel.to_owned()),
+            ("customer".to_owned(), request.customer.to_owned()),
+            ("client_reference_id".to_owned(), request.organization.to_owned()),
+            ("success_url".to_owned(), request.success.to_owned()),
+            ("cancel_url".to_owned(), request.cancel.to_owned()),
         ];
-        for (index, price) in wanted.prices.iter().enumerate() {
+        for (index, price) in request.prices.iter().enumerate() {
             form.push((format!("line_items[{index}][price]"), price.clone()));
-            if let Some(quantity) = wanted.quantity {
+            if let Some(quantity) = request.quantity {
                 form.push((format!("line_items[{index}][quantity]"), quantity.to_string()));
             }
         }
-        for (key, value) in wanted.metadata {
+        for (key, value) in request.metadata {
             form.push((format!("subscription_data[metadata][{key}]"), value.clone()));
         }
-        if wanted.trial_days > 0 {
-            let days = wanted.trial_days.to_string();
+        if request.trial_days > 0 {
+            let days = request.trial_days.to_string();
             form.push(("subscription_data[trial_period_days]".to_owned(), days));
         }
         let form: Vec<_> = form.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         self.post("/v1/checkout/sessions", &form, None)
     }
 
-    pub(super) fn session(&self, id: &str) -> Result<Session, Trouble> {
-        self.get(&format!("/v1/checkout/sessions/{}", checked(id)?))
+    pub(super) fn session(&self, id: &str) -> Result<Session, ProviderError> {
+        self.get(&format!("/v1/checkout/sessions/{}", validated_id(id)?))
     }
 
-    pub(super) fn subscription(&self, id: &str) -> Result<Subscription, Trouble> {
-        self.get(&format!("/v1/subscriptions/{}?expand[]=items.data.price.tiers", checked(id)?))
+    pub(super) fn subscription(&self, id: &str) -> Result<Subscription, ProviderError> {
+        self.get(&format!("/v1/subscriptions/{}?expand[]=items.data.price.tiers", validated_id(id)?))
     }
 
-    pub(super) fn cancel_at_period_end(&self, id: &str, cancels: bool) -> Result<(), Trouble> {
-        let path = format!("/v1/subscriptions/{}", checked(id)?);
+    pub(super) fn cancel_at_period_end(&self, id: &str, cancels: bool) -> Result<(), ProviderError> {
+        let path = format!("/v1/subscriptions/{}", validated_id(id)?);
         let cancels = if cancels { "true" } else { "false" };
         self.post::<Value>(&path, &[("cancel_at_period_end", cancels)], None).map(drop)
     }
 
     /// Cancels a subscription at once and bills the usage. Succeeds if the subscription has already ended.
-    pub(super) fn cancel(&self, id: &str) -> Result<(), Trouble> {
-        let path = format!("/v1/subscriptions/{}?invoice_now=true", checked(id)?);
+    pub(super) fn cancel(&self, id: &str) -> Result<(), ProviderError> {
+        let path = format!("/v1/subscriptions/{}?invoice_now=true", validated_id(id)?);
         let asked = self.agent().delete(self.url(&path)).header("authorization", self.key());
-        match read::<Value>(asked.header("stripe-version", VERSION).call()) {
-            Ok(_) | Err(Trouble::Unknown) => Ok(()),
+        match read::<Value>(asked.header("stripe-version", API_VERSION).call()) {
+            Ok(_) | Err(ProviderError::NotFound) => Ok(()),
             // The provider may also reject the request if the subscription has already ended.
-            Err(Trouble::Refused(reason)) => match self.subscription(id) {
+            Err(ProviderError::Rejected(reason)) => match self.subscription(id) {
                 Ok(found) if found.status == "canceled" => Ok(()),
-                Err(Trouble::Unknown) => Ok(()),
-                _ => Err(Trouble::Refused(reason)),
+                Err(ProviderError::NotFound) => Ok(()),
+                _ => Err(ProviderError::Rejected(reason)),
             },
-            Err(trouble) => Err(trouble),
+            Err(error) => Err(error),
         }
     }
 
@@ -234,15 +239,15 @@ impl Provider {
         &self,
         subscription: &Subscription,
         customer: &Customer,
-    ) -> Result<Option<Card>, Trouble> {
+    ) -> Result<Option<Card>, ProviderError> {
         let method = subscription.default_payment_method.as_ref();
         let Some(method) = method.or(customer.invoice_settings.default_payment_method.as_ref()) else {
             return Ok(None);
         };
-        match self.get::<Method>(&format!("/v1/payment_methods/{}", checked(method)?)) {
+        match self.get::<Method>(&format!("/v1/payment_methods/{}", validated_id(method)?)) {
             Ok(method) => Ok(method.card),
-            Err(Trouble::Unknown) => Ok(None),
-            Err(trouble) => Err(trouble),
+            Err(ProviderError::NotFound) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
@@ -254,7 +259,7 @@ impl Provider {
         value: u64,
         identifier: &str,
         seconds: i64,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ProviderError> {
         let (value, seconds) = (value.to_string(), seconds.to_string());
         let form = [
             ("event_name", meter),
@@ -266,8 +271,8 @@ impl Provider {
         match self.post::<Value>("/v1/billing/meter_events", &form, None) {
             Ok(_) => Ok(()),
             // The event was sent before, and the response was lost.
-            Err(Trouble::Refused(reason)) if reason.contains("already exists") => Ok(()),
-            Err(trouble) => Err(trouble),
+            Err(ProviderError::Rejected(reason)) if reason.contains("already exists") => Ok(()),
+            Err(error) => Err(error),
         }
     }
 
@@ -284,9 +289,9 @@ impl Provider {
         format!("Bearer {}", self.settings.secret_key.expose())
     }
 
-    fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Trouble> {
+    fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ProviderError> {
         let asked = self.agent().get(self.url(path)).header("authorization", self.key());
-        read(asked.header("stripe-version", VERSION).call())
+        read(asked.header("stripe-version", API_VERSION).call())
     }
 
     fn post<T: DeserializeOwned>(
@@ -294,9 +299,9 @@ impl Provider {
         path: &str,
         form: &[(&str, &str)],
         idempotency_key: Option<&str>,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, ProviderError> {
         let mut asked = self.agent().post(self.url(path)).header("authorization", self.key());
-        asked = asked.header("stripe-version", VERSION);
+        asked = asked.header("stripe-version", API_VERSION);
         if let Some(key) = idempotency_key {
             asked = asked.header("idempotency-key", key);
         }
@@ -305,43 +310,45 @@ impl Provider {
 }
 
 /// Validates an id of the provider before it becomes part of a path.
-fn checked(id: &str) -> Result<&str, Trouble> {
+fn validated_id(id: &str) -> Result<&str, ProviderError> {
     let is_id = !id.is_empty() && id.len() <= 255;
     let is_plain = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
-    if is_id && is_plain { Ok(id) } else { Err(Trouble::Unknown) }
+    if is_id && is_plain { Ok(id) } else { Err(ProviderError::NotFound) }
 }
 
 #[derive(Deserialize)]
-struct Refusal {
-    error: RefusalReason,
+struct ErrorResponse {
+    error: ErrorDetails,
 }
 
 #[derive(Deserialize)]
-struct RefusalReason {
+struct ErrorDetails {
     message: Option<String>,
     code: Option<String>,
 }
 
-fn read<T: DeserializeOwned>(answer: Result<Response<ureq::Body>, ureq::Error>) -> Result<T, Trouble> {
-    let mut answer = answer.map_err(|error| Trouble::Silent(error.to_string()))?;
+fn read<T: DeserializeOwned>(answer: Result<Response<ureq::Body>, ureq::Error>) -> Result<T, ProviderError> {
+    let mut answer = answer.map_err(|error| ProviderError::Unavailable(error.to_string()))?;
     let status = answer.status();
-    let silent = |reason: &dyn std::fmt::Display| Trouble::Silent(format!("it answered {status}: {reason}"));
-    let read = outgoing::read_body(answer.body_mut(), ANSWER_MAX);
-    let bytes = read.map_err(|error| silent(&error))?;
+    let unavailable = |reason: &dyn std::fmt::Display| {
+        ProviderError::Unavailable(format!("it answered {status}: {reason}"))
+    };
+    let read = outgoing::read_body(answer.body_mut(), MAX_RESPONSE_BYTES);
+    let bytes = read.map_err(|error| unavailable(&error))?;
     if status.is_success() {
-        return serde_json::from_slice(&bytes).map_err(|error| silent(&error));
+        return serde_json::from_slice(&bytes).map_err(|error| unavailable(&error));
     }
     let mut reason = format!("it answered {status}");
-    if let Ok(Refusal { error }) = serde_json::from_slice(&bytes) {
+    if let Ok(ErrorResponse { error }) = serde_json::from_slice(&bytes) {
         for word in [error.code, error.message].into_iter().flatten() {
             // Writing to a string cannot fail.
             let _ = write!(reason, ": {word}");
         }
     }
     Err(match status.as_u16() {
-        404 => Trouble::Unknown,
+        404 => ProviderError::NotFound,
         // A wrong key, a rate limit and a conflict of concurrent requests are temporary, or the operator fixes them.
-        401 | 403 | 409 | 429 | 500.. => Trouble::Silent(reason),
-        _ => Trouble::Refused(reason),
+        401 | 403 | 409 | 429 | 500.. => ProviderError::Unavailable(reason),
+        _ => ProviderError::Rejected(reason),
     })
 }

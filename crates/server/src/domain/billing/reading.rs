@@ -6,8 +6,8 @@ use tidemark_api::{
 use tidemark_store::{Tx, plan};
 
 use super::{
-    Billing, Sight,
-    provider::{self, Subscription, Trouble},
+    Billing, SubscriptionDetails,
+    provider::{self, ProviderError, Subscription},
     provider_error,
 };
 use crate::domain::{
@@ -21,22 +21,23 @@ impl Billing {
         &self,
         tx: &mut Tx<'_>,
         organization: OrganizationUuid,
-        sight: &Sight,
+        details: &SubscriptionDetails,
         before: Option<Plan>,
     ) -> Result<Plan> {
-        let odd = |what: &str| provider_error(&Trouble::Silent(format!("{what} is invalid")));
-        let Sight { subscription, customer, card } = sight;
-        let said = subscription.metadata.get("level").and_then(|level| level.parse().ok());
-        let priced = subscription.prices().find_map(|price| self.settings.level(&price.id));
-        let level: PlanLevel = priced.or(said).ok_or_else(|| odd("the price of a subscription"))?;
-        let status = subscription.status.parse().map_err(|_| odd("the status of a subscription"))?;
+        let invalid = |what: &str| provider_error(&ProviderError::Unavailable(format!("{what} is invalid")));
+        let SubscriptionDetails { subscription, customer, card } = details;
+        let level_in_metadata = subscription.metadata.get("level").and_then(|level| level.parse().ok());
+        let level_of_price = subscription.prices().find_map(|price| self.settings.level(&price.id));
+        let level: PlanLevel =
+            level_of_price.or(level_in_metadata).ok_or_else(|| invalid("the price of a subscription"))?;
+        let status = subscription.status.parse().map_err(|_| invalid("the status of a subscription"))?;
         let (start, end) = subscription.period();
         let (start, end) = (seconds(start), seconds(end));
         let payer =
             plan::user_of_customer(tx, &customer.id)?.or_else(|| Some(before.as_ref()?.customer.uuid));
         let email = customer.email.as_deref().and_then(|email| email.parse().ok());
         let name = customer.name.as_deref().and_then(|name| name.trim().parse().ok());
-        let email = email.ok_or_else(|| odd("the address of a customer"))?;
+        let email = email.ok_or_else(|| invalid("the address of a customer"))?;
         let price = subscription.prices().next();
         let tiers = price.and_then(|price| price.tiers.as_ref()).map(|tiers| {
             let tier = |tier: &provider::Tier| PriceTier {
@@ -49,11 +50,11 @@ impl Billing {
         Ok(Plan {
             organization,
             customer: Customer {
-                uuid: payer.ok_or_else(|| odd("the customer of a subscription"))?,
-                name: name.ok_or_else(|| odd("the name of a customer"))?,
+                uuid: payer.ok_or_else(|| invalid("the customer of a subscription"))?,
+                name: name.ok_or_else(|| invalid("the name of a customer"))?,
                 email,
             },
-            card: shown(card.as_ref()),
+            card: to_api_card(card.as_ref()),
             level,
             unit_amount: price.map(provider::Price::amount).unwrap_or_default(),
             tiers,
@@ -79,10 +80,11 @@ impl Billing {
         else {
             return Ok(None);
         };
-        let odd = || provider_error(&Trouble::Silent("the license of a subscription is invalid".into()));
+        let invalid =
+            || provider_error(&ProviderError::Unavailable("the license of a subscription is invalid".into()));
         let entitlements = entitlements.parse::<u32>().ok().and_then(|count| count.try_into().ok());
-        let entitlements: Entitlements = entitlements.ok_or_else(odd)?;
-        let organization: OrganizationUuid = organization.parse().map_err(|_| odd())?;
+        let entitlements: Entitlements = entitlements.ok_or_else(invalid)?;
+        let organization: OrganizationUuid = organization.parse().map_err(|_| invalid())?;
         let kept = before.and_then(|before| before.license).filter(|license| {
             (license.level, license.entitlements, license.issued_at, license.expiration)
                 == (level, entitlements, issued_at, expiration)
@@ -90,7 +92,7 @@ impl Billing {
         match kept {
             Some(kept) => Ok(Some(kept)),
             None => {
-                let settings = self.licenses.as_ref().ok_or_else(odd)?;
+                let settings = self.licenses.as_ref().ok_or_else(invalid)?;
                 license::sign(settings, organization, level, entitlements, issued_at, expiration).map(Some)
             }
         }
@@ -102,7 +104,7 @@ fn seconds(seconds: i64) -> Timestamp {
 }
 
 /// Returns a card for the API. Other payment methods are shown as an unknown card that never expires.
-fn shown(card: Option<&provider::Card>) -> Card {
+fn to_api_card(card: Option<&provider::Card>) -> Card {
     let Some(card) = card else {
         return Card { brand: CardBrand::Unknown, last_four: "0000".into(), exp_month: 12, exp_year: 9999 };
     };
@@ -115,7 +117,7 @@ fn shown(card: Option<&provider::Card>) -> Card {
 }
 
 /// Validates that a license has both: the number of entitled metrics and the self-hosted organization.
-pub(super) fn licensed(
+pub(super) fn validate_license(
     entitlements: Option<Entitlements>,
     self_hosted: Option<OrganizationUuid>,
 ) -> Result<Option<(Entitlements, OrganizationUuid)>> {

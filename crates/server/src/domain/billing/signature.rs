@@ -8,7 +8,7 @@ use tidemark_api::Timestamp;
 const TOLERANCE: i64 = 300;
 
 /// Whether a body has a recent and valid signature. `header` is `t=SECONDS,v1=HEX` with one `v1` per key.
-pub(crate) fn is_genuine(secret: &str, header: &str, body: &[u8], now: Timestamp) -> bool {
+pub(crate) fn is_valid_signature(secret: &str, header: &str, body: &[u8], now: Timestamp) -> bool {
     let parts = || header.split(',').filter_map(|part| part.trim().split_once('='));
     let Some((_, time)) = parts().find(|(key, _)| *key == "t") else { return false };
     let Ok(seconds) = time.parse::<i64>() else { return false };
@@ -50,20 +50,20 @@ mod tests {
     #[test]
     fn what_was_signed_lately_is_genuine() {
         let header = format!("t=1700000000,v1=00,v1={SIGNED},v0=ff");
-        assert!(is_genuine("whsec_test", &header, BODY, at(1_700_000_000)));
-        assert!(is_genuine("whsec_test", &header, BODY, at(1_700_000_300)));
+        assert!(is_valid_signature("whsec_test", &header, BODY, at(1_700_000_000)));
+        assert!(is_valid_signature("whsec_test", &header, BODY, at(1_700_000_300)));
     }
 
     #[test]
     fn anything_else_is_not() {
         let good = format!("t=1700000000,v1={SIGNED}");
         let now = at(1_700_000_000);
-        assert!(!is_genuine("whsec_other", &good, BODY, now));
-        assert!(!is_genuine("whsec_test", &good, b"{}", now));
-        assert!(!is_genuine("whsec_test", &good, BODY, at(1_700_000_301)));
-        assert!(!is_genuine("whsec_test", &good.replace("1700000000", "1700000001"), BODY, now));
+        assert!(!is_valid_signature("whsec_other", &good, BODY, now));
+        assert!(!is_valid_signature("whsec_test", &good, b"{}", now));
+        assert!(!is_valid_signature("whsec_test", &good, BODY, at(1_700_000_301)));
+        assert!(!is_valid_signature("whsec_test", &good.replace("1700000000", "1700000001"), BODY, now));
         for odd in ["", "t=1700000000", "v1=00", "t=x,v1=00", "t=1700000000,v1=0", "t=1700000000,v1=zz"] {
-            assert!(!is_genuine("whsec_test", odd, BODY, now), "{odd}");
+            assert!(!is_valid_signature("whsec_test", odd, BODY, now), "{odd}");
         }
     }
 }

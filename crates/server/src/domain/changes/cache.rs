@@ -12,50 +12,50 @@ type Key = (HeadId, TestbedId);
 /// Monitors with the order of their last use.
 pub(super) struct Cache {
     /// Maximum number of bytes.
-    bound: usize,
+    max_bytes: usize,
     used: usize,
-    turn: u64,
-    lanes: HashMap<Key, Kept>,
+    last_use: u64,
+    lanes: HashMap<Key, CacheEntry>,
 }
 
-struct Kept {
+struct CacheEntry {
     monitors: Monitors,
     bytes: usize,
-    turn: u64,
+    last_use: u64,
 }
 
 impl Cache {
     /// Creates an empty cache.
-    pub(super) fn new(bound: usize) -> Self {
-        Self { bound, used: 0, turn: 0, lanes: HashMap::new() }
+    pub(super) fn new(max_bytes: usize) -> Self {
+        Self { max_bytes, used: 0, last_use: 0, lanes: HashMap::new() }
     }
 
     /// Returns the maximum number of bytes.
-    pub(super) fn bound(&self) -> usize {
-        self.bound
+    pub(super) fn max_bytes(&self) -> usize {
+        self.max_bytes
     }
 
     /// Removes and returns the monitors of a lane, unless reports of the lane were deleted since.
     pub(super) fn take(&mut self, lane: &Lane) -> Option<Monitors> {
-        let kept = self.lanes.remove(&(lane.head, lane.testbed))?;
-        self.used -= kept.bytes;
-        Some(kept.monitors).filter(|monitors| monitors.deleted() == lane.deleted)
+        let entry = self.lanes.remove(&(lane.head, lane.testbed))?;
+        self.used -= entry.bytes;
+        Some(entry.monitors).filter(|monitors| monitors.deleted() == lane.deleted)
     }
 
     /// Inserts the monitors of a lane and evicts the least recently used ones if needed.
     pub(super) fn put(&mut self, lane: &Lane, monitors: Monitors) {
         let bytes = monitors.bytes();
-        if bytes > self.bound || !monitors.can_extend() {
+        if bytes > self.max_bytes || !monitors.can_extend() {
             return;
         }
-        while self.used + bytes > self.bound {
-            let oldest = self.lanes.iter().min_by_key(|(_, kept)| kept.turn).map(|(key, _)| *key);
-            let Some(kept) = oldest.and_then(|key| self.lanes.remove(&key)) else { break };
-            self.used -= kept.bytes;
+        while self.used + bytes > self.max_bytes {
+            let oldest = self.lanes.iter().min_by_key(|(_, entry)| entry.last_use).map(|(key, _)| *key);
+            let Some(entry) = oldest.and_then(|key| self.lanes.remove(&key)) else { break };
+            self.used -= entry.bytes;
         }
-        self.turn += 1;
+        self.last_use += 1;
         self.used += bytes;
-        self.lanes.insert((lane.head, lane.testbed), Kept { monitors, bytes, turn: self.turn });
+        self.lanes.insert((lane.head, lane.testbed), CacheEntry { monitors, bytes, last_use: self.last_use });
     }
 }
 
@@ -85,7 +85,7 @@ mod tests {
         for head in [1, 2, 1, 3] {
             let monitors = cache.take(&lane(head, 0)).unwrap_or_else(|| filled(20, 700));
             cache.put(&lane(head, 0), monitors);
-            assert!(cache.used <= cache.bound);
+            assert!(cache.used <= cache.max_bytes);
         }
         assert!(cache.take(&lane(2, 0)).is_none());
         assert!(cache.take(&lane(1, 0)).is_some() && cache.take(&lane(3, 0)).is_some());

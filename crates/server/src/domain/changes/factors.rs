@@ -12,7 +12,7 @@ use super::series::Series;
 const MIN_VALUES: usize = 8;
 const MAX_VALUES: usize = 16;
 /// Maximum age of a recent value, in reports.
-const REPORTS: usize = 64;
+const MAX_REPORTS: usize = 64;
 /// Minimum number of benchmarks to estimate a common factor.
 const MIN_BENCHMARKS: usize = 5;
 
@@ -70,7 +70,7 @@ impl Recent {
 
     /// Removes values that are too old for the report with this number.
     fn expire(&mut self, number: usize) {
-        while self.values.front().is_some_and(|value| value.report as usize + REPORTS <= number) {
+        while self.values.front().is_some_and(|value| value.report as usize + MAX_REPORTS <= number) {
             self.values.pop_front();
         }
     }
@@ -99,7 +99,7 @@ impl FactorEstimator {
     }
 
     /// Records the values of a report and divides them by the common factors.
-    pub(super) fn take(
+    pub(super) fn add_report(
         &mut self,
         (number, reports): (usize, usize),
         host: Option<u16>,
@@ -127,7 +127,7 @@ impl FactorEstimator {
         }
         for (measure, _) in timed.into_iter().filter(|(_, count)| *count >= MIN_BENCHMARKS) {
             let factor = log_factor(factors, measure).exp();
-            self.measure(measure).take(number, host, factor, reports, scratch);
+            self.measure(measure).add_value(number, host, factor, reports, scratch);
         }
     }
 
@@ -189,7 +189,7 @@ mod tests {
         let record = |number: usize| {
             let mut values = values(number);
             let factors = estimator.estimate(number, &values, &series_keys);
-            estimator.take((number, count), None, &mut values, &factors, &series_keys, &mut scratch);
+            estimator.add_report((number, count), None, &mut values, &factors, &series_keys, &mut scratch);
             (values, log_factor(&factors, MeasureId::from(1)).exp())
         };
         (0..count).map(record).collect()
@@ -258,7 +258,7 @@ mod tests {
         for number in 0..2_000 {
             let mut values: Vec<(u32, f64)> =
                 (0..1_000).map(|id| (id, 1.0 + f64::from(id) + number as f64)).collect();
-            estimator.take((number, 2_000), None, &mut values, &Vec::new(), &series_keys, &mut scratch);
+            estimator.add_report((number, 2_000), None, &mut values, &Vec::new(), &series_keys, &mut scratch);
         }
         estimator.detect_changes(2_000, &mut scratch);
         let factors = estimator.series(MeasureId::from(1)).map_or(0, Series::bytes);

@@ -58,20 +58,20 @@ impl History {
     /// Reads the newest reports of version ranges, which are ordered from newest to oldest, at most `most` reports.
     pub(crate) fn read(
         tx: &mut Tx<'_>,
-        stretches: &[VersionRange],
+        ranges: &[VersionRange],
         testbed: TestbedId,
         most: usize,
     ) -> Result<Self> {
-        let mut reader = Reader::default();
-        for stretch in stretches {
+        let mut reader = HistoryReader::default();
+        for range in ranges {
             let left = most - reader.reports.len().min(most);
             let left = i64::try_from(left).unwrap_or(i64::MAX);
-            vector::newest(tx, stretch, testbed, left, |measured, series, values| {
+            vector::newest(tx, range, testbed, left, |measured, series, values| {
                 reader.add(measured, series, values);
             })?;
         }
         let mut history = Self { reports: reader.reports, series: reader.series.into_iter().collect() };
-        history.turn();
+        history.reverse();
         Ok(history)
     }
 
@@ -95,7 +95,7 @@ impl History {
     }
 
     /// Reverses the order, so that the oldest report is first.
-    fn turn(&mut self) {
+    fn reverse(&mut self) {
         self.reports.reverse();
         let last = self.reports.len().wrapping_sub(1);
         for Values { places, values, .. } in self.series.values_mut() {
@@ -108,13 +108,13 @@ impl History {
 
 /// A history while its reports are read, newest first.
 #[derive(Default)]
-struct Reader {
+struct HistoryReader {
     reports: Vec<MeasuredReport>,
     /// Series in ascending order. Vectors have the same order, so no search is needed.
     series: Vec<(u32, Values)>,
 }
 
-impl Reader {
+impl HistoryReader {
     /// Adds a report that is older than all others.
     fn add(&mut self, measured: MeasuredReport, series: &[u8], values: &[u8]) {
         let place = self.reports.len();
@@ -122,7 +122,7 @@ impl Reader {
         let mut iterations: Vec<f64> = Vec::new();
         let mut ids = vector::series(series).peekable();
         let mut values = vector::values(values).iter().map(|bytes| f64::from_le_bytes(*bytes));
-        let (mut known, mut begun) = (self.series.iter_mut().peekable(), Vec::<(u32, Values)>::new());
+        let (mut known, mut new_series) = (self.series.iter_mut().peekable(), Vec::<(u32, Values)>::new());
         while let Some(id) = ids.next() {
             iterations.clear();
             iterations.extend(values.next());
@@ -132,7 +132,7 @@ impl Reader {
             while known.next_if(|(other, _)| *other < id).is_some() {}
             let own = match known.next_if(|(other, _)| *other == id) {
                 Some((_, own)) => own,
-                None => &mut begun.push_mut((id, Values::default())).1,
+                None => &mut new_series.push_mut((id, Values::default())).1,
             };
             // One value per report: the iterations of a report ran at the same time and do not confirm each other.
             let median = match iterations[..] {
@@ -144,8 +144,8 @@ impl Reader {
             own.values.push(median);
             own.spread.add(&iterations, median);
         }
-        if !begun.is_empty() {
-            self.series.extend(begun);
+        if !new_series.is_empty() {
+            self.series.extend(new_series);
             self.series.sort_by_key(|(id, _)| *id);
         }
     }

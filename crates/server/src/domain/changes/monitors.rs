@@ -17,7 +17,7 @@ use tidemark_store::{
 use super::{factors::FactorEstimator, hosts::Hosts, series::Series};
 
 /// Number of reports after a change whose median is the common factor of the change.
-const AFTER: usize = 5;
+const REPORTS_AFTER_CHANGE: usize = 5;
 
 /// The monitors of a lane.
 pub(super) struct Monitors {
@@ -71,7 +71,7 @@ impl Vector {
 
 impl Monitors {
     /// Maximum number of analyzed reports.
-    pub(super) const REPORTS: usize = Monitor::MAX_VALUES;
+    pub(super) const MAX_REPORTS: usize = Monitor::MAX_VALUES;
 
     /// Creates empty monitors for a lane with `reports` reports. The caller adds the newest `given` reports; `is_all` says
     /// whether the head has no others.
@@ -143,7 +143,7 @@ impl Monitors {
     }
 
     /// Adds reports, with only the series that are `wanted`. `reports` is the number of reports of the lane after the last batch.
-    pub(super) fn take(
+    pub(super) fn add_reports(
         &mut self,
         vectors: Vec<Vector>,
         reports: usize,
@@ -151,7 +151,7 @@ impl Monitors {
         scratch: &mut Scratch,
     ) {
         let series_keys = Arc::clone(&self.series_keys);
-        let mut begun: HashMap<u32, Series> = HashMap::new();
+        let mut new_series: HashMap<u32, Series> = HashMap::new();
         for vector in vectors {
             let (number, mut values) = (self.count(), vector.medians());
             let mut measured = vector.measured;
@@ -161,27 +161,27 @@ impl Monitors {
                 self.unstored.push((measured.report, factors.clone()));
                 factors
             });
-            self.factors.take((number, reports), host, &mut values, &factors, &series_keys, scratch);
+            self.factors.add_report((number, reports), host, &mut values, &factors, &series_keys, scratch);
             self.reports.push_back(MeasuredReport { factors: Some(factors), ..measured });
             let mut known = self.series.iter_mut().peekable();
             for (id, value) in values.into_iter().filter(|(id, _)| wanted(*id)) {
                 while known.next_if(|one| one.id < id).is_some() {}
                 match (known.next_if(|one| one.id == id), series_keys.get(&id)) {
-                    (Some(one), _) => one.take(number, host, value, reports, scratch),
+                    (Some(one), _) => one.add_value(number, host, value, reports, scratch),
                     (None, Some(series_key)) => {
-                        let one = begun.entry(id).or_insert_with(|| Series::new(id, *series_key));
-                        one.take(number, host, value, reports, scratch);
+                        let one = new_series.entry(id).or_insert_with(|| Series::new(id, *series_key));
+                        one.add_value(number, host, value, reports, scratch);
                     }
                     // The series was deleted.
                     (None, None) => {}
                 }
             }
         }
-        if !begun.is_empty() {
-            self.series.extend(begun.into_values());
+        if !new_series.is_empty() {
+            self.series.extend(new_series.into_values());
             self.series.sort_unstable_by_key(|series| series.id);
         }
-        while self.reports.len() > Self::REPORTS {
+        while self.reports.len() > Self::MAX_REPORTS {
             if let Some(oldest) = self.reports.pop_front() {
                 self.hosts.remove_report(&oldest);
             }
@@ -194,16 +194,16 @@ impl Monitors {
         let reports = self.count();
         self.factors.detect_changes(reports, scratch);
         self.series.retain_mut(|series| {
-            let is_there = series.detect_changes(reports, scratch);
+            let is_kept = series.detect_changes(reports, scratch);
             if let Some(factors) = self.factors.series(series.series_key.measure) {
                 series.add_common(factors);
             }
-            is_there
+            is_kept
         });
     }
 
     /// Adds the keys of series that are not known yet.
-    pub(super) fn name(&mut self, series_keys: HashMap<u32, SeriesKey>) {
+    pub(super) fn add_series_keys(&mut self, series_keys: HashMap<u32, SeriesKey>) {
         if !series_keys.is_empty() {
             Arc::make_mut(&mut self.series_keys).extend(series_keys);
         }
@@ -222,7 +222,7 @@ impl Monitors {
     /// Returns the common factor of a measure from the report with this number on.
     pub(super) fn factor(&self, measure: MeasureId, number: usize) -> f64 {
         let from = number.saturating_sub(self.first);
-        let reports = self.reports.iter().skip(from).take(AFTER);
+        let reports = self.reports.iter().skip(from).take(REPORTS_AFTER_CHANGE);
         let factors: Vec<f64> = reports.map(|report| report.factor(measure)).collect();
         tidemark_stats::median(&factors).unwrap_or(1.0)
     }
@@ -330,12 +330,12 @@ pub(super) mod tests {
 
     /// Creates monitors from the newest of `reports` reports.
     pub(in crate::domain::changes) fn anew(reports: usize, vector: impl Fn(usize) -> Vector) -> Monitors {
-        let given = reports.min(Monitors::REPORTS);
+        let given = reports.min(Monitors::MAX_REPORTS);
         let mut monitors = Monitors::new(reports, given, given == reports, 0);
         let vectors = (reports - given..reports).map(vector).collect();
         let mut scratch = Scratch::default();
-        monitors.name((0..500).map(|id| (id, series_key(id))).collect());
-        monitors.take(vectors, reports, |_| true, &mut scratch);
+        monitors.add_series_keys((0..500).map(|id| (id, series_key(id))).collect());
+        monitors.add_reports(vectors, reports, |_| true, &mut scratch);
         monitors.detect_changes(&mut scratch);
         monitors
     }
@@ -401,7 +401,7 @@ pub(super) mod tests {
             for portion in portions {
                 let vectors = (reports..reports + portion).map(vector).collect();
                 reports += portion;
-                kept.take(vectors, reports, |_| true, &mut scratch);
+                kept.add_reports(vectors, reports, |_| true, &mut scratch);
                 kept.detect_changes(&mut scratch);
                 prop_assert_eq!(courses(&kept), courses(&anew(reports, vector)));
             }
@@ -420,8 +420,8 @@ pub(super) mod tests {
                 vector.measured.host = Some(format!("host-{}", number / 10 % 3));
                 vector
             });
-            some.name((0..7).map(|id| (id, series_key(id))).collect());
-            some.take(vectors.collect(), 300, |series| series % 3 == part, &mut Scratch::default());
+            some.add_series_keys((0..7).map(|id| (id, series_key(id))).collect());
+            some.add_reports(vectors.collect(), 300, |series| series % 3 == part, &mut Scratch::default());
             some.detect_changes(&mut Scratch::default());
             some.discard_values();
             assert!(!some.can_extend());

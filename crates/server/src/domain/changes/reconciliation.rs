@@ -80,7 +80,7 @@ pub(super) fn changed_series(monitors: &Monitors, worse: impl Fn(MeasureId) -> W
             changed_series.push(SeriesChanges { place, series_key, found });
         }
     }
-    changed_series.sort_by_key(|sighting| sighting.series_key);
+    changed_series.sort_by_key(|changes| changes.series_key);
     changed_series
 }
 

@@ -6,9 +6,9 @@ use tidemark_store::series::SeriesKey;
 use super::{reconciliation::WrittenChange, report_numbers::ReportNumbers};
 
 /// Number of values after a change from which on it is not notified.
-const RECENT: usize = 64;
+const MAX_RECENT_VALUES: usize = 64;
 /// Number of values on each side of a change from which its level is estimated.
-const REACH: usize = 24;
+const LEVEL_WINDOW: usize = 24;
 
 /// A series and its changes.
 pub(super) struct Series {
@@ -55,7 +55,7 @@ impl Series {
     }
 
     /// Adds the value of a report, unless the report is before the first analyzed one.
-    pub(super) fn take(
+    pub(super) fn add_value(
         &mut self,
         number: usize,
         host: Option<u16>,
@@ -87,7 +87,7 @@ impl Series {
 
     /// Whether a change is recent enough to be notified.
     pub(super) fn is_recent(&self, change: &Change) -> bool {
-        self.places.len() < change.at + RECENT
+        self.places.len() < change.at + MAX_RECENT_VALUES
     }
 
     /// Computes the p-values of the recent changes. `is_explained` says which changes have a known cause.
@@ -125,7 +125,9 @@ impl Series {
     fn level(&self, place: usize) -> Option<f64> {
         let values = self.monitor.values();
         let place = place.checked_sub(self.places.len() - values.len())?;
-        tidemark_stats::median(&values[place.saturating_sub(REACH)..values.len().min(place + REACH)])
+        tidemark_stats::median(
+            &values[place.saturating_sub(LEVEL_WINDOW)..values.len().min(place + LEVEL_WINDOW)],
+        )
     }
 
     /// Moves the start forward if the lane has enough reports, and rebuilds the monitor.

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256, Sha384, Sha512};
 use tidemark_api::Secret;
 use ureq::Agent;
 
-use super::{Person, Refused, Secrets, call, challenge, get, read};
+use super::{ExternalAccount, Secrets, SignInError, get, pkce_challenge, read, user_name};
 use crate::infra::config::OpenId;
 
 /// `openid` requests an ID token, the others the name and the address.
@@ -69,15 +69,16 @@ struct UserInfo {
     preferred_username: Option<String>,
 }
 
-pub(super) fn start(
+pub(super) fn authorization_url(
     openid: &OpenId,
     redirect: &str,
     agent: &Agent,
     secrets: &Secrets,
-) -> Result<String, Refused> {
+) -> Result<String, SignInError> {
     let metadata = discover(openid, agent)?;
-    let mut url = url::Url::parse(&metadata.authorization_endpoint)
-        .map_err(|error| Refused::Silent(format!("its authorization endpoint is not a URL: {error}")))?;
+    let mut url = url::Url::parse(&metadata.authorization_endpoint).map_err(|error| {
+        SignInError::Unavailable(format!("its authorization endpoint is not a URL: {error}"))
+    })?;
     url.query_pairs_mut()
         .append_pair("response_type", "code")
         .append_pair("client_id", &openid.client_id)
@@ -85,36 +86,36 @@ pub(super) fn start(
         .append_pair("scope", SCOPES)
         .append_pair("state", &secrets.state)
         .append_pair("nonce", &secrets.nonce)
-        .append_pair("code_challenge", &challenge(&secrets.verifier))
+        .append_pair("code_challenge", &pkce_challenge(&secrets.verifier))
         .append_pair("code_challenge_method", "S256");
     Ok(url.into())
 }
 
-pub(super) fn end(
+pub(super) fn exchange_code(
     openid: &OpenId,
     redirect: &str,
     agent: &Agent,
     code: &Secret,
     secrets: &Secrets,
-) -> Result<Person, Refused> {
+) -> Result<ExternalAccount, SignInError> {
     let metadata = discover(openid, agent)?;
     let tokens = exchange(openid, &metadata, redirect, agent, code, secrets)?;
-    let id_token = tokens.id_token.ok_or_else(|| Refused::Code("it sent no ID token".into()))?;
+    let id_token = tokens.id_token.ok_or_else(|| SignInError::Rejected("it sent no ID token".into()))?;
     let keys: JwkSet = read(agent.get(&metadata.jwks_uri).call())?;
     let claims = verify(openid, &keys, &id_token, &tokens.access_token, &secrets.nonce)?;
     // Some providers include the address only in the user info.
     let info: UserInfo = get(agent, &metadata.userinfo_endpoint, "application/json", &tokens.access_token)?;
     if info.sub != claims.sub {
-        return Err(Refused::Code("its user info is about another subject than its ID token".into()));
+        return Err(SignInError::Rejected("its user info is about another subject than its ID token".into()));
     }
     // OpenID Connect Core, section 2: at most 255 ASCII characters.
     if !(1..=255).contains(&claims.sub.len()) || !claims.sub.bytes().all(|byte| (b' '..=b'~').contains(&byte))
     {
-        return Err(Refused::Code("its subject is not 1 to 255 ASCII characters".into()));
+        return Err(SignInError::Rejected("its subject is not 1 to 255 ASCII characters".into()));
     }
     let verified = info.email.as_deref().filter(|_| info.email_verified);
-    let email = verified.and_then(|email| email.parse().ok()).ok_or(Refused::Unverified)?;
-    let name = call(
+    let email = verified.and_then(|email| email.parse().ok()).ok_or(SignInError::UnverifiedEmail)?;
+    let name = user_name(
         [
             info.name.as_deref(),
             info.given_name.as_deref(),
@@ -124,20 +125,20 @@ pub(super) fn end(
         .into_iter()
         .flatten(),
     );
-    Ok(Person { subject: claims.sub, email, name })
+    Ok(ExternalAccount { subject: claims.sub, email, name })
 }
 
 /// Reads the configuration of the provider. It is not cached, because endpoints and keys change.
-fn discover(openid: &OpenId, agent: &Agent) -> Result<Metadata, Refused> {
+fn discover(openid: &OpenId, agent: &Agent) -> Result<Metadata, SignInError> {
     let url = format!("{}/.well-known/openid-configuration", openid.issuer.trim_end_matches('/'));
     let metadata: Metadata = match read(agent.get(&url).call()) {
         // A client error here means that the configuration does not exist at this address, not that a sign-in was rejected.
-        Err(Refused::Code(reason)) => return Err(Refused::Silent(reason)),
+        Err(SignInError::Rejected(reason)) => return Err(SignInError::Unavailable(reason)),
         outcome => outcome?,
     };
     if metadata.issuer != openid.issuer {
         let reason = format!("its issuer is {} and not {}", metadata.issuer, openid.issuer);
-        return Err(Refused::Silent(reason));
+        return Err(SignInError::Unavailable(reason));
     }
     Ok(metadata)
 }
@@ -150,7 +151,7 @@ fn exchange(
     agent: &Agent,
     code: &Secret,
     secrets: &Secrets,
-) -> Result<Tokens, Refused> {
+) -> Result<Tokens, SignInError> {
     let mut form = vec![
         ("grant_type", "authorization_code"),
         ("code", code.expose()),
@@ -181,34 +182,34 @@ fn verify(
     id_token: &str,
     access_token: &str,
     nonce: &str,
-) -> Result<Claims, Refused> {
-    let refused = |reason: &str| Refused::Code(format!("its ID token is not valid: {reason}"));
-    let header = jsonwebtoken::decode_header(id_token).map_err(|error| refused(&error.to_string()))?;
+) -> Result<Claims, SignInError> {
+    let rejected = |reason: &str| SignInError::Rejected(format!("its ID token is not valid: {reason}"));
+    let header = jsonwebtoken::decode_header(id_token).map_err(|error| rejected(&error.to_string()))?;
     if !ALGORITHMS.contains(&header.alg) {
-        return Err(refused("it is not signed with a public key"));
+        return Err(rejected("it is not signed with a public key"));
     }
     let mut candidates = keys.keys.iter().filter(|key| can_sign(key, header.kid.as_deref(), header.alg));
     let (Some(key), None) = (candidates.next(), candidates.next()) else {
-        return Err(refused("the provider does not publish exactly one key for it"));
+        return Err(rejected("the provider does not publish exactly one key for it"));
     };
-    let key = DecodingKey::from_jwk(key).map_err(|error| refused(&error.to_string()))?;
+    let key = DecodingKey::from_jwk(key).map_err(|error| rejected(&error.to_string()))?;
     let mut validation = Validation::new(header.alg);
     validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
     validation.set_issuer(&[&openid.issuer]);
     validation.set_audience(&[&openid.client_id]);
     let claims: Claims = jsonwebtoken::decode(id_token, &key, &validation)
-        .map_err(|error| refused(&error.to_string()))?
+        .map_err(|error| rejected(&error.to_string()))?
         .claims;
     // A token for several audiences may have been issued to another one.
     let for_us = |audience: &Value| audience.as_str() == Some(&openid.client_id);
     if !claims.aud.as_array().map_or_else(|| for_us(&claims.aud), |all| all.iter().all(for_us)) {
-        return Err(refused("it has another audience"));
+        return Err(rejected("it has another audience"));
     }
     if claims.nonce.as_deref() != Some(nonce) {
-        return Err(refused("it belongs to another sign-in"));
+        return Err(rejected("it belongs to another sign-in"));
     }
     if claims.at_hash.as_ref().is_some_and(|hash| *hash != access_token_hash(header.alg, access_token)) {
-        return Err(refused("it belongs to another access token"));
+        return Err(rejected("it belongs to another access token"));
     }
     Ok(claims)
 }

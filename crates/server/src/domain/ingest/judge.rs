@@ -13,13 +13,13 @@ use tidemark_store::{
 };
 
 use super::{
-    resolve::Item,
-    sample::{Past, Wanted, share},
+    resolve::ResolvedMetric,
+    sample::{EarlierValues, SampleRequest, sample_limit},
 };
 use crate::domain::error::Result;
 
 /// The position of a new report.
-pub(super) struct Place {
+pub(super) struct ReportContext {
     pub(super) project: ProjectId,
     pub(super) branch: BranchId,
     pub(super) head: HeadId,
@@ -33,7 +33,7 @@ pub(super) struct Place {
 }
 
 /// A threshold with its prepared model.
-struct Judge {
+struct PreparedThreshold {
     threshold: ThresholdId,
     model: ModelId,
     settings: Model,
@@ -46,21 +46,26 @@ struct Judge {
 
 /// Compares the metrics with their thresholds and writes them, their alerts and the notification. Returns whether a notification
 /// was enqueued.
-pub(super) fn write(tx: &mut Tx<'_>, fresh: &Fresh, place: &Place, items: Vec<Item<'_>>) -> Result<bool> {
-    let metrics = attach(tx, place, items)?;
-    let mut judges = judges(tx, place, metrics.len())?;
-    let wanted = metrics
+pub(super) fn write(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    context: &ReportContext,
+    items: Vec<ResolvedMetric<'_>>,
+) -> Result<bool> {
+    let metrics = attach(tx, context, items)?;
+    let mut judges = prepare_thresholds(tx, context, metrics.len())?;
+    let requests = metrics
         .chunk_by(|(left, _), (right, _)| left.id == right.id)
         .filter_map(|chunk| {
             let (series, item) = &chunk[0];
             let judge = judges.get(&item.series_key.measure)?;
-            Wanted::new(*series, &judge.settings, judge.most, place.start_time)
+            SampleRequest::new(*series, &judge.settings, judge.most, context.start_time)
         })
         .collect();
-    let past = Past::read(tx, place, wanted)?;
-    let (packed, alerts) = judge(&metrics, &mut judges, &past);
-    metric::insert(tx, place.report, &packed)?;
-    alert::insert(tx, fresh, place.project, (place.report, place.head, place.start_time), &alerts)?;
+    let earlier_values = EarlierValues::read(tx, context, requests)?;
+    let (packed, alerts) = judge(&metrics, &mut judges, &earlier_values);
+    metric::insert(tx, context.report, &packed)?;
+    alert::insert(tx, fresh, context.project, (context.report, context.head, context.start_time), &alerts)?;
     let counts: Vec<_> = judges
         .values()
         .filter(|judge| judge.judged > 0)
@@ -68,15 +73,19 @@ pub(super) fn write(tx: &mut Tx<'_>, fresh: &Fresh, place: &Place, items: Vec<It
         .collect();
     threshold::count(tx, &counts)?;
     let is_enqueued =
-        !alerts.is_empty() && detection::settings(tx, place.project)?.notifies == Notifies::Alerts;
-    Ok(is_enqueued && delivery::enqueue(tx, fresh, place.project, place.report)?)
+        !alerts.is_empty() && detection::settings(tx, context.project)?.notifies == Notifies::Alerts;
+    Ok(is_enqueued && delivery::enqueue(tx, fresh, context.project, context.report)?)
 }
 
 /// Finds the series of each metric and sorts the metrics by series and iteration.
-fn attach<'a>(tx: &mut Tx<'_>, place: &Place, items: Vec<Item<'a>>) -> Result<Vec<(Series, Item<'a>)>> {
+fn attach<'a>(
+    tx: &mut Tx<'_>,
+    context: &ReportContext,
+    items: Vec<ResolvedMetric<'a>>,
+) -> Result<Vec<(Series, ResolvedMetric<'a>)>> {
     let mut series_keys: Vec<SeriesKey> = items.iter().map(|item| item.series_key).collect();
     series_keys.dedup();
-    let series = series::ensure(tx, place.testbed, place.report, &series_keys)?;
+    let series = series::ensure(tx, context.testbed, context.report, &series_keys)?;
     let mut at = 0;
     let mut metrics: Vec<_> = items
         .into_iter()
@@ -92,13 +101,18 @@ fn attach<'a>(tx: &mut Tx<'_>, place: &Place, items: Vec<Item<'a>>) -> Result<Ve
     Ok(metrics)
 }
 
-fn judges(tx: &mut Tx<'_>, place: &Place, metrics: usize) -> Result<HashMap<MeasureId, Judge>> {
-    let active = threshold::active(tx, place.branch, place.testbed)?.into_iter();
+fn prepare_thresholds(
+    tx: &mut Tx<'_>,
+    context: &ReportContext,
+    metrics: usize,
+) -> Result<HashMap<MeasureId, PreparedThreshold>> {
+    let active = threshold::active(tx, context.branch, context.testbed)?.into_iter();
     let judges = active.filter_map(|one| {
         let (model, settings) = one.model?;
         let prepared = PreparedModel::new(&settings);
-        let most = share(prepared.max_sample_size(), metrics);
-        let judge = Judge { threshold: one.id, model, settings, prepared, most, judged: 0, alerts: 0 };
+        let most = sample_limit(prepared.max_sample_size(), metrics);
+        let judge =
+            PreparedThreshold { threshold: one.id, model, settings, prepared, most, judged: 0, alerts: 0 };
         Some((one.measure, judge))
     });
     Ok(judges.collect())
@@ -106,17 +120,17 @@ fn judges(tx: &mut Tx<'_>, place: &Place, metrics: usize) -> Result<HashMap<Meas
 
 /// Compares each metric with its sample.
 fn judge(
-    metrics: &[(Series, Item<'_>)],
-    judges: &mut HashMap<MeasureId, Judge>,
-    past: &Past,
+    metrics: &[(Series, ResolvedMetric<'_>)],
+    judges: &mut HashMap<MeasureId, PreparedThreshold>,
+    earlier_values: &EarlierValues,
 ) -> (Vec<Packed>, Vec<alert::New>) {
-    let (mut samples, mut sample) = (past.samples(), Vec::new());
+    let (mut samples, mut sample) = (earlier_values.samples(), Vec::new());
     let mut packed = Vec::with_capacity(metrics.len());
     let mut alerts = Vec::new();
     let mut place = 0;
     for iterations in metrics.chunk_by(|(left, _), (right, _)| left.id == right.id) {
         let series = iterations[0].0.id;
-        samples.pick(series, &mut sample);
+        samples.extract(series, &mut sample);
         for (_, item) in iterations {
             let SeriesKey { benchmark, variant, measure } = item.series_key;
             let value = item.measured.value;

@@ -15,7 +15,7 @@ use tidemark_store::{
 use crate::domain::error::{Error, Result};
 
 /// A metric with resolved names.
-pub(super) struct Item<'a> {
+pub(super) struct ResolvedMetric<'a> {
     pub(super) series_key: SeriesKey,
     pub(super) iteration: u32,
     /// Whether it raises no alert.
@@ -30,7 +30,7 @@ pub(super) fn resolve<'a>(
     project: ProjectId,
     results: &'a [Results],
     how: Option<Fold>,
-) -> Result<Vec<Item<'a>>> {
+) -> Result<Vec<ResolvedMetric<'a>>> {
     let benchmarks = Benchmarks::ensure(tx, fresh, project, results)?;
     let measures = Measures::ensure(tx, fresh, project, results)?;
     let parameters: Vec<_> = entries(results)
@@ -54,11 +54,11 @@ pub(super) fn resolve<'a>(
         }
     }
     found.sort_by_key(|(series_key, iteration, ..)| (*series_key, *iteration));
-    refuse_twins(&found)?;
+    reject_duplicates(&found)?;
     Ok(match how {
         None => found
             .into_iter()
-            .map(|(series_key, iteration, entry, measured)| Item {
+            .map(|(series_key, iteration, entry, measured)| ResolvedMetric {
                 series_key,
                 iteration,
                 ignored: entry.ignored,
@@ -67,7 +67,7 @@ pub(super) fn resolve<'a>(
             .collect(),
         Some(how) => found
             .chunk_by(|left, right| left.0 == right.0)
-            .map(|same| Item {
+            .map(|same| ResolvedMetric {
                 series_key: same[0].0,
                 iteration: 0,
                 ignored: same.iter().any(|(_, _, entry, _)| entry.ignored),
@@ -170,10 +170,10 @@ pub(super) fn ensure_measures(
 
 /// Rejects two values of the same series and iteration, for example under two spellings of a name, because it is not clear which
 /// one counts.
-fn refuse_twins(found: &[(SeriesKey, u32, &Entry, &ParsedMetric)]) -> Result<()> {
-    let twins = found.windows(2).find(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1));
+fn reject_duplicates(found: &[(SeriesKey, u32, &Entry, &ParsedMetric)]) -> Result<()> {
+    let duplicates = found.windows(2).find(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1));
     let Some([(_, iteration, first, measured), (_, _, second, other)]) =
-        twins.and_then(|pair| pair.first_chunk::<2>())
+        duplicates.and_then(|pair| pair.first_chunk::<2>())
     else {
         return Ok(());
     };
@@ -188,7 +188,7 @@ fn refuse_twins(found: &[(SeriesKey, u32, &Entry, &ParsedMetric)]) -> Result<()>
 }
 
 /// Returns the number of benchmarks and measures of each iteration that has metrics.
-pub(super) fn count(items: &[Item<'_>]) -> Vec<IterationCounts> {
+pub(super) fn count(items: &[ResolvedMetric<'_>]) -> Vec<IterationCounts> {
     let mut benchmarks: Vec<_> = items
         .iter()
         .map(|item| (item.iteration, item.series_key.benchmark, item.series_key.variant))

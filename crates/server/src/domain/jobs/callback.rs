@@ -25,19 +25,19 @@ use ureq::{
 use crate::{
     domain::{
         error::{Error, Result},
-        verdict::Material,
+        verdict::VerdictInput,
     },
-    infra::{mail::Undelivered, outgoing},
+    infra::{mail::DeliveryError, outgoing},
 };
 
 /// Maximum attempts per callback.
-pub(crate) const ATTEMPTS: i64 = 10;
+pub(crate) const MAX_ATTEMPTS: i64 = 10;
 /// Time limit of all requests of one attempt together. The background worker aborts an attempt slightly later.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 /// Maximum number of bytes that are read from a response.
-const ANSWER_MAX: u64 = 16 << 20;
+const MAX_RESPONSE_BYTES: u64 = 16 << 20;
 /// Maximum length of each text of a callback except its token.
-const TEXT_MAX: usize = 512;
+const MAX_TEXT_LENGTH: usize = 512;
 
 /// Rejects a callback that could never be sent.
 pub(crate) fn check(callback: &JobCallback, allows_private: bool) -> Result<()> {
@@ -63,14 +63,14 @@ pub(crate) fn check(callback: &JobCallback, allows_private: bool) -> Result<()> 
         );
     }
     let mut all = texts.chain(&callback.id);
-    if all.any(|text| text.len() > TEXT_MAX) {
-        return wrong(&format!("`repository`, `hash` or `id` is longer than {TEXT_MAX} bytes"));
+    if all.any(|text| text.len() > MAX_TEXT_LENGTH) {
+        return wrong(&format!("`repository`, `hash` or `id` is longer than {MAX_TEXT_LENGTH} bytes"));
     }
     let token = callback.token.0.as_str();
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         return wrong("`token` is empty or contains characters other than visible ASCII characters");
     }
-    match outgoing::refusal(callback.url.as_str(), allows_private) {
+    match outgoing::rejection_reason(callback.url.as_str(), allows_private) {
         Some(reason) => wrong(reason),
         None => Ok(()),
     }
@@ -88,33 +88,36 @@ pub(crate) struct CallbackSender {
 }
 
 /// The end of a job, and the callback to send.
-struct End {
+struct EndedJob {
     job: Job,
     callback: JobCallback,
     report: Report,
     /// Input of the verdict of the report.
-    material: Option<Material>,
+    input: Option<VerdictInput>,
     /// Suffix for the measurements that the runner adds to the output of tools.
     suffix: String,
 }
 
 impl CallbackSender {
     /// Sends the callback of the job that an outbox item names.
-    pub(crate) async fn send(&self, item: &outbox::Item) -> Result<(), Undelivered> {
-        let uuid = item.payload.parse().map_err(|_| Undelivered::Never("it does not name a job".into()))?;
-        let later = |error: store::Error| Undelivered::Later(error.to_string());
+    pub(crate) async fn send(&self, item: &outbox::Item) -> Result<(), DeliveryError> {
+        let uuid =
+            item.payload.parse().map_err(|_| DeliveryError::Permanent("it does not name a job".into()))?;
+        let later = |error: store::Error| DeliveryError::Temporary(error.to_string());
         let found = self.db.read(move |tx| find(tx, uuid)).await;
-        let found = found.map_err(|error| Undelivered::Later(error.cause().unwrap_or_default()))?;
-        let Some(end) = found else { return Ok(()) };
+        let found = found.map_err(|error| DeliveryError::Temporary(error.cause().unwrap_or_default()))?;
+        let Some(ended_job) = found else { return Ok(()) };
         // A lost runner can reconnect, and the job then ends with another status, which needs another callback.
-        let is_final = end.job.status != JobStatus::Unknown;
+        let is_final = ended_job.job.status != JobStatus::Unknown;
         let (console, allows_private) = (self.console.clone(), self.allows_private);
-        let sent = spawn_blocking(move || end.send(&console, allows_private)).await;
-        let outcome = match sent.unwrap_or_else(|error| Err(Undelivered::Later(error.to_string()))) {
-            Err(Undelivered::Later(reason)) if item.attempts >= ATTEMPTS => Err(Undelivered::Never(reason)),
+        let sent = spawn_blocking(move || ended_job.send(&console, allows_private)).await;
+        let outcome = match sent.unwrap_or_else(|error| Err(DeliveryError::Temporary(error.to_string()))) {
+            Err(DeliveryError::Temporary(reason)) if item.attempts >= MAX_ATTEMPTS => {
+                Err(DeliveryError::Permanent(reason))
+            }
             outcome => outcome,
         };
-        if matches!(outcome, Ok(()) if is_final) || matches!(outcome, Err(Undelivered::Never(_))) {
+        if matches!(outcome, Ok(()) if is_final) || matches!(outcome, Err(DeliveryError::Permanent(_))) {
             self.db.write(move |tx| job::forget_callback(tx, uuid)).await.map_err(later)?;
         }
         outcome
@@ -122,27 +125,28 @@ impl CallbackSender {
 }
 
 /// Reads the end of a job; `None` if its callback was already sent or the job has not ended.
-fn find(tx: &mut Tx<'_>, uuid: JobUuid) -> Result<Option<End>> {
+fn find(tx: &mut Tx<'_>, uuid: JobUuid) -> Result<Option<EndedJob>> {
     let found = match job::find(tx, uuid) {
         Err(store::Error::NotFound(_)) => return Ok(None),
         found => found?,
     };
     let has_ended = job::ENDS.contains(&found.job.status);
     let Some(callback) = job::callback(tx, found.id)?.filter(|_| has_ended) else { return Ok(None) };
-    let home = project::by_id(tx, found.project)?;
-    let summary = report::summary(tx, &home.project, found.report)?;
+    let project_row = project::by_id(tx, found.project)?;
+    let summary = report::summary(tx, &project_row.project, found.report)?;
     let report = report::complete(tx, summary)?;
     let suffix = [(found.config.build_time, "-build_time"), (found.config.file_size, "-file_size")];
     let suffix = suffix.into_iter().filter(|(is_wanted, _)| *is_wanted == Some(true)).map(|(_, word)| word);
     let is_processed = found.job.status == JobStatus::Processed;
-    let material = is_processed.then(|| Material::read(tx, found.project, &home.project, found.report));
-    let material = material.transpose()?;
-    Ok(Some(End { job: found.job, callback, report, material, suffix: suffix.collect() }))
+    let input =
+        is_processed.then(|| VerdictInput::read(tx, found.project, &project_row.project, found.report));
+    let input = input.transpose()?;
+    Ok(Some(EndedJob { job: found.job, callback, report, input, suffix: suffix.collect() }))
 }
 
-impl End {
-    fn send(mut self, console: &Url, allows_private: bool) -> Result<(), Undelivered> {
-        let verdict = self.material.take().and_then(|material| material.judge().ok());
+impl EndedJob {
+    fn send(mut self, console: &Url, allows_private: bool) -> Result<(), DeliveryError> {
+        let verdict = self.input.take().and_then(|input| input.judge().ok());
         let rows = metric::rows(&self.report);
         let links = Links::new(console, Some(console), &self.report, self.callback.public_links);
         let verdict = verdict.as_ref();
@@ -171,14 +175,14 @@ impl End {
             }
             (JobCallbackKind::Forgejo | JobCallbackKind::GitLab, None) => Ok(()),
         };
-        result.map_err(|refusal| match refusal.passes {
-            true => Undelivered::Later(refusal.reason),
-            false => Undelivered::Never(refusal.reason),
+        result.map_err(|error| match error.is_temporary {
+            true => DeliveryError::Temporary(error.reason),
+            false => DeliveryError::Permanent(error.reason),
         })
     }
 
     /// Writes the comment on a pull request.
-    fn comment(&self, host: &Host, thread: &Thread<'_>, comment: &Comment<'_>) -> Result<(), Refusal> {
+    fn comment(&self, host: &Host, thread: &Thread<'_>, comment: &Comment<'_>) -> Result<(), RequestError> {
         let Comment { report, rows, .. } = comment;
         let id = self
             .callback
@@ -201,7 +205,7 @@ impl End {
     }
 
     /// Completes the check on the commit.
-    fn check(&self, host: &Host, repository: &str, comment: &Comment<'_>) -> Result<(), Refusal> {
+    fn check(&self, host: &Host, repository: &str, comment: &Comment<'_>) -> Result<(), RequestError> {
         let hash = self.callback.hash.as_deref().unwrap_or_default();
         let commit = Commit { repository, hash };
         let link = comment.links.report();
@@ -215,14 +219,14 @@ impl End {
             _ => (Conclusion::Failure, self.title().to_owned(), self.sentence()),
         };
         let name = self.callback.id.as_deref().unwrap_or(self.report.project.name.as_str());
-        let end = CompletedCheck {
+        let completed_check = CompletedCheck {
             id: Some(name),
             conclusion,
             title: &title,
             summary: &summary,
             link: link.as_deref(),
         };
-        commit.complete_check(host, self.callback.check, &end)
+        commit.complete_check(host, self.callback.check, &completed_check)
     }
 
     /// Returns a short title for a job without a report.
@@ -252,11 +256,11 @@ struct Host {
 
 /// Why a request failed.
 #[derive(Debug)]
-struct Refusal {
+struct RequestError {
     /// The reason, without a period and without the address.
     reason: String,
     /// Whether a retry may succeed.
-    passes: bool,
+    is_temporary: bool,
 }
 
 impl Host {
@@ -279,9 +283,9 @@ impl Host {
 }
 
 impl CodeHost for Host {
-    type Error = Refusal;
+    type Error = RequestError;
 
-    fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Refusal> {
+    fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, RequestError> {
         let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));
         for (name, value) in &self.headers {
             request = request.header(*name, value);
@@ -294,17 +298,18 @@ impl CodeHost for Host {
                 .and_then(|request| self.run(request)),
             None => request.body(()).map_err(ureq::Error::from).and_then(|request| self.run(request)),
         };
-        let silent = |error: ureq::Error| Refusal { reason: error.to_string(), passes: true };
-        let mut answer = answer.map_err(silent)?;
+        let request_error =
+            |error: ureq::Error| RequestError { reason: error.to_string(), is_temporary: true };
+        let mut answer = answer.map_err(request_error)?;
         let status = answer.status().as_u16();
         let waits = answer.headers().contains_key(header::RETRY_AFTER);
-        let read = outgoing::read_body(answer.body_mut(), ANSWER_MAX);
-        let value: Value = serde_json::from_slice(&read.map_err(silent)?).unwrap_or_default();
+        let read = outgoing::read_body(answer.body_mut(), MAX_RESPONSE_BYTES);
+        let value: Value = serde_json::from_slice(&read.map_err(request_error)?).unwrap_or_default();
         match status {
             200..300 => Ok(value),
-            _ => Err(Refusal {
+            _ => Err(RequestError {
                 reason: code_host::reason(status, &value),
-                passes: code_host::is_rate_limited(status, &value, waits) || status >= 500,
+                is_temporary: code_host::is_rate_limited(status, &value, waits) || status >= 500,
             }),
         }
     }
@@ -356,8 +361,8 @@ mod tests {
         let callback = json!({ "kind": "webhook", "url": url, "token": "x" });
         let host = Host::new(&from_value(callback).unwrap(), true);
         let host = Host { deadline: Instant::now(), ..host };
-        let refusal = host.send("POST", "", None).unwrap_err();
-        assert_eq!((refusal.reason.as_str(), refusal.passes), ("timeout: global", true));
+        let error = host.send("POST", "", None).unwrap_err();
+        assert_eq!((error.reason.as_str(), error.is_temporary), ("timeout: global", true));
         assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
     }
 }

@@ -9,7 +9,7 @@ use super::Signal;
 use crate::domain::{
     app::App,
     error::{Error, Result},
-    ingest::{self, Filling, Home},
+    ingest::{self, JobResults, TargetProject},
     quota::Quota,
 };
 
@@ -18,8 +18,8 @@ const SYNTHETIC: char = '\0';
 
 /// Maximum attempts to process the results of a job, and the delay in seconds before the second attempt. The delay doubles with
 /// each attempt.
-const ATTEMPTS: u32 = 10;
-const FIRST_WAIT: i64 = 10;
+const MAX_ATTEMPTS: u32 = 10;
+const INITIAL_RETRY_DELAY: i64 = 10;
 
 /// Returns the number of bytes that a job printed.
 fn size(output: &JobOutput) -> usize {
@@ -55,10 +55,10 @@ pub(crate) async fn process(app: &App, uuid: JobUuid) -> Result<()> {
         }
         let (start_time, end_time) = times(&found, fresh.now);
         let fold = found.config.fold;
-        let home = Home::of(&project::by_id(tx, found.project)?);
+        let target_project = TargetProject::of(&project::by_id(tx, found.project)?);
         let host = found.job.runner.map(|runner| runner.to_string());
-        let filling = Filling { results, bytes, fold, start_time, end_time, host };
-        ingest::fill(tx, &fresh, quota, home, found.report, &filling)
+        let job_results = JobResults { results, bytes, fold, start_time, end_time, host };
+        ingest::fill_report(tx, &fresh, quota, target_project, found.report, &job_results)
     };
     match app.db.write(write).await {
         Ok(()) => {}
@@ -74,19 +74,19 @@ pub(crate) async fn process(app: &App, uuid: JobUuid) -> Result<()> {
         Err(error) => return Err(error),
     }
     app.jobs.signal(Signal::Queued);
-    app.background.poke();
+    app.background.wake();
     app.changes.wake();
     Ok(())
 }
 
-/// Delays the next attempt after a server error, or fails the job after `ATTEMPTS` attempts.
-pub(crate) async fn put_off(app: &App, uuid: JobUuid, error: &Error) -> Result<()> {
+/// Delays the next attempt after a server error, or fails the job after `MAX_ATTEMPTS` attempts.
+pub(crate) async fn retry_or_fail(app: &App, uuid: JobUuid, error: &Error) -> Result<()> {
     let now = app.clock.now();
     let write = move |tx: &mut Tx<'_>| {
         let Some((id, failed)) = job::attempts(tx, uuid)? else { return Ok(None) };
         let attempts = failed + 1;
-        if attempts < ATTEMPTS {
-            job::put_off(tx, id, attempts, now.plus_seconds(FIRST_WAIT << failed))?;
+        if attempts < MAX_ATTEMPTS {
+            job::put_off(tx, id, attempts, now.plus_seconds(INITIAL_RETRY_DELAY << failed))?;
         } else {
             let reason =
                 "The server could not read the results because of an internal error; start the job again.";
@@ -98,12 +98,12 @@ pub(crate) async fn put_off(app: &App, uuid: JobUuid, error: &Error) -> Result<(
     let attempts = app.db.write(write).await?;
     let cause = error.cause();
     match attempts {
-        Some(attempts) if attempts < ATTEMPTS => {
+        Some(attempts) if attempts < MAX_ATTEMPTS => {
             tracing::error!(%uuid, cause, attempts, "processing the results of a job failed; retrying");
         }
         Some(attempts) => {
             tracing::error!(%uuid, cause, attempts, "processing the results of a job failed; the job failed");
-            app.background.poke();
+            app.background.wake();
         }
         None => {}
     }

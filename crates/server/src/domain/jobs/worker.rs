@@ -13,22 +13,22 @@ use crate::domain::{
 };
 
 /// Maximum pause while a job is open.
-const PAUSE: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// Maximum pause without open jobs on a shared database, where another server may have claimed a job and crashed.
-const SHARED_PAUSE: Duration = Duration::from_secs(60);
+const SHARED_POLL_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Runs until the server stops.
 pub(super) async fn run(app: App) {
     let mut stopped = app.jobs.stopped();
     loop {
-        let is_open = round(&app).await.unwrap_or_else(|error| {
+        let is_open = process_due_jobs(&app).await.unwrap_or_else(|error| {
             let cause = error.cause();
             tracing::warn!(cause, "processing jobs failed; retrying");
             true
         });
         let pause = match is_open {
-            true => PAUSE,
-            false if app.db.is_shared() => SHARED_PAUSE,
+            true => POLL_INTERVAL,
+            false if app.db.is_shared() => SHARED_POLL_INTERVAL,
             false => Duration::MAX,
         };
         tokio::select! {
@@ -40,36 +40,36 @@ pub(super) async fn run(app: App) {
 }
 
 /// Processes completed and overdue jobs. Returns whether any job is open.
-async fn round(app: &App) -> Result<bool> {
+async fn process_due_jobs(app: &App) -> Result<bool> {
     let settings = &app.config.plus.runners;
     let now = app.clock.now();
     let alive = now.plus_seconds(-i64::from(settings.heartbeat_timeout));
     // Reads first, so that an idle server does not write.
-    let look = move |tx: &mut Tx<'_>| {
+    let find_due = move |tx: &mut Tx<'_>| {
         if !job::is_any_open(tx)? {
             return Ok::<_, Error>(None);
         }
         Ok(Some((job::due(tx, now, alive)?, job::completed(tx, now)?)))
     };
-    let Some((due, completed)) = app.db.read(look).await? else { return Ok(false) };
+    let Some((due, completed)) = app.db.read(find_due).await? else { return Ok(false) };
     if !due.is_empty() {
-        end(app, now, alive).await?;
+        end_overdue_jobs(app, now, alive).await?;
     }
     for uuid in completed {
         // A server error with one job must not block the others.
         if let Err(error) = process::process(app, uuid).await {
-            process::put_off(app, uuid, &error).await?;
+            process::retry_or_fail(app, uuid, &error).await?;
         }
     }
     Ok(true)
 }
 
 /// Ends overdue jobs.
-async fn end(app: &App, now: Timestamp, alive: Timestamp) -> Result<()> {
+async fn end_overdue_jobs(app: &App, now: Timestamp, alive: Timestamp) -> Result<()> {
     for signal in app.db.write(move |tx| end_overdue(tx, now, alive)).await? {
         app.jobs.signal(signal);
     }
-    app.background.poke();
+    app.background.wake();
     Ok(())
 }
 

@@ -19,7 +19,7 @@ pub(super) type Lane = Arc<[Arc<Placed>]>;
 
 /// Identifies a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Key {
+pub(super) struct LaneKey {
     pub(super) head: HeadId,
     pub(super) testbed: TestbedId,
     /// Only the reports of jobs on this spec.
@@ -31,7 +31,7 @@ pub(super) struct Key {
 pub(super) struct Lanes {
     histories: HashMap<HeadId, Vec<VersionRange>>,
     reports: HashMap<(HeadId, TestbedId), Vec<Arc<Placed>>>,
-    last: Option<(Key, Lane)>,
+    last: Option<(LaneKey, Lane)>,
 }
 
 impl Lanes {
@@ -44,11 +44,10 @@ impl Lanes {
         end_time: Option<Timestamp>,
     ) -> Result<Self> {
         let histories = version::histories(tx, heads)?;
-        let inherited =
-            || histories.values().flatten().filter(|stretch| !heads.contains(&stretch.head.get()));
-        let sources: HashSet<i64> = inherited().map(|stretch| stretch.head.get()).collect();
+        let inherited = || histories.values().flatten().filter(|range| !heads.contains(&range.head.get()));
+        let sources: HashSet<i64> = inherited().map(|range| range.head.get()).collect();
         let sources: Vec<i64> = sources.into_iter().collect();
-        let last = inherited().map(|stretch| stretch.last).max().unwrap_or(VersionId::from(0));
+        let last = inherited().map(|range| range.last).max().unwrap_or(VersionId::from(0));
         let mut reports: HashMap<_, Vec<Arc<Placed>>> = HashMap::new();
         for report in perf::placed(tx, heads, (&sources, last), testbeds, start_time, end_time)? {
             reports.entry((report.head, report.testbed)).or_default().push(Arc::new(report));
@@ -57,7 +56,7 @@ impl Lanes {
     }
 
     /// Returns a lane. The last one is cached, because series of the same lane follow each other.
-    pub(super) fn get(&mut self, key: Key) -> Lane {
+    pub(super) fn get(&mut self, key: LaneKey) -> Lane {
         if let Some((last, lane)) = &self.last
             && *last == key
         {
@@ -65,13 +64,13 @@ impl Lanes {
         }
         let mut lane: Vec<Arc<Placed>> = Vec::new();
         // The oldest version range first, so that the list is almost sorted.
-        for stretch in self.histories.get(&key.head).into_iter().flatten().rev() {
-            let reports = self.reports.get(&(stretch.head, key.testbed)).into_iter().flatten();
-            let seen = reports.filter(|report| {
-                (stretch.first..=stretch.last).contains(&report.version_id)
+        for range in self.histories.get(&key.head).into_iter().flatten().rev() {
+            let reports = self.reports.get(&(range.head, key.testbed)).into_iter().flatten();
+            let matching = reports.filter(|report| {
+                (range.first..=range.last).contains(&report.version_id)
                     && (key.spec.is_none() || report.spec == key.spec)
             });
-            lane.extend(seen.map(Arc::clone));
+            lane.extend(matching.map(Arc::clone));
         }
         lane.sort_by_key(|report| (report.version.number, report.start_time, report.id));
         let lane = Lane::from(lane);

@@ -15,7 +15,7 @@ pub struct Query {
     pub(super) benchmarks: Vec<Uuid>,
     pub(super) measures: Vec<Uuid>,
     /// Number of requested permutations.
-    pub(super) asked: usize,
+    pub(super) requested_count: usize,
     /// Only runs that began at this time or later.
     pub start_time: Option<Timestamp>,
     /// Only runs that ended at this time or earlier.
@@ -30,7 +30,7 @@ impl Query {
             testbeds: paired(list("testbeds", &query.testbeds)?, "specs", query.specs.as_deref())?,
             benchmarks: list("benchmarks", &query.benchmarks)?,
             measures: list("measures", &query.measures)?,
-            asked: 0,
+            requested_count: 0,
             start_time: query.start_time.map(Into::into),
             end_time: query.end_time.map(Into::into),
         }
@@ -51,7 +51,7 @@ impl Query {
             testbeds: alone(testbeds),
             benchmarks,
             measures,
-            asked: 0,
+            requested_count: 0,
             start_time: Some(start_time),
             end_time: None,
         }
@@ -60,10 +60,10 @@ impl Query {
 
     /// Counts the requested permutations and truncates the lists to the answered ones.
     fn cut(mut self) -> Self {
-        let mut asked = 1_usize;
+        let mut requested_count = 1_usize;
         let mut keep = |length: usize| {
-            let kept = length.min(MAX_PERMUTATIONS.div_ceil(asked.max(1)));
-            asked = asked.saturating_mul(length);
+            let kept = length.min(MAX_PERMUTATIONS.div_ceil(requested_count.max(1)));
+            requested_count = requested_count.saturating_mul(length);
             kept
         };
         // From the innermost list, which varies fastest, to the outermost.
@@ -71,7 +71,7 @@ impl Query {
         self.benchmarks.truncate(keep(self.benchmarks.len()));
         self.testbeds.truncate(keep(self.testbeds.len()));
         self.branches.truncate(keep(self.branches.len()));
-        self.asked = asked;
+        self.requested_count = requested_count;
         self
     }
 
@@ -138,14 +138,18 @@ mod tests {
             let lengths =
                 [query.branches.len(), query.testbeds.len(), query.benchmarks.len(), query.measures.len()];
             assert_eq!(lengths, kept, "{sizes:?}");
-            assert_eq!(query.asked, sizes.iter().product::<u128>() as usize, "{sizes:?}");
-            assert_eq!(query.permutations().count(), query.asked.min(MAX_PERMUTATIONS), "{sizes:?}");
+            assert_eq!(query.requested_count, sizes.iter().product::<u128>() as usize, "{sizes:?}");
+            assert_eq!(
+                query.permutations().count(),
+                query.requested_count.min(MAX_PERMUTATIONS),
+                "{sizes:?}"
+            );
         }
     }
 
     #[test]
     fn what_is_asked_for_has_no_bound() {
-        let asked = query([70_000, 70_000, 70_000, 70_000]).asked;
-        assert_eq!(asked, usize::MAX);
+        let requested_count = query([70_000, 70_000, 70_000, 70_000]).requested_count;
+        assert_eq!(requested_count, usize::MAX);
     }
 }

@@ -15,10 +15,10 @@ const DAY: i64 = 24 * HOUR;
 /// 1970 began on a Thursday; weeks begin on Monday.
 const MONDAY: i64 = 4 * DAY;
 /// Maximum number of intervals between ticks.
-const MOST: i64 = 11;
+const MAX_INTERVALS: i64 = 11;
 
 /// Tick distances of constant length, in microseconds.
-const EVEN: &[i64] = &[
+const TICK_DISTANCES: &[i64] = &[
     1_000,
     2_000,
     5_000,
@@ -52,11 +52,12 @@ const EVEN: &[i64] = &[
     14 * DAY,
 ];
 /// Tick distances in months.
-const MONTHS: &[i64] = &[1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1_200, 2_400, 6_000, 12_000];
+const TICK_DISTANCES_IN_MONTHS: &[i64] =
+    &[1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1_200, 2_400, 6_000, 12_000];
 
 /// The horizontal scale.
 #[derive(Debug)]
-pub(super) struct Span {
+pub(super) struct XScale {
     low: f64,
     high: f64,
     /// The labeled ticks, from left to right.
@@ -72,11 +73,11 @@ pub(super) struct XTick {
     pub(super) context: String,
 }
 
-impl Span {
+impl XScale {
     /// Creates the scale for a range of microseconds or version numbers.
     pub(super) fn of(axis: XAxis, low: f64, high: f64) -> Self {
         match axis {
-            XAxis::DateTime => Self::moments(low, high),
+            XAxis::DateTime => Self::times(low, high),
             XAxis::Version => Self::versions(low, high),
         }
     }
@@ -86,13 +87,13 @@ impl Span {
         ((place - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
     }
 
-    fn moments(low: f64, high: f64) -> Self {
+    fn times(low: f64, high: f64) -> Self {
         let margin = if high > low { 0.0 } else { (DAY / 2) as f64 };
         let (low, high) = (low - margin, high + margin);
         let (first, last) = (low.ceil() as i64, high.floor() as i64);
-        let ticks = match EVEN.iter().find(|step| (last - first) / **step < MOST) {
-            Some(step) => even(first, last, *step),
-            None => monthly(first, last),
+        let ticks = match TICK_DISTANCES.iter().find(|step| (last - first) / **step < MAX_INTERVALS) {
+            Some(step) => even_ticks(first, last, *step),
+            None => monthly_ticks(first, last),
         };
         Self { low, high, ticks }
     }
@@ -100,7 +101,7 @@ impl Span {
     fn versions(low: f64, high: f64) -> Self {
         let margin = if high > low { 0.0 } else { 1.0 };
         let (low, high) = (low - margin, high + margin);
-        let raw = ((high - low) / MOST as f64).max(1.0);
+        let raw = ((high - low) / MAX_INTERVALS as f64).max(1.0);
         let unit = number::power_of_ten(number::floor_log10(raw));
         let step =
             [1.0, 2.0, 5.0].iter().map(|digit| digit * unit).find(|step| *step >= raw).unwrap_or(10.0 * unit);
@@ -116,7 +117,7 @@ impl Span {
     }
 }
 
-fn even(first: i64, last: i64, step: i64) -> Vec<XTick> {
+fn even_ticks(first: i64, last: i64, step: i64) -> Vec<XTick> {
     let shift = if step % (7 * DAY) == 0 { MONDAY } else { 0 };
     let start = (first - shift + step - 1).div_euclid(step) * step + shift;
     let mut ticks = Vec::new();
@@ -136,12 +137,17 @@ fn even(first: i64, last: i64, step: i64) -> Vec<XTick> {
     ticks
 }
 
-fn monthly(first: i64, last: i64) -> Vec<XTick> {
+fn monthly_ticks(first: i64, last: i64) -> Vec<XTick> {
     let count = |micros| {
         civil(micros).map_or(0, |moment| i64::from(moment.year()) * 12 + i64::from(moment.month()) - 1)
     };
     let (from, to) = (count(first), count(last));
-    let step = MONTHS.iter().find(|step| (to - from) / **step < MOST).or(MONTHS.last()).copied().unwrap_or(1);
+    let step = TICK_DISTANCES_IN_MONTHS
+        .iter()
+        .find(|step| (to - from) / **step < MAX_INTERVALS)
+        .or(TICK_DISTANCES_IN_MONTHS.last())
+        .copied()
+        .unwrap_or(1);
     let mut ticks = Vec::new();
     let mut index = from.div_euclid(step) * step;
     while index <= to {
@@ -211,7 +217,7 @@ mod tests {
 
     fn between(from: &str, to: &str) -> Vec<XTick> {
         let place = |text: &str| text.parse::<Timestamp>().unwrap().micros() as f64;
-        Span::of(XAxis::DateTime, place(from), place(to)).ticks
+        XScale::of(XAxis::DateTime, place(from), place(to)).ticks
     }
 
     #[test]
@@ -260,7 +266,7 @@ mod tests {
     #[test]
     fn versions_are_whole() {
         let labels = |low, high| {
-            Span::of(XAxis::Version, low, high).ticks.into_iter().map(|mark| mark.label).collect::<Vec<_>>()
+            XScale::of(XAxis::Version, low, high).ticks.into_iter().map(|mark| mark.label).collect::<Vec<_>>()
         };
         assert_eq!(labels(0.0, 0.0), ["0", "1"]);
         assert_eq!(labels(7.0, 7.0), ["6", "7", "8"]);
@@ -272,16 +278,16 @@ mod tests {
         fn ticks_lie_within(one in any::<i64>(), length in 0_i64..400_000_000_000_000_000, exponent in 0_u32..18) {
             let low = Timestamp::from_micros(one).micros();
             let high = Timestamp::from_micros(low + length % 10_i64.pow(exponent)).micros();
-            let span = Span::of(XAxis::DateTime, low as f64, high as f64);
-            prop_assert!(span.ticks.len() <= 13, "{:?}", span);
-            prop_assert!(span.ticks.iter().all(|mark| (0.0..=1.0).contains(&span.share(mark.place))));
-            prop_assert!(span.ticks.is_sorted_by(|one, other| one.place < other.place));
+            let x_scale = XScale::of(XAxis::DateTime, low as f64, high as f64);
+            prop_assert!(x_scale.ticks.len() <= 13, "{:?}", x_scale);
+            prop_assert!(x_scale.ticks.iter().all(|mark| (0.0..=1.0).contains(&x_scale.share(mark.place))));
+            prop_assert!(x_scale.ticks.is_sorted_by(|one, other| one.place < other.place));
         }
 
         #[test]
         fn versions_lie_within(one in any::<u32>(), other in any::<u32>()) {
-            let span = Span::of(XAxis::Version, f64::from(one.min(other)), f64::from(one.max(other)));
-            prop_assert!((1..=13).contains(&span.ticks.len()), "{:?}", span);
+            let x_scale = XScale::of(XAxis::Version, f64::from(one.min(other)), f64::from(one.max(other)));
+            prop_assert!((1..=13).contains(&x_scale.ticks.len()), "{:?}", x_scale);
         }
     }
 }

@@ -27,7 +27,7 @@ pub(super) enum Anchor {
 
 /// The style of a text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Type {
+pub(super) struct TextStyle {
     pub(super) size: f64,
     pub(super) weight: Weight,
     pub(super) anchor: Anchor,
@@ -36,14 +36,14 @@ pub(super) struct Type {
 
 /// The style of a line.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pen {
+pub(super) struct Stroke {
     pub(super) color: &'static str,
     pub(super) width: f64,
     pub(super) dashed: bool,
     pub(super) opacity: f64,
 }
 
-impl Pen {
+impl Stroke {
     /// Creates a solid stroke.
     pub(super) const fn solid(color: &'static str, width: f64) -> Self {
         Self { color, width, dashed: false, opacity: 1.0 }
@@ -76,7 +76,7 @@ impl Canvas {
     }
 
     /// Writes a text, which must be clean, with its baseline at a position.
-    pub(super) fn text(&mut self, at: Dot, style: Type, content: &str) {
+    pub(super) fn text(&mut self, at: Dot, style: TextStyle, content: &str) {
         if content.is_empty() {
             return;
         }
@@ -103,28 +103,28 @@ impl Canvas {
     }
 
     /// Draws a straight line.
-    pub(super) fn segment(&mut self, from: Dot, to: Dot, pen: Pen) {
-        self.polyline(&[from, to], pen);
+    pub(super) fn segment(&mut self, from: Dot, to: Dot, stroke: Stroke) {
+        self.polyline(&[from, to], stroke);
     }
 
     /// Draws a line through points.
-    pub(super) fn polyline(&mut self, dots: &[Dot], pen: Pen) {
+    pub(super) fn polyline(&mut self, dots: &[Dot], stroke: Stroke) {
         if dots.len() < 2 {
             return;
         }
         self.path(dots);
-        self.out.push_str(&format!("\" fill=\"none\" stroke=\"{}\"", pen.color));
-        self.attribute("stroke-width", pen.width);
-        if pen.width >= 2.0 {
+        self.out.push_str(&format!("\" fill=\"none\" stroke=\"{}\"", stroke.color));
+        self.attribute("stroke-width", stroke.width);
+        if stroke.width >= 2.0 {
             // The corners of a dense line are too small to see, and drawing round ones takes most of the time.
             let join = if dots.len() < DENSE { "round" } else { "bevel" };
             self.out.push_str(&format!(" stroke-linejoin=\"{join}\""));
         }
-        if pen.dashed {
+        if stroke.dashed {
             self.out.push_str(" stroke-dasharray=\"6 4\"");
         }
-        if pen.opacity < 1.0 {
-            self.out.push_str(&format!(" stroke-opacity=\"{}\"", pen.opacity));
+        if stroke.opacity < 1.0 {
+            self.out.push_str(&format!(" stroke-opacity=\"{}\"", stroke.opacity));
         }
         self.out.push_str("/>\n");
     }

@@ -4,14 +4,14 @@ use std::ops::RangeInclusive;
 
 use tidemark_api::{MeasureUuid, Unit, XAxis, YAxis, unit};
 
-use super::{LINES, Line, Picture, Point, calendar::Span, scale::Scale, text};
+use super::{LINES, Line, Picture, Point, calendar::XScale, scale::Scale, text};
 
 /// Maximum magnitude of a number. Larger numbers are clamped, so that differences stay finite.
 const LARGEST: f64 = 1e300;
 /// Minimum magnitude of a number. Smaller numbers count as zero, so that quotients stay finite.
 const SMALLEST: f64 = 1e-300;
 /// Ratio of the largest to the smallest value from which on an automatic axis is logarithmic.
-const FAR: f64 = 10.0;
+const LOG_SCALE_RATIO: f64 = 10.0;
 
 /// A picture with cleaned numbers and selected axes.
 pub(super) struct Chart<'a> {
@@ -25,7 +25,7 @@ pub(super) struct Chart<'a> {
 
 /// The axes of a chart.
 pub(super) struct Axes {
-    pub(super) span: Span,
+    pub(super) x_scale: XScale,
     pub(super) left: Axis,
     pub(super) right: Option<Axis>,
 }
@@ -42,7 +42,7 @@ pub(super) struct Series<'a> {
     pub(super) line: &'a Line,
     pub(super) side: Side,
     /// The points from left to right.
-    pub(super) points: Vec<Shown>,
+    pub(super) points: Vec<ChartPoint>,
 }
 
 /// A vertical edge of the chart.
@@ -54,7 +54,7 @@ pub(super) enum Side {
 
 /// The visible numbers of a point. Every number is finite.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shown {
+pub(super) struct ChartPoint {
     pub(super) place: f64,
     pub(super) value: f64,
     pub(super) lower_value: Option<f64>,
@@ -75,7 +75,7 @@ impl<'a> Chart<'a> {
                 hidden += usize::from(line.points.iter().any(|point| point.value.is_finite()));
                 continue;
             }
-            let points = shown(picture, &line.points);
+            let points = chart_points(picture, &line.points);
             if points.is_empty() {
                 continue;
             }
@@ -114,20 +114,21 @@ impl Axis {
 
     fn of(y: YAxis, series: &[&Series<'_>], level_with: Option<&Scale>) -> Option<Self> {
         let values = || series.iter().flat_map(|series| &series.points).map(|point| point.value);
-        let (least, most) = ends(values())?;
+        let (least, most) = min_max(values())?;
         let log = least > 0.0
             && match y {
-                YAxis::Auto => most / least >= FAR,
+                YAxis::Auto => most / least >= LOG_SCALE_RATIO,
                 YAxis::Linear => false,
                 YAxis::Log => true,
             };
         // On a logarithmic axis, numbers that are not positive are below the range.
         let places = |number: &f64| !log || *number > 0.0;
         let points = || series.iter().flat_map(|series| &series.points);
-        let (low, high) = ends(points().flat_map(Shown::numbers).filter(places))?;
-        let near = reach(series, log, low, high);
-        let limits = points().flat_map(Shown::limits).filter(|limit| places(limit) && near.contains(limit));
-        let (low, high) = ends(limits.chain([low, high]))?;
+        let (low, high) = min_max(points().flat_map(ChartPoint::numbers).filter(places))?;
+        let near = limit_range(series, log, low, high);
+        let limits =
+            points().flat_map(ChartPoint::limits).filter(|limit| places(limit) && near.contains(limit));
+        let (low, high) = min_max(limits.chain([low, high]))?;
         let (title, divisor) = title(series, if low > 0.0 { low } else { low.abs().max(high.abs()) });
         let (low, high) = (low / divisor, high / divisor);
         let scale = match level_with {
@@ -139,7 +140,7 @@ impl Axis {
     }
 }
 
-impl Shown {
+impl ChartPoint {
     fn numbers(&self) -> impl Iterator<Item = f64> {
         [Some(self.value), self.lower_value, self.upper_value].into_iter().flatten()
     }
@@ -152,32 +153,35 @@ impl Shown {
 /// Returns the range to which limits may extend an axis beyond the numbers from `low` to `high`: to the median limit of a line,
 /// and to limits near the numbers. The limits after the first few values of a history can be far away and would flatten all
 /// lines.
-fn reach(series: &[&Series<'_>], log: bool, low: f64, high: f64) -> RangeInclusive<f64> {
-    let usual = |limit: fn(&Shown) -> Option<f64>| {
+fn limit_range(series: &[&Series<'_>], log: bool, low: f64, high: f64) -> RangeInclusive<f64> {
+    let usual = |limit: fn(&ChartPoint) -> Option<f64>| {
         series.iter().filter_map(move |series| {
             let mut limits: Vec<f64> = series.points.iter().filter_map(limit).collect();
             limits.sort_by(f64::total_cmp);
             limits.get(limits.len() / 2).copied()
         })
     };
-    let (below, above) =
-        if log { (low / FAR, high * FAR) } else { (low - (high - low), high + (high - low)) };
+    let (below, above) = if log {
+        (low / LOG_SCALE_RATIO, high * LOG_SCALE_RATIO)
+    } else {
+        (low - (high - low), high + (high - low))
+    };
     let below = usual(|point| point.lower_limit).fold(below, f64::min);
     let above = usual(|point| point.upper_limit).fold(above, f64::max);
     below..=above
 }
 
-fn shown(picture: &Picture, points: &[Point]) -> Vec<Shown> {
-    let only = |wanted: bool, number: Option<f64>| number.filter(|_| wanted).and_then(tame);
-    let mut shown: Vec<Shown> = points
+fn chart_points(picture: &Picture, points: &[Point]) -> Vec<ChartPoint> {
+    let only = |wanted: bool, number: Option<f64>| number.filter(|_| wanted).and_then(clamped);
+    let mut shown: Vec<ChartPoint> = points
         .iter()
         .filter_map(|point| {
-            Some(Shown {
+            Some(ChartPoint {
                 place: match picture.x {
                     XAxis::DateTime => point.time.micros() as f64,
                     XAxis::Version => f64::from(point.version),
                 },
-                value: tame(point.value)?,
+                value: clamped(point.value)?,
                 lower_value: only(picture.lower_value, point.lower_value),
                 upper_value: only(picture.upper_value, point.upper_value),
                 lower_limit: only(picture.lower_boundary, point.lower_limit),
@@ -190,7 +194,7 @@ fn shown(picture: &Picture, points: &[Point]) -> Vec<Shown> {
     shown
 }
 
-fn tame(number: f64) -> Option<f64> {
+fn clamped(number: f64) -> Option<f64> {
     if !number.is_finite() {
         None
     } else if number.abs() < SMALLEST {
@@ -202,10 +206,10 @@ fn tame(number: f64) -> Option<f64> {
 
 fn axes(picture: &Picture, series: &[Series<'_>]) -> Option<Axes> {
     let on = |side: Side| series.iter().filter(|series| series.side == side).collect::<Vec<_>>();
-    let (low, high) = ends(series.iter().flat_map(|series| &series.points).map(|point| point.place))?;
+    let (low, high) = min_max(series.iter().flat_map(|series| &series.points).map(|point| point.place))?;
     let left = Axis::of(picture.y, &on(Side::Left), None)?;
     let right = Axis::of(picture.y, &on(Side::Right), Some(&left.scale));
-    Some(Axes { span: Span::of(picture.x, low, high), left, right })
+    Some(Axes { x_scale: XScale::of(picture.x, low, high), left, right })
 }
 
 /// Returns the title of the axis that some lines share, and the divisor of its numbers.
@@ -239,7 +243,7 @@ fn title(series: &[&Series<'_>], size: f64) -> (String, f64) {
     (titles.join(", "), 1.0)
 }
 
-fn ends(numbers: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+fn min_max(numbers: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     numbers.fold(None, |ends, number| match ends {
         None => Some((number, number)),
         Some((low, high)) => Some((low.min(number), high.max(number))),

@@ -2,7 +2,7 @@
 
 use super::{
     WIDTH,
-    canvas::{Anchor, Canvas, Dot, Pen, Type},
+    canvas::{Anchor, Canvas, Dot, Stroke, TextStyle},
     chart::Chart,
     draw::MARGIN,
     text::{self, Weight},
@@ -45,11 +45,13 @@ impl Legend {
         let count = entries.len() + usize::from(chart.hidden > 0);
         let widest =
             entries.iter().map(|entry| text::width(entry, SIZE, Weight::Regular)).fold(0.0, f64::max);
-        let columns = match [3, 2].into_iter().find(|columns| count >= *columns && widest <= room(*columns)) {
-            Some(columns) => columns,
-            None if count <= 4 => 1,
-            None => 2,
-        };
+        let columns =
+            match [3, 2].into_iter().find(|columns| count >= *columns && widest <= available_width(*columns))
+            {
+                Some(columns) => columns,
+                None if count <= 4 => 1,
+                None => 2,
+            };
         Self { shared, entries, hidden: chart.hidden, columns }
     }
 
@@ -59,22 +61,23 @@ impl Legend {
     }
 
     pub(super) fn draw(&self, canvas: &mut Canvas, colors: &Colors, top: f64) {
-        let style = Type { size: SIZE, weight: Weight::Regular, anchor: Anchor::Start, color: colors.text };
-        let room = room(self.columns);
+        let style =
+            TextStyle { size: SIZE, weight: Weight::Regular, anchor: Anchor::Start, color: colors.text };
+        let available_width = available_width(self.columns);
         let place = |index: usize| Dot {
-            x: MARGIN + (index / self.rows()) as f64 * (INDENT + room + GAP),
+            x: MARGIN + (index / self.rows()) as f64 * (INDENT + available_width + GAP),
             y: top + (index % self.rows()) as f64 * ROW + ROW / 2.0,
         };
         for (index, (entry, color)) in self.entries.iter().zip(colors.lines).enumerate() {
             let Dot { x, y } = place(index);
-            canvas.segment(Dot { x, y }, Dot { x: x + 20.0, y }, Pen::solid(color, 3.0));
-            let entry = text::cut_middle(entry, SIZE, Weight::Regular, room);
+            canvas.segment(Dot { x, y }, Dot { x: x + 20.0, y }, Stroke::solid(color, 3.0));
+            let entry = text::cut_middle(entry, SIZE, Weight::Regular, available_width);
             canvas.text(Dot { x: x + INDENT, y: y + 4.5 }, style, &entry);
         }
         if self.hidden > 0 {
             let Dot { x, y } = place(self.entries.len());
             let note = format!("and {} more", self.hidden);
-            canvas.text(Dot { x: x + INDENT, y: y + 4.5 }, Type { color: colors.muted, ..style }, &note);
+            canvas.text(Dot { x: x + INDENT, y: y + 4.5 }, TextStyle { color: colors.muted, ..style }, &note);
         }
     }
 
@@ -84,7 +87,7 @@ impl Legend {
 }
 
 /// Returns the maximum width of the text of an entry.
-fn room(columns: usize) -> f64 {
+fn available_width(columns: usize) -> f64 {
     let columns = columns as f64;
     (f64::from(WIDTH) - 2.0 * MARGIN - (columns - 1.0) * GAP) / columns - INDENT
 }

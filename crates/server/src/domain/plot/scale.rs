@@ -34,7 +34,7 @@ pub(super) struct Tick {
 impl Scale {
     /// Creates a linear scale for a range, with its ends and ticks at round numbers.
     pub(super) fn linear(low: f64, high: f64) -> Self {
-        let (low, high) = apart(low, high);
+        let (low, high) = separated(low, high);
         let step = nice_step((high - low) / INTERVALS);
         let (first, last) = ((low / step + 1e-6).floor(), (high / step - 1e-6).ceil());
         Self::steps(first, last - first, step)
@@ -42,7 +42,7 @@ impl Scale {
 
     /// Creates a linear scale with as many intervals as another scale, so that the ticks of both are aligned.
     pub(super) fn level_with(other: &Self, low: f64, high: f64) -> Self {
-        let (low, high) = apart(low, high);
+        let (low, high) = separated(low, high);
         let intervals = (other.ticks.len().max(2) - 1) as f64;
         let mut step = nice_step((high - low) / intervals);
         loop {
@@ -130,7 +130,7 @@ impl Scale {
 }
 
 /// Returns the ends with some space beyond them, and with more space if they are almost equal.
-fn apart(low: f64, high: f64) -> (f64, f64) {
+fn separated(low: f64, high: f64) -> (f64, f64) {
     let magnitude = low.abs().max(high.abs());
     if magnitude == 0.0 {
         (0.0, 1.0)

@@ -90,23 +90,23 @@ pub(super) fn shorten(text: &str, most: usize) -> String {
 
 /// Returns the font size within a range at which a text fits into a width, and the text, cut if it does not fit at the smallest
 /// size.
-pub(super) fn fit(text: &str, weight: Weight, sizes: (f64, f64), room: f64) -> (f64, String) {
+pub(super) fn fit(text: &str, weight: Weight, sizes: (f64, f64), available_width: f64) -> (f64, String) {
     let (smallest, largest) = sizes;
     let natural = width(text, largest, weight);
-    if natural <= room {
+    if natural <= available_width {
         return (largest, text.to_owned());
     }
-    let size = (largest * room / natural).floor().max(smallest);
-    (size, cut_end(text, size, weight, room))
+    let size = (largest * available_width / natural).floor().max(smallest);
+    (size, cut_end(text, size, weight, available_width))
 }
 
 /// Returns the start of a text that fits, with an ellipsis if it was cut.
-pub(super) fn cut_end(text: &str, size: f64, weight: Weight, room: f64) -> String {
-    if width(text, size, weight) <= room {
+pub(super) fn cut_end(text: &str, size: f64, weight: Weight, available_width: f64) -> String {
+    if width(text, size, weight) <= available_width {
         return text.to_owned();
     }
     let advances = advances(weight);
-    let mut left = room - advances.width(ELLIPSIS) * size;
+    let mut left = available_width - advances.width(ELLIPSIS) * size;
     let kept = text.chars().take_while(|character| {
         left -= advances.width(*character) * size;
         left >= 0.0
@@ -118,14 +118,14 @@ pub(super) fn cut_end(text: &str, size: f64, weight: Weight, room: f64) -> Strin
 }
 
 /// Returns the start and the end of a text that fit, with an ellipsis between them if it was cut.
-pub(super) fn cut_middle(text: &str, size: f64, weight: Weight, room: f64) -> String {
-    if width(text, size, weight) <= room {
+pub(super) fn cut_middle(text: &str, size: f64, weight: Weight, available_width: f64) -> String {
+    if width(text, size, weight) <= available_width {
         return text.to_owned();
     }
     let advances = advances(weight);
     let characters: Vec<char> = text.chars().collect();
     let (mut start, mut end) = (0, characters.len());
-    let mut left = room - advances.width(ELLIPSIS) * size;
+    let mut left = available_width - advances.width(ELLIPSIS) * size;
     while start < end {
         let from_start = start <= characters.len() - end;
         let next = if from_start { characters[start] } else { characters[end - 1] };
@@ -197,13 +197,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_overflows(text in "\\PC{0,200}", room in 20.0..900.0) {
+        fn nothing_overflows(text in "\\PC{0,200}", available_width in 20.0..900.0) {
             let text = clean(&text);
-            for cut in [cut_end(&text, 12.0, Weight::Regular, room), cut_middle(&text, 12.0, Weight::Regular, room)] {
-                prop_assert!(width(&cut, 12.0, Weight::Regular) <= room + 1e-6);
+            for cut in [
+                cut_end(&text, 12.0, Weight::Regular, available_width),
+                cut_middle(&text, 12.0, Weight::Regular, available_width),
+            ] {
+                prop_assert!(width(&cut, 12.0, Weight::Regular) <= available_width + 1e-6);
             }
-            let (size, fitted) = fit(&text, Weight::SemiBold, (15.0, 24.0), room);
-            prop_assert!(width(&fitted, size, Weight::SemiBold) <= room + 1e-6);
+            let (size, fitted) = fit(&text, Weight::SemiBold, (15.0, 24.0), available_width);
+            prop_assert!(width(&fitted, size, Weight::SemiBold) <= available_width + 1e-6);
         }
     }
 }

@@ -18,13 +18,13 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use super::{Blobs, FOLDER, Remote, Result, UNFINISHED};
+use super::{Blobs, FOLDER, Remote, Result, UNFINISHED_MARK};
 use crate::infra::file_mode;
 
 /// Maximum number of bytes in memory before they are written to a file.
-const BUFFER: usize = 16 * 1024;
+const BUFFER_BYTES: usize = 16 * 1024;
 /// Maximum number of concurrent part uploads to S3 per object.
-const PARTS_EACH: usize = 2;
+const MAX_PARTS_PER_UPLOAD: usize = 2;
 
 /// An object that is being written. If the writer is dropped before `finish`, the object is discarded.
 pub(crate) struct Writer {
@@ -36,14 +36,14 @@ pub(crate) struct Writer {
 
 enum Target {
     File(Option<Unfinished>),
-    Remote(Parts),
+    Remote(MultipartWriter),
 }
 
 impl Writer {
     pub(super) fn new(blobs: &Blobs, name: Uuid) -> Self {
         let target = match &blobs.remote {
             None => Target::File(None),
-            Some(remote) => Target::Remote(Parts {
+            Some(remote) => Target::Remote(MultipartWriter {
                 remote: remote.clone(),
                 spool: None,
                 spooled: 0,
@@ -63,7 +63,7 @@ impl Writer {
                 Target::Remote(parts) => parts.remote.chunk - parts.spooled - self.buffer.len(),
             };
             let piece = bytes.split_to(bytes.len().min(room));
-            if piece.len() < room && self.buffer.len() + piece.len() < BUFFER {
+            if piece.len() < room && self.buffer.len() + piece.len() < BUFFER_BYTES {
                 // Copied, because a small slice can keep a large buffer of the connection alive.
                 self.buffer.extend_from_slice(&piece);
             } else {
@@ -143,7 +143,7 @@ impl Unfinished {
             folder.parent().map_or(Ok(()), sync_folder)?;
         }
         let mut name = path.as_os_str().to_owned();
-        name.push(format!("{UNFINISHED}1"));
+        name.push(format!("{UNFINISHED_MARK}1"));
         let path = PathBuf::from(name);
         let file = file_mode::options().write(true).create_new(true).open(&path)?;
         Ok(Self { file: Some(file), path })
@@ -172,7 +172,7 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// The parts of an object in S3.
-struct Parts {
+struct MultipartWriter {
     remote: Remote,
     /// The incomplete part.
     spool: Option<File>,
@@ -181,7 +181,7 @@ struct Parts {
     running: JoinSet<object_store::Result<()>>,
 }
 
-impl Parts {
+impl MultipartWriter {
     /// Adds bytes to the spool file.
     async fn add(&mut self, blobs: &Blobs, name: Uuid, buffer: Vec<u8>, piece: Bytes) -> Result<()> {
         if buffer.is_empty() && piece.is_empty() {
@@ -223,7 +223,7 @@ impl Parts {
 
     /// Sends the spooled part.
     async fn send(&mut self, blobs: &Blobs, name: Uuid) -> Result<()> {
-        while self.running.len() >= PARTS_EACH {
+        while self.running.len() >= MAX_PARTS_PER_UPLOAD {
             self.wait(blobs).await?;
         }
         let (payload, permit) = self.load(blobs).await?;
@@ -270,7 +270,7 @@ impl Parts {
     }
 }
 
-impl Drop for Parts {
+impl Drop for MultipartWriter {
     fn drop(&mut self) {
         let Some(mut upload) = self.upload.take() else { return };
         let mut running = mem::take(&mut self.running);

@@ -21,7 +21,7 @@ use super::{
 };
 
 /// Minimum similarity, from 0 to 1, at which an unknown name is reported as a misspelling of a known name.
-const ALIKE: f64 = 0.8;
+const MIN_SIMILARITY: f64 = 0.8;
 const PREFIX: &str = "TIDEMARK_";
 
 /// Settings from the command line.
@@ -77,7 +77,7 @@ pub(super) fn load(
                 _ => None,
             })
             .collect();
-        layers.refuse(&path.join("."), error.inner().message())
+        layers.invalid_value(&path.join("."), error.inner().message())
     })?;
     draft.settle(flags, &layers)
 }
@@ -152,7 +152,9 @@ impl Draft {
             && find(&layers.known, &["security", "secret_key"]).and_then(Value::as_str)
                 == Some(secret.expose())
         {
-            return Err(layers.refuse("security.secret_key", "everybody can read this one in the example"));
+            return Err(
+                layers.invalid_value("security.secret_key", "everybody can read this one in the example")
+            );
         }
         let url = match self.console.url {
             Some(url) => url,
@@ -203,7 +205,7 @@ fn local_url(bind: SocketAddr, tls: bool) -> Result<Url, ConfigError> {
 }
 
 /// Prefix of the sections whose names the operator chooses, and the name of that section in the example.
-const CHOSEN: &str = "plus.oidc.";
+const NAMED_SECTION_PREFIX: &str = "plus.oidc.";
 const EXAMPLE: &str = "example";
 
 /// The layers as given, so that error messages can name the source of a value.
@@ -237,12 +239,14 @@ impl Layers {
             path.push(name.clone());
             let dotted = path.join(".");
             // The operator chooses these names.
-            let chosen = dotted.strip_prefix(CHOSEN).is_some_and(|name| !name.contains('.'));
+            let chosen = dotted.strip_prefix(NAMED_SECTION_PREFIX).is_some_and(|name| !name.contains('.'));
             match (known.get(if chosen { EXAMPLE } else { name }), value) {
                 (None, _) => return Err(self.unknown(&dotted, known, origin)),
                 (Some(Value::Table(known)), Value::Table(table)) => self.check(table, known, path, origin)?,
                 (Some(known), value) if known.same_type(value) => {}
-                (Some(known), _) => return Err(self.refuse(&dotted, &format!("it must be {}", kind(known)))),
+                (Some(known), _) => {
+                    return Err(self.invalid_value(&dotted, &format!("it must be {}", kind(known))));
+                }
             }
             path.pop();
         }
@@ -283,7 +287,7 @@ impl Layers {
         let beside = siblings
             .keys()
             .map(|known| (strsim::jaro_winkler(name, known), join(section, known)))
-            .filter(|(likeness, _)| *likeness >= ALIKE)
+            .filter(|(similarity, _)| *similarity >= MIN_SIMILARITY)
             .max_by(|one, other| one.0.total_cmp(&other.0))
             .map(|(_, known)| known);
         let nearest =
@@ -303,7 +307,7 @@ impl Layers {
     }
 
     /// Returns an error with the setting, its value and source, the reason, and an example of a valid value.
-    fn refuse(&self, path: &str, reason: &str) -> ConfigError {
+    fn invalid_value(&self, path: &str, reason: &str) -> ConfigError {
         if let Some(name) = reason.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
             return self.missing(&join(path, name));
         }
@@ -466,8 +470,11 @@ fn kind(value: &Value) -> &'static str {
 
 fn signing_secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Secret>, D::Error> {
     let secret = Secret::deserialize(deserializer)?;
-    if secret.expose().len() < secret::SHORTEST {
-        return Err(de::Error::custom(format_args!("it must have at least {} characters", secret::SHORTEST)));
+    if secret.expose().len() < secret::MIN_SECRET_LENGTH {
+        return Err(de::Error::custom(format_args!(
+            "it must have at least {} characters",
+            secret::MIN_SECRET_LENGTH
+        )));
     }
     Ok(Some(secret))
 }

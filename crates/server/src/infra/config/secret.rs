@@ -14,7 +14,7 @@ use super::ConfigError;
 use crate::infra::{clock::SystemEntropy, file_mode};
 
 /// Minimum length of the secret, in bytes.
-pub(super) const SHORTEST: usize = 16;
+pub(super) const MIN_SECRET_LENGTH: usize = 16;
 
 /// Creates a folder and its parents. New folders are accessible to their owner only.
 pub(super) fn create_folder(folder: &Path) -> Result<(), ConfigError> {
@@ -27,7 +27,7 @@ pub(super) fn create_folder(folder: &Path) -> Result<(), ConfigError> {
 }
 
 /// Returns the secret in the file, and creates the file if it does not exist.
-pub(super) fn keep(file: &Path, shared: bool) -> Result<Secret, ConfigError> {
+pub(super) fn load_or_create(file: &Path, shared: bool) -> Result<Secret, ConfigError> {
     let failed = |error: io::Error| {
         ConfigError::new(format!(
             "The secret in {} cannot be used ({error}); make the file readable and writable or set security.secret_key.",
@@ -43,7 +43,7 @@ pub(super) fn keep(file: &Path, shared: bool) -> Result<Secret, ConfigError> {
         if let Some(folder) = file.parent() {
             create_folder(folder)?;
         }
-        secret = make(file).map_err(failed)?;
+        secret = create(file).map_err(failed)?;
     }
     if shared {
         tracing::warn!(
@@ -53,9 +53,9 @@ pub(super) fn keep(file: &Path, shared: bool) -> Result<Secret, ConfigError> {
         );
     }
     let secret = secret.trim();
-    if secret.len() < SHORTEST {
+    if secret.len() < MIN_SECRET_LENGTH {
         return Err(ConfigError::new(format!(
-            "The secret in {} is shorter than {SHORTEST} characters; remove the file to get a new one, which signs everybody out.",
+            "The secret in {} is shorter than {MIN_SECRET_LENGTH} characters; remove the file to get a new one, which signs everybody out.",
             file.display()
         )));
     }
@@ -63,7 +63,7 @@ pub(super) fn keep(file: &Path, shared: bool) -> Result<Secret, ConfigError> {
 }
 
 /// Writes a new secret, unless another process has created the file first. Returns the stored secret.
-fn make(file: &Path) -> io::Result<String> {
+fn create(file: &Path) -> io::Result<String> {
     let mut handle: File = file_mode::options().read(true).write(true).create(true).open(file)?;
     handle.lock()?;
     let mut text = String::new();

@@ -116,7 +116,7 @@ impl ConcurrencyLimit {
     }
 
     /// Acquires all permits, or returns `None` if one is in use, so that a test can check which operations need a permit.
-    pub fn take_all(&self) -> Option<AllPermits<'_>> {
+    pub fn try_acquire_all(&self) -> Option<AllPermits<'_>> {
         let count = u32::try_from(self.permits).ok()?;
         let permits = Arc::clone(&self.total).try_acquire_many_owned(count).ok()?;
         Some(AllPermits { limit: self, _permits: permits })

@@ -36,7 +36,7 @@ impl WindowName {
         match self {
             Self::Minute => 60,
             Self::Hour => 3600,
-            Self::Day => LONGEST,
+            Self::Day => LONGEST_WINDOW_SECONDS,
         }
     }
 }
@@ -49,7 +49,7 @@ impl fmt::Display for WindowName {
 
 /// A request that does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct WindowExceeded {
     /// The window that stays full the longest.
     pub window: WindowName,
     /// Seconds until a request fits into all windows.
@@ -57,9 +57,9 @@ pub struct Refusal {
 }
 
 /// Length of the longest window, in seconds.
-const LONGEST: i64 = 24 * 3600;
+const LONGEST_WINDOW_SECONDS: i64 = 24 * 3600;
 /// Seconds after which a counted request no longer limits anything.
-pub(super) const MEMORY: i64 = LONGEST + LONGEST / SLOTS;
+pub(super) const EXPIRY_SECONDS: i64 = LONGEST_WINDOW_SECONDS + LONGEST_WINDOW_SECONDS / SLOTS;
 
 const SLOTS: i64 = 60;
 const SECOND: i64 = 1_000_000;
@@ -83,18 +83,18 @@ pub(super) struct State([Window; 3]);
 
 impl State {
     /// Checks that a request fits into every window, without counting it.
-    pub(super) fn fit(&mut self, rate: Rate, now: Timestamp) -> Result<(), Refusal> {
-        let mut refusal: Option<Refusal> = None;
+    pub(super) fn check_windows(&mut self, rate: Rate, now: Timestamp) -> Result<(), WindowExceeded> {
+        let mut exceeded: Option<WindowExceeded> = None;
         for (window, (name, limit)) in self.0.iter_mut().zip(rate.windows()) {
             let Some(limit) = limit else { continue };
             window.advance(name, now);
             if let Some(retry_after_seconds) = window.full(name, limit, now)
-                && refusal.is_none_or(|refusal| refusal.retry_after_seconds < retry_after_seconds)
+                && exceeded.is_none_or(|exceeded| exceeded.retry_after_seconds < retry_after_seconds)
             {
-                refusal = Some(Refusal { window: name, retry_after_seconds });
+                exceeded = Some(WindowExceeded { window: name, retry_after_seconds });
             }
         }
-        refusal.map_or(Ok(()), Err)
+        exceeded.map_or(Ok(()), Err)
     }
 
     /// Counts a request that fits.
@@ -108,8 +108,8 @@ impl State {
 
     /// Counts a request if it fits.
     #[cfg(test)]
-    pub(super) fn admit(&mut self, rate: Rate, now: Timestamp) -> Result<(), Refusal> {
-        self.fit(rate, now).inspect(|()| self.count(rate))
+    pub(super) fn admit(&mut self, rate: Rate, now: Timestamp) -> Result<(), WindowExceeded> {
+        self.check_windows(rate, now).inspect(|()| self.count(rate))
     }
 
     /// Returns the start of the slot in which a request was last counted or rejected.
@@ -256,9 +256,9 @@ mod tests {
             let (mut state, mut elapsed) = (State::default(), 0);
             for gap in gaps {
                 elapsed += gap;
-                if let Err(refusal) = state.admit(rate, at(elapsed)) {
+                if let Err(exceeded) = state.admit(rate, at(elapsed)) {
                     let longest = rate.expires(at(0)).seconds() - at(0).seconds();
-                    let wait = i64::try_from(refusal.retry_after_seconds).unwrap();
+                    let wait = i64::try_from(exceeded.retry_after_seconds).unwrap();
                     prop_assert!((1..=longest + 1).contains(&wait));
                     elapsed += wait * SECOND;
                     prop_assert_eq!(state.admit(rate, at(elapsed)), Ok(()));
@@ -306,8 +306,8 @@ mod tests {
         let rate = Rate { minute: Some(1), hour: Some(1), day: None };
         let mut state = State::default();
         assert_eq!(state.admit(rate, at(0)), Ok(()));
-        let refusal = state.admit(rate, at(0)).unwrap_err();
-        assert_eq!(refusal, Refusal { window: WindowName::Hour, retry_after_seconds: 3660 });
+        let exceeded = state.admit(rate, at(0)).unwrap_err();
+        assert_eq!(exceeded, WindowExceeded { window: WindowName::Hour, retry_after_seconds: 3660 });
     }
 
     #[test]

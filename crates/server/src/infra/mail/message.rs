@@ -9,8 +9,8 @@ use url::Url;
 use uuid::Uuid;
 
 use super::{
-    Tokens,
-    letter::{Action, Letter},
+    TokenSigner,
+    content::{Action, MailContent},
 };
 
 /// A message, with the data of its text and without secrets.
@@ -149,17 +149,18 @@ impl Message {
     }
 
     /// Returns the content of the message.
-    pub(super) fn letter(&self, to: &Email, console: &Url, tokens: &dyn Tokens) -> Letter {
-        let letter = |subject: &str, name: Option<&UserName>, body: String, action, closing: &str| Letter {
-            subject: subject.to_owned(),
-            greeting: name.map_or_else(|| "Hello,".to_owned(), |name| format!("Hello {name},")),
-            body,
-            action,
-            closing: closing.to_owned(),
-            home: console.to_string(),
-        };
+    pub(super) fn content(&self, to: &Email, console: &Url, tokens: &dyn TokenSigner) -> MailContent {
+        let content =
+            |subject: &str, name: Option<&UserName>, body: String, action, closing: &str| MailContent {
+                subject: subject.to_owned(),
+                greeting: name.map_or_else(|| "Hello,".to_owned(), |name| format!("Hello {name},")),
+                body,
+                action,
+                closing: closing.to_owned(),
+                home: console.to_string(),
+            };
         match self {
-            Self::SignUp { name, link } => letter(
+            Self::SignUp { name, link } => content(
                 "Confirm your new Tidemark account",
                 Some(name),
                 "Welcome to Tidemark. Click the link to confirm your address and activate your account."
@@ -167,7 +168,7 @@ impl Message {
                 Some(link.action("Confirm my address", to, console, tokens)),
                 NOT_YOU,
             ),
-            Self::SignUpAgain { name, link } => letter(
+            Self::SignUpAgain { name, link } => content(
                 "You already have a Tidemark account",
                 Some(name),
                 "A sign-up with this address was requested, but the address already has an account. Sign in \
@@ -176,14 +177,14 @@ impl Message {
                 Some(link.action("Sign in", to, console, tokens)),
                 NOT_YOU,
             ),
-            Self::LogIn { name, link } => letter(
+            Self::LogIn { name, link } => content(
                 "Sign in to Tidemark",
                 Some(name),
                 "Use this link to sign in.".to_owned(),
                 Some(link.action("Sign in", to, console, tokens)),
                 NOT_YOU,
             ),
-            Self::Invitation(invitation) => letter(
+            Self::Invitation(invitation) => content(
                 &format!("{} invites you to {}", invitation.inviter, invitation.organization_name),
                 invitation.name.as_ref(),
                 format!(
@@ -193,7 +194,7 @@ impl Message {
                 Some(invitation.action(to, console, tokens)),
                 "If you did not expect this invitation, ignore this mail.",
             ),
-            Self::NewUser { name, email, invited } => letter(
+            Self::NewUser { name, email, invited } => content(
                 "A new user signed up on your Tidemark server",
                 None,
                 format!(
@@ -203,7 +204,7 @@ impl Message {
                 None,
                 "You receive this mail because you are an administrator of the server.",
             ),
-            Self::EmailChange { name, link } => letter(
+            Self::EmailChange { name, link } => content(
                 "Confirm your new address",
                 Some(name),
                 "You requested to use this address for your Tidemark account. Click the link to confirm the \
@@ -212,7 +213,7 @@ impl Message {
                 Some(link.action("Use this address", to, console, tokens)),
                 NOT_YOU,
             ),
-            Self::EmailChanged { name, email } => letter(
+            Self::EmailChanged { name, email } => content(
                 "The address of your account has changed",
                 Some(name),
                 format!(
@@ -223,7 +224,7 @@ impl Message {
                 None,
                 "If you did not request this change, contact the administrator of the server immediately.",
             ),
-            Self::KeyCreated { name, key, by } => letter(
+            Self::KeyCreated { name, key, by } => content(
                 "An API key was created for your account",
                 Some(name),
                 format!(
@@ -232,7 +233,7 @@ impl Message {
                 None,
                 "If you did not request this key, revoke it in the list of your API keys.",
             ),
-            Self::Alerts { title, text, notice, own } => letter(
+            Self::Alerts { title, text, notice, own } => content(
                 title,
                 None,
                 text.clone(),
@@ -247,7 +248,7 @@ impl Message {
 }
 
 impl Link {
-    fn action(&self, button: &'static str, to: &Email, console: &Url, tokens: &dyn Tokens) -> Action {
+    fn action(&self, button: &'static str, to: &Email, console: &Url, tokens: &dyn TokenSigner) -> Action {
         let token = tokens.sign_in(self.uuid, to, self.created, self.expires);
         let mut url = page(console, "confirm");
         if let Some(plan) = self.plan {
@@ -268,7 +269,7 @@ impl Link {
 }
 
 impl Invitation {
-    fn action(&self, to: &Email, console: &Url, tokens: &dyn Tokens) -> Action {
+    fn action(&self, to: &Email, console: &Url, tokens: &dyn TokenSigner) -> Action {
         let token =
             tokens.invitation(self.uuid, to, self.organization, self.role, self.created, self.expires);
         let mut url = page(console, if self.known { "login" } else { "signup" });

@@ -6,7 +6,7 @@ const CREATED: Timestamp = Timestamp::from_micros(1_767_225_600_000_000);
 
 struct FakeTokens;
 
-impl Tokens for FakeTokens {
+impl TokenSigner for FakeTokens {
     fn sign_in(&self, _: Uuid, email: &Email, _: Timestamp, _: Timestamp) -> Jwt {
         assert_eq!(email.as_str(), "ada@example.org");
         "aaaa.bbbb.cccc".parse().unwrap()
@@ -30,8 +30,8 @@ fn ada() -> Email {
     "ada@example.org".parse().unwrap()
 }
 
-fn letter(message: &Message, console: &str) -> Letter {
-    message.letter(&ada(), &console.parse().unwrap(), &FakeTokens)
+fn mail_content(message: &Message, console: &str) -> MailContent {
+    message.content(&ada(), &console.parse().unwrap(), &FakeTokens)
 }
 
 fn link() -> Link {
@@ -55,9 +55,9 @@ fn invitation(organization: &str, known: bool) -> Message {
 #[test]
 fn signing_up_reads_well() {
     let message = Message::SignUp { name: "Ada".parse().unwrap(), link: link() };
-    let letter = letter(&message, "https://bench.example.org");
-    insta::assert_snapshot!(letter.subject, @"Confirm your new Tidemark account");
-    insta::assert_snapshot!(letter.text(), @r"
+    let content = mail_content(&message, "https://bench.example.org");
+    insta::assert_snapshot!(content.subject, @"Confirm your new Tidemark account");
+    insta::assert_snapshot!(content.text(), @r"
     Hello Ada,
 
     Welcome to Tidemark. Click the link to confirm your address and activate your account.
@@ -77,8 +77,8 @@ fn signing_up_reads_well() {
 
 #[test]
 fn invitations_lead_to_the_right_page() {
-    let known = letter(&invitation("Engines", true), "https://bench.example.org");
-    let unknown = letter(&invitation("Engines", false), "https://bench.example.org");
+    let known = mail_content(&invitation("Engines", true), "https://bench.example.org");
+    let unknown = mail_content(&invitation("Engines", false), "https://bench.example.org");
     insta::assert_snapshot!(known.text(), @r"
     Hello,
 
@@ -104,23 +104,23 @@ fn links_keep_the_path_of_the_console_and_the_plan() {
     let link = Link { plan: Some(tidemark_api::PlanLevel::Team), ..link() };
     let message = Message::LogIn { name: "Ada".parse().unwrap(), link };
     for console in ["https://example.org/bench", "https://example.org/bench/"] {
-        let letter = letter(&message, console);
+        let content = mail_content(&message, console);
         let url = "https://example.org/bench/auth/confirm?plan=team&token=aaaa.bbbb.cccc";
-        assert!(letter.text().contains(&format!("Sign in: {url}\n")), "{}", letter.text());
-        assert!(letter.html().contains(&format!("href=\"{}\"", url.replace('&', "&amp;"))));
+        assert!(content.text().contains(&format!("Sign in: {url}\n")), "{}", content.text());
+        assert!(content.html().contains(&format!("href=\"{}\"", url.replace('&', "&amp;"))));
     }
 }
 
 #[test]
 fn names_cannot_smuggle_html_or_headers() {
     let message = invitation("<b>\"Free\"</b> & 'fun' <script>", true);
-    let letter = letter(&message, "https://bench.example.org");
-    let html = letter.html();
+    let content = mail_content(&message, "https://bench.example.org");
+    let html = content.html();
     assert!(!html.contains("<b>") && !html.contains("<script>"), "{html}");
     assert!(html.contains("&lt;b&gt;&quot;Free&quot;&lt;/b&gt; &amp; &#39;fun&#39; &lt;script&gt;"));
     assert!(html.contains("Grace O&#39;Hopper"));
     let from = "Tidemark <tidemark@example.org>".parse().unwrap();
-    let mail = compose(&letter, &from, &ada(), "id", CREATED, false).unwrap();
+    let mail = compose(&content, &from, &ada(), "id", CREATED, false).unwrap();
     let text = String::from_utf8(mail.formatted()).unwrap();
     assert_eq!(text.matches("\r\nSubject: ").count(), 1);
     assert_eq!(text.matches("\r\nTo: ada@example.org\r\n").count(), 1);
@@ -131,13 +131,13 @@ fn names_cannot_smuggle_html_or_headers() {
 #[test]
 fn a_link_in_a_file_can_be_copied_whatever_the_name() {
     let message = Message::LogIn { name: "Zoë Łukasiewicz".parse().unwrap(), link: link() };
-    let letter = letter(&message, &format!("https://bench.example.org/{}", "long/".repeat(20)));
+    let content = mail_content(&message, &format!("https://bench.example.org/{}", "long/".repeat(20)));
     let from = "Tidemark <tidemark@example.org>".parse().unwrap();
     let formatted = |eight_bit| {
-        let mail = compose(&letter, &from, &ada(), "id", CREATED, eight_bit).unwrap();
+        let mail = compose(&content, &from, &ada(), "id", CREATED, eight_bit).unwrap();
         String::from_utf8(mail.formatted()).unwrap()
     };
-    let link = format!("\r\nSign in: {}\r\n", letter.action.as_ref().unwrap().url);
+    let link = format!("\r\nSign in: {}\r\n", content.action.as_ref().unwrap().url);
     assert!(formatted(true).contains(&link) && formatted(true).contains("Hello Zoë Łukasiewicz,\r\n"));
     assert!(!formatted(false).contains(&link) && formatted(false).is_ascii());
 }
@@ -148,9 +148,9 @@ fn the_old_address_learns_only_the_outline_of_the_new_one() {
         name: "Ada".parse().unwrap(),
         email: "lovelace@example.com".parse().unwrap(),
     };
-    let letter = letter(&message, "https://bench.example.org");
-    assert!(!letter.text().contains("lovelace") && !letter.html().contains("lovelace"));
-    assert!(letter.text().contains("l***@e***.com"));
+    let content = mail_content(&message, "https://bench.example.org");
+    assert!(!content.text().contains("lovelace") && !content.html().contains("lovelace"));
+    assert!(content.text().contains("l***@e***.com"));
 }
 
 #[test]

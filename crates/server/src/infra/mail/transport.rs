@@ -20,7 +20,7 @@ use lettre::{
 use tidemark_api::{Email, Timestamp};
 use tidemark_store::outbox::Item;
 
-use super::letter::Letter;
+use super::content::MailContent;
 use crate::infra::{
     config::{Encryption, Smtp},
     file_mode,
@@ -30,7 +30,7 @@ use crate::infra::{
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Maximum number of idle connections to the mail server.
-const POOL: u32 = 4;
+const MAX_IDLE_CONNECTIONS: u32 = 4;
 
 /// The folder in the data folder for mail if no mail server is configured.
 pub(crate) const FOLDER: &str = "outbox";
@@ -42,23 +42,23 @@ pub(crate) fn file_stamp(created: Timestamp) -> String {
 
 /// Transport for mail.
 #[derive(Clone)]
-pub struct Transport(Way);
+pub struct Transport(TransportKind);
 
 #[derive(Clone)]
-enum Way {
+enum TransportKind {
     Smtp { pool: AsyncSmtpTransport<Tokio1Executor>, from: Mailbox },
     Files { folder: PathBuf, terminal: bool },
 }
 
 /// Why a mail or another outbox item was not delivered: one sentence without addresses.
 #[derive(Clone, Debug)]
-pub enum Undelivered {
+pub enum DeliveryError {
     /// Temporary failure: retry.
-    Later(String),
+    Temporary(String),
     /// Permanent failure.
-    Never(String),
+    Permanent(String),
     /// Not due before this time.
-    NotBefore(Timestamp),
+    NotDue(Timestamp),
 }
 
 impl Transport {
@@ -73,7 +73,7 @@ impl Transport {
         let mut builder = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(&settings.hostname)
             .port(settings.port())
             .timeout(Some(TIMEOUT))
-            .pool_config(PoolConfig::new().max_size(POOL));
+            .pool_config(PoolConfig::new().max_size(MAX_IDLE_CONNECTIONS));
         builder = match settings.encryption() {
             Encryption::StartTls => builder.tls(Tls::Required(tls()?)),
             Encryption::Tls => builder.tls(Tls::Wrapper(tls()?)),
@@ -83,21 +83,21 @@ impl Transport {
             builder = builder.credentials(Credentials::new(username.clone(), secret.expose().to_owned()));
         }
         let from = Mailbox::new(Some(settings.from_name.clone()), address(&settings.from_email));
-        Ok(Self(Way::Smtp { pool: builder.build(), from }))
+        Ok(Self(TransportKind::Smtp { pool: builder.build(), from }))
     }
 
     /// Creates a transport to the folder `outbox` in the data folder. It also prints links if stderr is a terminal.
     pub fn files(data: &Path) -> io::Result<Self> {
         let folder = data.join(FOLDER);
         file_mode::create_folder(&folder)?;
-        Ok(Self(Way::Files { folder, terminal: io::stderr().is_terminal() }))
+        Ok(Self(TransportKind::Files { folder, terminal: io::stderr().is_terminal() }))
     }
 
     /// Returns the sender.
     pub(super) fn sender(&self) -> Mailbox {
         match &self.0 {
-            Way::Smtp { from, .. } => from.clone(),
-            Way::Files { .. } => {
+            TransportKind::Smtp { from, .. } => from.clone(),
+            TransportKind::Files { .. } => {
                 Mailbox::new(Some("Tidemark".to_owned()), Address::new_dangerous("tidemark", "localhost"))
             }
         }
@@ -105,7 +105,7 @@ impl Transport {
 
     /// Whether text may contain 8-bit characters without encoding. Not every mail server accepts them.
     pub(super) fn is_eight_bit(&self) -> bool {
-        matches!(self.0, Way::Files { .. })
+        matches!(self.0, TransportKind::Files { .. })
     }
 
     /// Sends a composed mail.
@@ -113,15 +113,19 @@ impl Transport {
         &self,
         item: &Item,
         to: &Email,
-        letter: &Letter,
+        content: &MailContent,
         mail: lettre::Message,
-    ) -> Result<(), Undelivered> {
+    ) -> Result<(), DeliveryError> {
         match &self.0 {
-            Way::Smtp { pool, .. } => pool.send(mail).await.map(|_| ()).map_err(|error| explain(&error, to)),
-            Way::Files { folder, terminal } => {
+            TransportKind::Smtp { pool, .. } => {
+                pool.send(mail).await.map(|_| ()).map_err(|error| delivery_error(&error, to))
+            }
+            TransportKind::Files { folder, terminal } => {
                 let file = folder.join(format!("{}-{}.eml", file_stamp(item.created), item.id));
                 let later = |error: &dyn std::fmt::Display| {
-                    Undelivered::Later(format!("the file in the outbox folder cannot be written: {error}"))
+                    DeliveryError::Temporary(format!(
+                        "the file in the outbox folder cannot be written: {error}"
+                    ))
                 };
                 let target = file.clone();
                 tokio::task::spawn_blocking(move || write(&target, &mail.formatted()))
@@ -129,7 +133,7 @@ impl Transport {
                     .map_err(|error| later(&error))?
                     .map_err(|error| later(&error))?;
                 if *terminal {
-                    show(&file, to, letter);
+                    print_link(&file, to, content);
                 }
                 Ok(())
             }
@@ -144,23 +148,23 @@ pub(super) fn address(email: &Email) -> Address {
 }
 
 /// Returns the reason of a failure, without the addresses that mail servers repeat in their messages.
-fn explain(error: &smtp::Error, to: &Email) -> Undelivered {
-    let reason = chain(error).replace(to.as_str(), &to.masked());
+fn delivery_error(error: &smtp::Error, to: &Email) -> DeliveryError {
+    let reason = error_chain(error).replace(to.as_str(), &to.masked());
     let reason: Vec<_> =
         reason.split_whitespace().map(|word| if is_address(word) { "(an address)" } else { word }).collect();
     let reason = reason.join(" ");
     // Status 55x concerns the mailbox or the message; the operator can fix other failures, for example a wrong password.
-    let hopeless = error.status().is_some_and(|code| {
+    let is_permanent = error.status().is_some_and(|code| {
         code.severity == Severity::PermanentNegativeCompletion && code.category == Category::MailSystem
     });
-    if hopeless { Undelivered::Never(reason) } else { Undelivered::Later(reason) }
+    if is_permanent { DeliveryError::Permanent(reason) } else { DeliveryError::Temporary(reason) }
 }
 
 fn is_address(word: &str) -> bool {
     word.contains('@') && !word.contains("***@")
 }
 
-fn chain(error: &dyn std::error::Error) -> String {
+fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {
@@ -184,11 +188,11 @@ fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Prints a link on the terminal. Not as a log message, because the link gives access to an account.
-fn show(file: &Path, to: &Email, letter: &Letter) {
-    let Some(action) = &letter.action else { return };
+fn print_link(file: &Path, to: &Email, content: &MailContent) {
+    let Some(action) = &content.action else { return };
     eprintln!(
         "\n  {} ({})\n\n    {}\n\n  The whole mail is in {}\n",
-        letter.subject,
+        content.subject,
         to.masked(),
         action.url,
         file.display()

@@ -374,7 +374,7 @@ impl Conversation {
         if changed {
             self.app.jobs.signal(Signal::Completed);
             self.app.jobs.signal(Signal::Queued);
-            self.app.background.poke();
+            self.app.background.wake();
         }
         Ok((!changed && !kept).then_some("the job has already ended"))
     }

@@ -58,7 +58,7 @@ pub(super) async fn signup(
     let ack = AuthAck { email: new.email.clone() };
     let access = app.config.access.clone();
     app.db.write(move |tx| sign_up(tx, &fresh, &origin, &access, &new, invited)).await?;
-    app.background.poke();
+    app.background.wake();
     Ok(Accepted(ack))
 }
 
@@ -137,7 +137,7 @@ pub(super) async fn login(
         Ok::<_, Error>(())
     };
     app.db.write(write).await?;
-    app.background.poke();
+    app.background.wake();
     Ok(Accepted(ack))
 }
 
@@ -195,7 +195,7 @@ async fn open_session(app: &App, origin: Origin, token: &Jwt) -> Result<AuthUser
         Ok::<_, Error>((user::by_id(tx, link.user)?.user, session))
     };
     let (user, session) = app.db.write(write).await?;
-    app.background.poke();
+    app.background.wake();
     let token = app.signer.sign(Audience::Client, session, &user.email, None, now, expires);
     Ok(AuthUser { user, token, creation: now, expiration: expires })
 }

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::domain::{
     app::App,
-    backtest::{Detector, Material, Outcome},
+    backtest::{BacktestResult, Detector, LaneData},
 };
 
 /// Maximum number of values that a backtest analyzes.
@@ -69,21 +69,21 @@ pub(super) async fn create(
     let (lanes, part) = app.db.read(find).await?;
     // A backtest occupies a processor, and the memory for all values of a lane, until it ends, even if the client disconnects.
     let permit = app.analyses.acquire(address).await?;
-    let mut outcome = Outcome::default();
+    let mut result = BacktestResult::default();
     for lane in lanes {
         let held = Arc::clone(&permit);
         let read = move |tx: &mut Tx<'_>| {
             let _held = held;
-            Material::read(tx, &lane, &part)
+            LaneData::read(tx, &lane, &part)
         };
-        let material = app.db.read(read).await?;
+        let lane_data = app.db.read(read).await?;
         let held = Arc::clone(&permit);
         let watch = move || {
             let _held = held;
-            outcome.add(&material, detector).map(|()| outcome)
+            result.add(&lane_data, detector).map(|()| result)
         };
         let watched = spawn_blocking(watch).await;
-        outcome = watched.map_err(|error| Error::Internal(error.into()))??;
+        result = watched.map_err(|error| Error::Internal(error.into()))??;
     }
-    Ok(Json(outcome.end()))
+    Ok(Json(result.finish()))
 }

@@ -30,7 +30,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
         if let Some(kind) = request.headers().get(header::CONTENT_TYPE) {
             let kind = kind.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
             if !kind.eq_ignore_ascii_case("application/json") {
-                return Err(Error::MediaType);
+                return Err(Error::UnsupportedMediaType);
             }
         }
         let (bytes, _permits) = collect(app, request).await?;

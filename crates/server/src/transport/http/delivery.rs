@@ -101,6 +101,6 @@ pub(super) async fn repeat_for(
         })
     };
     let delivery = app.db.write(write).await?;
-    app.background.poke();
+    app.background.wake();
     Ok(Created(delivery))
 }

@@ -35,11 +35,11 @@ impl IntoResponse for Error {
             Self::Busy(_) => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
             }
-            Self::Elsewhere(_) => {
+            Self::Upstream(_) => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("10"));
             }
             // A user has to free space, which takes longer than a retry after other errors.
-            Self::Full(_) => {
+            Self::StorageFull(_) => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
             }
             _ => {}
@@ -54,17 +54,17 @@ fn status(error: &Error) -> (StatusCode, &'static str) {
     match error {
         Error::Invalid(_) => (StatusCode::BAD_REQUEST, "invalid"),
         Error::Unauthorized(_) => (StatusCode::UNAUTHORIZED, "unauthorized"),
-        Error::Unpaid(_) => (StatusCode::PAYMENT_REQUIRED, "unpaid"),
+        Error::PaymentRequired(_) => (StatusCode::PAYMENT_REQUIRED, "unpaid"),
         Error::Forbidden(_) => (StatusCode::FORBIDDEN, "forbidden"),
         Error::NotFound(_) => (StatusCode::NOT_FOUND, "not_found"),
-        Error::Method => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
+        Error::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
         Error::Conflict(_) => (StatusCode::CONFLICT, "conflict"),
         Error::TooLarge | Error::OverLimit(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
-        Error::MediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type"),
+        Error::UnsupportedMediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type"),
         Error::Limited(..) => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
         Error::Busy(_) => (StatusCode::SERVICE_UNAVAILABLE, "busy"),
-        Error::Elsewhere(_) => (StatusCode::BAD_GATEWAY, "elsewhere"),
-        Error::Full(_) => (StatusCode::SERVICE_UNAVAILABLE, "disk_full"),
+        Error::Upstream(_) => (StatusCode::BAD_GATEWAY, "elsewhere"),
+        Error::StorageFull(_) => (StatusCode::SERVICE_UNAVAILABLE, "disk_full"),
         Error::Unavailable(_) => (StatusCode::NOT_IMPLEMENTED, "unavailable"),
         Error::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
     }

@@ -98,6 +98,6 @@ pub(super) async fn cancel(
     };
     app.db.write(write).await?;
     app.jobs.signal(Signal::Canceled(path.job));
-    app.background.poke();
+    app.background.wake();
     Ok(Deleted)
 }

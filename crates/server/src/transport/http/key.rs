@@ -19,8 +19,8 @@ use crate::{
     domain::{
         app::App,
         auth::{
-            caller::Via,
-            key::{Kind, generate, hash},
+            caller::AuthMethod,
+            key::{KeyKind, generate, hash},
         },
     },
     infra::{
@@ -45,7 +45,7 @@ pub(super) struct KeyPath {
 /// Checks that a user key only views, renames or revokes itself.
 fn check_key_is_own(account: &Account, key: UserKeyUuid) -> Result<()> {
     match account.by.via {
-        Via::Key(own) if own != key => Err(Error::Forbidden(
+        AuthMethod::Key(own) if own != key => Err(Error::Forbidden(
             "An API key can access only itself; sign in to view or change other keys.".into(),
         )),
         _ => Ok(()),
@@ -63,8 +63,8 @@ pub(super) async fn list(
     Query(page): Query<Page>,
 ) -> Result<Paged<UserKey>> {
     let only = match account.by.via {
-        Via::Key(own) => Some(own),
-        Via::Session | Via::Token => None,
+        AuthMethod::Key(own) => Some(own),
+        AuthMethod::Session | AuthMethod::Token => None,
     };
     Ok(Paged(app.db.read(move |tx| key::list(tx, account.found.id, only, &filter, &page)).await?))
 }
@@ -80,12 +80,12 @@ pub(super) async fn create(
     account: Account,
     Body(new): Body<NewUserKey>,
 ) -> Result<Created<UserKeyCreated>> {
-    if account.by.via != Via::Session {
+    if account.by.via != AuthMethod::Session {
         return Err(Error::Forbidden("An API key cannot create keys; sign in to create keys.".into()));
     }
     let fresh = app.fresh();
     app.limits.check(Rule::UserCredentials, &account.by.found.user.uuid.to_string(), fresh.now).await?;
-    let plain = generate(&fresh, &app.config.security.key_prefix, Kind::User);
+    let plain = generate(&fresh, &app.config.security.key_prefix, KeyKind::User);
     let hashed = hash(plain.as_str());
     let expires = fresh.now.plus_seconds(new.ttl.map_or(i64::from(u32::MAX), |ttl| i64::from(ttl.get())));
     let write = move |tx: &mut Tx<'_>| {
@@ -104,7 +104,7 @@ pub(super) async fn create(
         Ok::<_, Error>(created)
     };
     let UserKey { uuid, user, name, creation, expiration, .. } = app.db.write(write).await?;
-    app.background.poke();
+    app.background.wake();
     Ok(Created(UserKeyCreated { uuid, user, name, key: plain, creation, expiration }))
 }
 

@@ -98,7 +98,7 @@ pub(super) async fn invite(
         organization.origin.audit(tx, &fresh, "invitation.create", &masked, Some(organization.id), &detail)
     };
     app.db.write(write).await?;
-    app.background.poke();
+    app.background.wake();
     Ok(Accepted(ack))
 }
 

@@ -268,7 +268,7 @@ impl OwnerNotices {
             (NoticeKind::Email, Some(_), ..) => Err(Error::Invalid(
                 "A notice of the kind `email` requires `email` and does not accept `url`.".into(),
             )),
-            (_, _, Some(url), None) => match outgoing::refusal(url.as_str(), allows_private) {
+            (_, _, Some(url), None) => match outgoing::rejection_reason(url.as_str(), allows_private) {
                 Some(reason) => Err(Error::Invalid(format!("The notice cannot be delivered: {reason}."))),
                 None => Ok(()),
             },

@@ -34,7 +34,7 @@ use crate::{
     domain::{
         app::App,
         auth::{cookie, jwt::Audience},
-        identity::{Person, Provider, Secrets},
+        identity::{ExternalAccount, Provider, Secrets},
     },
     infra::{
         config::{Access, Claims},
@@ -183,8 +183,8 @@ async fn start(app: &App, parts: &Parts, origin: &Origin, path: &str, query: OAu
     let state = app.signer.sign_claims(&claims).as_ref().to_owned();
     let secrets = Secrets { state, nonce: begun.nonce.clone(), verifier: begun.verifier.clone() };
     app.db.write(move |tx| oauth::create(tx, &begun)).await?;
-    let url = provider.start(secrets).await?;
-    let kept = cookie::keep_sign_in(&browser, SECONDS, &app.config);
+    let url = provider.authorization_url(secrets).await?;
+    let kept = cookie::set_sign_in(&browser, SECONDS, &app.config);
     Ok(([(header::SET_COOKIE, kept)], Json(OAuthUrl { url })).into_response())
 }
 
@@ -242,20 +242,29 @@ async fn open_session(
         nonce: begun.nonce.clone(),
         verifier: begun.verifier.clone(),
     };
-    let person = provider.end(given.code, secrets).await?;
-    let invitation = sign_in_completion::verify_invitation(app, begun.invite.as_ref(), &person.email, now)?;
+    let external_account = provider.exchange_code(given.code, secrets).await?;
+    let invitation =
+        sign_in_completion::verify_invitation(app, begun.invite.as_ref(), &external_account.email, now)?;
     let options = SignInOptions { invitation, claim: begun.claim };
     let expires = now.plus_seconds(SESSION_SECONDS);
     let access = app.config.access.clone();
     let write = move |tx: &mut Tx<'_>| {
-        let user = account(tx, &fresh, &origin, &access, (&begun.provider, &name), &person, options)?;
+        let user =
+            account(tx, &fresh, &origin, &access, (&begun.provider, &name), &external_account, options)?;
         sign_in_completion::may_sign_in(tx, &access, user, options.invitation, fresh.now)?;
-        let session =
-            sign_in_completion::complete(tx, &fresh, &origin, user, &person.email, options, expires)?;
+        let session = sign_in_completion::complete(
+            tx,
+            &fresh,
+            &origin,
+            user,
+            &external_account.email,
+            options,
+            expires,
+        )?;
         Ok::<_, Error>((user::by_id(tx, user)?.user, session, begun.plan))
     };
     let (user, session, plan) = app.db.write(write).await?;
-    app.background.poke();
+    app.background.wake();
     let token = app.signer.sign(Audience::Client, session, &user.email, None, now, expires);
     let user = AuthUser { user, token, creation: now, expiration: expires };
     Ok(OAuthUser { user, plan })
@@ -268,19 +277,19 @@ fn account(
     origin: &Origin,
     access: &Access,
     (provider, name): (&str, &str),
-    person: &Person,
+    external_account: &ExternalAccount,
     options: SignInOptions,
 ) -> Result<UserId> {
-    let linked = identity::find(tx, provider, &person.subject)?;
+    let linked = identity::find(tx, provider, &external_account.subject)?;
     let is_linked = linked.is_some();
-    let user = match linked.or(user::by_email(tx, &person.email)?) {
+    let user = match linked.or(user::by_email(tx, &external_account.email)?) {
         Some(found) => found.id,
-        None => register(tx, fresh, origin, access, person, options)?,
+        None => register(tx, fresh, origin, access, external_account, options)?,
     };
     // The account could be moving to another address at the same time.
     tx.lock(Lock::User(user.get()))?;
     let found = user::by_id(tx, user)?;
-    if found.user.email != person.email {
+    if found.user.email != external_account.email {
         return Err(Error::Unauthorized(format!(
             "Your address at {name} differs from the address of your account on this server; sign in with a \
              mailed link and change the address in your settings to sign in with {name} again."
@@ -289,7 +298,7 @@ fn account(
     if is_linked {
         return Ok(user);
     }
-    if !identity::link(tx, fresh, user, provider, &person.subject)? {
+    if !identity::link(tx, fresh, user, provider, &external_account.subject)? {
         return Err(Error::Unauthorized(format!(
             "The account with this address is linked to another account at {name}; sign in with a mailed \
              link instead."
@@ -306,16 +315,25 @@ fn register(
     fresh: &Fresh,
     origin: &Origin,
     access: &Access,
-    person: &Person,
+    external_account: &ExternalAccount,
     options: SignInOptions,
 ) -> Result<UserId> {
     tx.lock(Lock::Server)?;
-    if let Some(found) = user::by_email(tx, &person.email)? {
+    if let Some(found) = user::by_email(tx, &external_account.email)? {
         return Ok(found.id);
     }
     sign_in_completion::may_sign_up(tx, access, options.invitation, fresh.now)?;
     let invited = options.invitation.is_some();
-    Ok(sign_in_completion::register(tx, fresh, origin, &person.name, None, &person.email, invited)?.id)
+    Ok(sign_in_completion::register(
+        tx,
+        fresh,
+        origin,
+        &external_account.name,
+        None,
+        &external_account.email,
+        invited,
+    )?
+    .id)
 }
 
 /// Returns the hash in the PKCE challenge of a client.

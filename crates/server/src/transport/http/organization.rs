@@ -23,7 +23,7 @@ use super::{
     origin::Origin,
 };
 use crate::{
-    domain::{app::App, auth::key::hash, jobs::order, license},
+    domain::{app::App, auth::key::hash, jobs::job_request, license},
     infra::{config::Claims, limits::Rule},
 };
 
@@ -100,7 +100,7 @@ pub(super) fn claim_for_user(
 ) -> Result<bool> {
     let free = organization::claim(tx, organization, fresh.now)?;
     if free {
-        job::raise(tx, organization, order::CLAIMED)?;
+        job::raise(tx, organization, job_request::CLAIMED_PRIORITY)?;
     }
     if free && member::role(tx, organization, user)?.is_some() {
         member::set_role(tx, organization, user, OrganizationRole::Leader, fresh.now)?;

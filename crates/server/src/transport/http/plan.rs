@@ -14,13 +14,13 @@ use super::{
 };
 use crate::domain::{
     app::App,
-    auth::caller::Via,
+    auth::caller::AuthMethod,
     billing::{self, Billing},
 };
 
 /// Returns the billing of this server. Without billing, these paths return 404.
 pub(super) fn require_billing(app: &App) -> Result<&Billing> {
-    app.billing.as_ref().ok_or_else(billing::off)
+    app.billing.as_ref().ok_or_else(billing::not_configured)
 }
 
 /// View the plan of an organization.
@@ -42,7 +42,7 @@ pub(super) async fn create(
     organization: Organization<Manage>,
     Body(new): Body<NewPlan>,
 ) -> Result<Created<Plan>> {
-    let plan = require_billing(&app)?.begin(organization.id, &organization.organization, &new).await?;
+    let plan = require_billing(&app)?.start_plan(organization.id, &organization.organization, &new).await?;
     audit(&app, organization, "plan.create", ("level", plan.level.as_str())).await?;
     Ok(Created(plan))
 }
@@ -57,7 +57,7 @@ pub(super) async fn update(
     Body(patch): Body<PlanPatch>,
 ) -> Result<Json<Plan>> {
     let billing = require_billing(&app)?;
-    if organization.by.via != Via::Session {
+    if organization.by.via != AuthMethod::Session {
         return Err(Error::Forbidden("An API key cannot change a plan; sign in and use a session.".into()));
     }
     let plan = billing.cancel_at_period_end(organization.id, patch.cancel_at_period_end).await?;
@@ -76,7 +76,7 @@ pub(super) async fn delete(
     Query(removal): Query<PlanRemoval>,
 ) -> Result<Deleted> {
     let remote = removal.remote.unwrap_or(true);
-    require_billing(&app)?.end(organization.id, remote).await?;
+    require_billing(&app)?.end_plan(organization.id, remote).await?;
     audit(&app, organization, "plan.delete", ("remote", if remote { "true" } else { "false" })).await?;
     Ok(Deleted)
 }
@@ -129,7 +129,7 @@ pub(super) async fn receive_event(
 ) -> Result<axum::http::StatusCode> {
     let now = app.clock.now();
     let signature = headers.get("stripe-signature").and_then(|value| value.to_str().ok()).unwrap_or_default();
-    if !billing::is_genuine(require_billing(&app)?.webhook_secret(), signature, &body, now) {
+    if !billing::is_valid_signature(require_billing(&app)?.webhook_secret(), signature, &body, now) {
         return Err(Error::Unauthorized(
             "The signature of the event is invalid or too old; check plus.billing.webhook_secret.".into(),
         ));
@@ -141,7 +141,7 @@ pub(super) async fn receive_event(
         if event.kind.starts_with("customer.subscription.") { object.id } else { object.subscription };
     if let Some(subscription) = subscription {
         app.db.write(move |tx| outbox::add(tx, plan::SYNC, &subscription, None, now)).await?;
-        app.background.poke();
+        app.background.wake();
     }
     Ok(axum::http::StatusCode::ACCEPTED)
 }

@@ -86,7 +86,7 @@ pub(super) async fn create(
         let claimed = organization.organization.claimed.is_some();
         quota.check(tx, Scope::Projects(organization.id), claimed, fresh.now)?;
         let visibility = new.visibility.unwrap_or(Visibility::Public);
-        quota.standing(tx, organization.id)?.check(visibility)?;
+        quota.billing_status(tx, organization.id)?.check(visibility)?;
         let new = project::New {
             organization: organization.id,
             uuid: None,
@@ -124,7 +124,7 @@ pub(super) async fn update(
     let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
     let write = move |tx: &mut Tx<'_>| {
         if let Some(visibility) = patch.visibility {
-            quota.standing(tx, project.organization)?.check(visibility)?;
+            quota.billing_status(tx, project.organization)?.check(visibility)?;
         }
         let change = project::Change {
             name: patch.name,

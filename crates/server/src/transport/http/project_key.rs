@@ -20,8 +20,8 @@ use crate::{
     domain::{
         app::App,
         auth::{
-            caller::Via,
-            key::{Kind, generate, hash},
+            caller::AuthMethod,
+            key::{KeyKind, generate, hash},
         },
     },
     infra::limits::Rule,
@@ -64,7 +64,7 @@ pub(super) async fn create(
     ProjectByUser { project, by }: ProjectByUser<Manage>,
     Body(new): Body<NewProjectKey>,
 ) -> Result<Created<ProjectKeyCreated>> {
-    if by.via != Via::Session && !app.config.access.user_keys_create_project_keys {
+    if by.via != AuthMethod::Session && !app.config.access.user_keys_create_project_keys {
         return Err(Error::Forbidden(
             "A user key cannot create keys; sign in to create keys, or ask the operator of the server to set \
              access.user_keys_create_project_keys."
@@ -73,7 +73,7 @@ pub(super) async fn create(
     }
     let fresh = app.fresh();
     app.limits.check(Rule::UserCredentials, &by.found.user.uuid.to_string(), fresh.now).await?;
-    let plain = generate(&fresh, &app.config.security.key_prefix, Kind::Project);
+    let plain = generate(&fresh, &app.config.security.key_prefix, KeyKind::Project);
     let hashed = hash(plain.as_str());
     let expires = fresh.now.plus_seconds(new.ttl.map_or(i64::from(u32::MAX), |ttl| i64::from(ttl.get())));
     let write = move |tx: &mut Tx<'_>| {

@@ -27,7 +27,7 @@ use super::{
 };
 use crate::domain::{
     app::App,
-    ingest::{self, Home, Recorded, Submission},
+    ingest::{self, RecordedReport, Submission, TargetProject},
     quota::Quota,
 };
 
@@ -128,9 +128,9 @@ pub(super) async fn create(
     Body(new): Body<NewReport>,
 ) -> Result<Response> {
     access::count_run(&app, &project.caller, project.origin.address, Some(project.project.uuid)).await?;
-    let submission = Submission::read_aside(new, project.caller.user(), false).await?;
+    let submission = Submission::read_on_blocking_thread(new, project.caller.user(), false).await?;
     let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
-    let home = Home {
+    let target_project = TargetProject {
         project: project.id,
         organization: project.organization,
         claimed: project.project.claimed.is_some(),
@@ -138,12 +138,13 @@ pub(super) async fn create(
     };
     let address = project.origin.address;
     let write = move |tx: &mut Tx<'_>| {
-        let Recorded { report, is_enqueued } = ingest::record(tx, &fresh, quota, home, &submission)?;
+        let RecordedReport { report, is_enqueued } =
+            ingest::record(tx, &fresh, quota, target_project, &submission)?;
         Ok::<_, Error>((report::summary(tx, &project.project, report)?, is_enqueued))
     };
     let (found, is_enqueued) = app.db.write(write).await?;
     if is_enqueued {
-        app.background.poke();
+        app.background.wake();
     }
     Ok((StatusCode::CREATED, recorded_report(&app, address, found).await?).into_response())
 }

@@ -19,10 +19,10 @@ use super::{
 use crate::domain::{
     app::App,
     auth::caller::Caller,
-    ingest::{self, Home, Recorded, Submission},
+    ingest::{self, RecordedReport, Submission, TargetProject},
     jobs::{
         Signal,
-        order::{Order, Outcome},
+        job_request::{JobCheck, JobRequest},
     },
     quota::Quota,
 };
@@ -64,11 +64,11 @@ pub(super) async fn create(
             "An anonymous job cannot have a callback; send a key, or leave `job.callback` out.".into(),
         ));
     }
-    let order = match job {
-        Some(job) => Some(Order::read(&app, job, new.settings, new.testbed.clone(), origin.address)?),
+    let request = match job {
+        Some(job) => Some(JobRequest::read(&app, job, new.settings, new.testbed.clone(), origin.address)?),
         None => None,
     };
-    let id = target(&caller, &new, order.as_ref())?;
+    let id = target(&caller, &new, request.as_ref())?;
     let (who, wanted) = (caller.clone(), id.clone());
     let known = app.db.read(move |tx| access::project_for_run(tx, &who, &wanted)).await?;
     if known.is_none() {
@@ -86,12 +86,13 @@ pub(super) async fn create(
         start_time: new.start_time,
         end_time: new.end_time,
         // The results of a job come from its runner.
-        results: if order.is_some() { Vec::new() } else { new.results },
+        results: if request.is_some() { Vec::new() } else { new.results },
         settings: new.settings,
         idempotency_key: new.idempotency_key,
     };
-    let is_job = order.is_some();
-    let mut submission = Submission::read_aside(report, caller.user(), spec_reset.unwrap_or(false)).await?;
+    let is_job = request.is_some();
+    let mut submission =
+        Submission::read_on_blocking_thread(report, caller.user(), spec_reset.unwrap_or(false)).await?;
     submission.binary_hash = known.binary_hash().map(str::to_owned);
     // The context describes the client; a job runs on another host.
     submission.host = known.host().filter(|_| !is_job).map(str::to_owned);
@@ -107,25 +108,27 @@ pub(super) async fn create(
                 // exists.
                 None => Err(access::hidden_project()),
             })?;
-        let home = Home::of(&found);
-        let Some(order) = order else {
-            let Recorded { report, is_enqueued } = ingest::record(tx, &fresh, quota, home, &submission)?;
+        let target_project = TargetProject::of(&found);
+        let Some(request) = request else {
+            let RecordedReport { report, is_enqueued } =
+                ingest::record(tx, &fresh, quota, target_project, &submission)?;
             return Ok::<_, Error>((report::summary(tx, &found.project, report)?, is_enqueued, claim_token));
         };
-        let ready = match order.check(tx, &found, &mut submission, quota, fresh.now)? {
-            Outcome::Before(report) => {
+        let validated = match request.check(tx, &found, &mut submission, quota, fresh.now)? {
+            JobCheck::Existing(report) => {
                 return Ok((report::summary(tx, &found.project, report)?, false, claim_token));
             }
-            Outcome::Ready(ready) => ready,
+            JobCheck::Validated(validated) => validated,
         };
-        let Recorded { report, is_enqueued } = ingest::record(tx, &fresh, quota, home, &submission)?;
-        ready.place(tx, &fresh, &found, report)?;
+        let RecordedReport { report, is_enqueued } =
+            ingest::record(tx, &fresh, quota, target_project, &submission)?;
+        validated.enqueue(tx, &fresh, &found, report)?;
         Signal::Queued.announce(tx)?;
         Ok((report::summary(tx, &found.project, report)?, is_enqueued, claim_token))
     };
     let (found, is_enqueued, claim_token) = app.db.write(write).await?;
     if is_enqueued {
-        app.background.poke();
+        app.background.wake();
     }
     if is_job {
         app.jobs.signal(Signal::Queued);
@@ -138,9 +141,9 @@ pub(super) async fn create(
 }
 
 /// Returns the project of a run.
-fn target(caller: &Caller, new: &NewRun, order: Option<&Order>) -> Result<ResourceId> {
-    if let (None, Some(order), Caller::Anonymous | Caller::User(_)) = (&new.project, order, caller) {
-        return Ok(order.project());
+fn target(caller: &Caller, new: &NewRun, request: Option<&JobRequest>) -> Result<ResourceId> {
+    if let (None, Some(request), Caller::Anonymous | Caller::User(_)) = (&new.project, request, caller) {
+        return Ok(request.project());
     }
     match (&new.project, caller, &new.context) {
         (Some(id), ..) => Ok(id.clone()),

@@ -17,8 +17,8 @@ use super::{
 use crate::domain::{
     app::App,
     auth::{
-        caller::Via,
-        key::{Kind, generate, hash},
+        caller::AuthMethod,
+        key::{KeyKind, generate, hash},
     },
     jobs::Signal,
 };
@@ -62,7 +62,7 @@ pub(super) async fn list(
 
 /// Rejects user keys: the runner key would stay valid after a leaked user key is revoked.
 fn check_session(admin: &Admin) -> Result<()> {
-    if let Via::Key(_) = admin.by.via {
+    if let AuthMethod::Key(_) = admin.by.via {
         return Err(Error::Forbidden(
             "A user key cannot create a runner key; sign in to the console and create it there, or send a \
              session token."
@@ -84,7 +84,7 @@ pub(super) async fn create(
 ) -> Result<Created<RunnerKey>> {
     check_session(&admin)?;
     let fresh = app.fresh();
-    let key = generate(&fresh, &app.config.security.key_prefix, Kind::Runner);
+    let key = generate(&fresh, &app.config.security.key_prefix, KeyKind::Runner);
     let hashed = hash(key.as_str());
     let write = move |tx: &mut Tx<'_>| {
         let row = runner::New { name: &new.name, slug: new.slug.as_ref(), hash: &hashed };
@@ -151,7 +151,7 @@ pub(super) async fn renew_key(
 ) -> Result<Created<RunnerKey>> {
     check_session(&admin)?;
     let (fresh, alive) = (app.fresh(), alive(&app));
-    let key = generate(&fresh, &app.config.security.key_prefix, Kind::Runner);
+    let key = generate(&fresh, &app.config.security.key_prefix, KeyKind::Runner);
     let hashed = hash(key.as_str());
     let write = move |tx: &mut Tx<'_>| {
         let found = runner::find(tx, &path.runner, alive)?;

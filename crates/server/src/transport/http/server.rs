@@ -114,7 +114,7 @@ pub(super) async fn setup(State(app): State<App>, origin: Origin) -> Result<Json
     let is_near = origin.address.is_some_and(|address| address.is_loopback());
     let outbox = (!mail && is_near && accounts != Accounts::Confirmed)
         .then(|| app.config.data_dir.join("outbox").display().to_string());
-    let providers = Provider::all(&app.config).iter().map(Provider::wire).collect();
+    let providers = Provider::all(&app.config).iter().map(Provider::to_api).collect();
     let levels = app.config.plus.billing.as_ref().map(|billing| billing.levels.keys().copied().collect());
     let (captcha, plans) = (captcha::site(&app.config), levels.unwrap_or_default());
     let sign_up = app.config.access.sign_up;

@@ -26,7 +26,7 @@ use super::{
 use crate::domain::{
     app::App,
     auth::{
-        caller::{Caller, Credential, SignedIn, Via, has_bearer},
+        caller::{AuthMethod, Caller, Credential, SignedIn, has_bearer},
         cookie,
     },
 };
@@ -67,7 +67,7 @@ pub(super) async fn open(
         SessionProof::Mailed(confirm) => confirm_token(&app, origin, &confirm.token).await?,
         SessionProof::Provider(answer) => oauth::end(&app, &parts, origin, None, answer).await?.user,
     };
-    let kept = cookie::keep(&opened.token, SESSION_SECONDS, &app.config);
+    let kept = cookie::set_session(&opened.token, SESSION_SECONDS, &app.config);
     let session = Session { user: Some(opened.user) };
     Ok(([(header::SET_COOKIE, kept)], Json(session)).into_response())
 }
@@ -90,7 +90,7 @@ pub(super) async fn end(State(app): State<App>, parts: Parts) -> Result<Response
         let write = move |tx: &mut Tx<'_>| {
             let Some(found) = session::find(tx, jti, fresh.now)? else { return Ok(()) };
             session::end(tx, jti)?;
-            let by = SignedIn { found, via: Via::Session };
+            let by = SignedIn { found, via: AuthMethod::Session };
             let origin = Origin::of(&parts, by.actor());
             origin.audit(tx, &fresh, "session.end", by.found.user.slug.as_str(), None, &[])
         };
@@ -99,7 +99,7 @@ pub(super) async fn end(State(app): State<App>, parts: Parts) -> Result<Response
     if !is_cookie {
         return Ok(Deleted.into_response());
     }
-    Ok(([(header::SET_COOKIE, cookie::forget(&app.config))], Deleted).into_response())
+    Ok(([(header::SET_COOKIE, cookie::clear_session(&app.config))], Deleted).into_response())
 }
 
 /// Returns the UUID of the session of a credential.
@@ -126,8 +126,8 @@ pub(super) struct SessionPath {
 /// Checks that the caller uses a session: keys may not view or end sessions.
 fn needs_session(account: &Account) -> Result<()> {
     match account.by.via {
-        Via::Session => Ok(()),
-        Via::Key(_) | Via::Token => {
+        AuthMethod::Session => Ok(()),
+        AuthMethod::Key(_) | AuthMethod::Token => {
             Err(Error::Forbidden("An API key cannot list or end sessions; sign in.".into()))
         }
     }

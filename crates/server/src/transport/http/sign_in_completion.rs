@@ -18,7 +18,7 @@ use crate::{
     domain::{
         app::App,
         auth::{
-            caller::{SignedIn, Via},
+            caller::{AuthMethod, SignedIn},
             jwt::Audience,
         },
     },
@@ -86,7 +86,7 @@ pub(super) fn complete(
         ));
     }
     // The proof of the address identifies the caller.
-    let by = SignedIn { found: found.clone(), via: Via::Session };
+    let by = SignedIn { found: found.clone(), via: AuthMethod::Session };
     let origin = &Origin { actor: by.actor(), ..origin.clone() };
     let slug = found.user.slug.as_str();
     if *email != found.user.email {

@@ -15,7 +15,7 @@ use super::{
     sign_in_completion::check_new_address,
 };
 use crate::{
-    domain::{app::App, auth::caller::Via},
+    domain::{app::App, auth::caller::AuthMethod},
     infra::mail::{self, Link, Message},
 };
 
@@ -65,7 +65,7 @@ pub(super) async fn update(
         ));
     }
     let email = patch.email.filter(|email| *email != account.found.user.email);
-    if email.is_some() && account.by.via != Via::Session {
+    if email.is_some() && account.by.via != AuthMethod::Session {
         return Err(Error::Forbidden(
             "Changing the address requires a session; sign in and try again.".into(),
         ));
@@ -112,7 +112,7 @@ pub(super) async fn update(
         Ok::<_, Error>(after)
     };
     let after = app.db.write(write).await?;
-    app.background.poke();
+    app.background.wake();
     Ok(Json(after))
 }
 

@@ -13,7 +13,7 @@ use super::{
     error::{Error, Result},
     report::ReportPath,
 };
-use crate::domain::{app::App, changes, verdict::Material};
+use crate::domain::{app::App, changes, verdict::VerdictInput};
 
 /// Compare a report with its baseline.
 ///
@@ -36,12 +36,12 @@ pub(super) async fn view(
     let read = move |tx: &mut Tx<'_>| {
         let id = report::find(tx, project.id, path.report)?;
         let _held = held;
-        Material::read(tx, project.id, &project.project, id)
+        VerdictInput::read(tx, project.id, &project.project, id)
     };
-    let material = app.db.read(read).await?;
+    let input = app.db.read(read).await?;
     let judge = move || {
         let _held = permit;
-        material.judge()
+        input.judge()
     };
     let judged = spawn_blocking(judge).await;
     judged.map_err(|error| Error::Internal(error.into()))?.map(Json)

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     domain::{
         app::App,
-        auth::caller::{Caller, SignedIn, Via},
+        auth::caller::{AuthMethod, Caller, SignedIn},
         error::Error as DomainError,
         quota::Quota,
     },
@@ -360,13 +360,13 @@ fn find_caller(tx: &mut Tx<'_>, claims: &Claims, now: Timestamp) -> Result<Calle
         (Audience::Runner, Some(jti)) => return runner(tx, claims, jti.into()),
         (Audience::Project | Audience::Runner, None) => None,
         (Audience::User, Some(jti)) => {
-            key::owner(tx, jti.into(), now)?.map(|found| (found, Via::Key(jti.into())))
+            key::owner(tx, jti.into(), now)?.map(|found| (found, AuthMethod::Key(jti.into())))
         }
         (Audience::User, None) => match claims.sub.as_deref().and_then(|email| email.parse().ok()) {
             // If the address was given up after the token was issued, it may belong to another user now.
             Some(email) => match user::email_given_up(tx, &email)? {
                 Some(given_up) if given_up.seconds() >= claims.iat => None,
-                _ => user::by_email(tx, &email)?.map(|found| (found, Via::Token)),
+                _ => user::by_email(tx, &email)?.map(|found| (found, AuthMethod::Token)),
             },
             None => None,
         },

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tidemark_store as store;
 
 use super::{access::Challenge, upload::Progress};
-use crate::{domain::error::Error as DomainError, infra::blobs::Failure, transport::http::error::Problem};
+use crate::{domain::error::Error as DomainError, infra::blobs::BlobError, transport::http::error::Problem};
 
 /// OAuth 2 error code for an unsupported grant type.
 const GRANT_TYPE: &str = "unsupported_grant_type";
@@ -207,8 +207,8 @@ impl From<crate::infra::limits::Error> for Error {
     }
 }
 
-impl From<Failure> for Error {
-    fn from(failure: Failure) -> Self {
+impl From<BlobError> for Error {
+    fn from(failure: BlobError) -> Self {
         Self::Other(failure.into())
     }
 }

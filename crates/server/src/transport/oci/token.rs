@@ -22,7 +22,7 @@ use crate::{
     domain::{
         app::App,
         auth::{
-            caller::{Caller, Credential, Via},
+            caller::{AuthMethod, Caller, Credential},
             jwt,
             key::{hash, kind},
         },
@@ -191,8 +191,8 @@ async fn issue(app: &App, parts: &Parts, login: Option<Login>, scopes: Vec<Scope
         Caller::Anonymous | Caller::Owner => (Audience::Public, None, None),
         Caller::User(by) if named => {
             let key = match by.via {
-                Via::Key(key) => Some(key.uuid()),
-                Via::Session | Via::Token => None,
+                AuthMethod::Key(key) => Some(key.uuid()),
+                AuthMethod::Session | AuthMethod::Token => None,
             };
             (Audience::User, Some(by.found.user.email.to_string()), key)
         }
@@ -226,7 +226,7 @@ fn credential(app: &App, password: &str, now: Timestamp) -> Credential {
     }
     match app.signer.verify(password, &[jwt::Audience::ApiKey], now) {
         Some(claims) => Credential::Token(claims, hash(password)),
-        None => Credential::Bad,
+        None => Credential::Invalid,
     }
 }
 

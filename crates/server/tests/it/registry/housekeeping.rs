@@ -15,7 +15,7 @@ impl TestServer {
             // Advances only occasionally: sessions must not expire on a slow machine.
             if looks % 100 == 0 {
                 self.pass(3601);
-                self.app.background.poke();
+                self.app.background.wake();
             }
             looks += 1;
             (self.objects() == objects).then_some(())
@@ -56,7 +56,7 @@ both! {
         assert_eq!(ada.status(&format!("HEAD /v2/lab/blobs/{}", digest(b"{}"))).await, 200);
         server.pass(1700);
         ada.push_blob("lab/a", b"to be waited for").await;
-        server.app.background.poke();
+        server.app.background.wake();
         ada.push_manifest("lab", "v1", IMAGE, &image(b"{}", b"layer")).await;
         server.clear(2).await;
         assert_eq!(ada.status(&format!("GET /v2/lab/blobs/{layer}")).await, 200);

@@ -7,7 +7,7 @@ use tidemark_api::{
 };
 use tidemark_server::domain::auth::{
     jwt::Audience,
-    key::{Kind, generate, hash},
+    key::{KeyKind, generate, hash},
 };
 use tidemark_store::{
     Dimension, Fresh, ProjectId, ReportId, Tx, UserId,
@@ -167,7 +167,7 @@ impl Stage {
             let domain = sso::create(tx, &fresh, claimed.id, &domain)?;
             let name = "key".parse().unwrap();
             let prefix = &app.config.security.key_prefix;
-            let [leader_key, stranger_key, project_key] = [Kind::User, Kind::User, Kind::Project]
+            let [leader_key, stranger_key, project_key] = [KeyKind::User, KeyKind::User, KeyKind::Project]
                 .map(|kind| generate(&fresh, prefix, kind).as_str().to_owned());
             let hashes = [&leader_key, &stranger_key].map(|key| hash(key));
             let [leaders, strangers] = hashes.each_ref().map(|hash| key::New { name: &name, hash, expires });

@@ -6,7 +6,7 @@ use tidemark_api::Jwt;
 use url::Url;
 
 /// Content of one mail.
-pub(super) struct Letter {
+pub(super) struct MailContent {
     pub(super) subject: String,
     pub(super) greeting: String,
     pub(super) body: String,
@@ -24,7 +24,7 @@ pub(super) struct Action {
     pub(super) lasts: String,
 }
 
-impl Letter {
+impl MailContent {
     /// Returns the plain text.
     pub(super) fn text(&self) -> String {
         let Self { greeting, body, action, closing, home, .. } = self;

@@ -14,7 +14,7 @@ use crate::{
         app::App,
         error::{Error, Result},
         ingest::Submission,
-        plan::Standing,
+        plan::BillingStatus,
         quota::Quota,
     },
     infra::limits::address_key,
@@ -23,12 +23,12 @@ use crate::{
 /// Maximum timeout of a job, in seconds.
 const TIMEOUT_MAX: u32 = i32::MAX.unsigned_abs();
 /// Maximum timeout of a job in seconds: of an organization without a plan on a server with billing, and of an unclaimed project.
-const UNPAID_TIMEOUT: u32 = 300;
-const UNKNOWN_TIMEOUT: u32 = 60;
+const UNPAID_MAX_TIMEOUT: u32 = 300;
+const UNCLAIMED_MAX_TIMEOUT: u32 = 60;
 /// Priority of the jobs of a claimed project, above the jobs of unclaimed projects.
-pub(crate) const CLAIMED: i64 = 100;
+pub(crate) const CLAIMED_PRIORITY: i64 = 100;
 /// Priority of the jobs of an organization with a plan.
-pub(crate) const PAID: i64 = 200;
+pub(crate) const PAID_PRIORITY: i64 = 200;
 
 /// Priority and limits of jobs, by the plan of the organization.
 struct Tier {
@@ -45,24 +45,24 @@ impl Tier {
         Self { rank, timeout_default: 3_600, timeout_max: TIMEOUT_MAX, concurrency: None }
     }
 
-    fn of(claimed: bool, standing: Standing) -> Self {
-        let held = |rank, timeout| Self {
+    fn of(claimed: bool, billing_status: BillingStatus) -> Self {
+        let limited = |rank, timeout| Self {
             rank,
             timeout_default: timeout,
             timeout_max: timeout,
             concurrency: Some(1),
         };
-        match standing {
-            _ if !claimed => held(0, UNKNOWN_TIMEOUT),
-            Standing::Free | Standing::Lapsed(..) => held(CLAIMED, UNPAID_TIMEOUT),
-            Standing::Unbilled => Self::free(CLAIMED),
-            Standing::Paid(_) => Self::free(PAID),
+        match billing_status {
+            _ if !claimed => limited(0, UNCLAIMED_MAX_TIMEOUT),
+            BillingStatus::Free | BillingStatus::Lapsed(..) => limited(CLAIMED_PRIORITY, UNPAID_MAX_TIMEOUT),
+            BillingStatus::Unbilled => Self::free(CLAIMED_PRIORITY),
+            BillingStatus::Paid(_) => Self::free(PAID_PRIORITY),
         }
     }
 }
 
 /// A requested job.
-pub(crate) struct Order {
+pub(crate) struct JobRequest {
     new: NewJob,
     image: Image,
     settings: ReportSettings,
@@ -75,16 +75,16 @@ pub(crate) struct Order {
     queue_timeout: i64,
 }
 
-/// Result of the check of an order.
-pub(crate) enum Outcome {
+/// Result of the check of a requested job.
+pub(crate) enum JobCheck {
     /// A job with the same idempotency key exists.
-    Before(ReportId),
+    Existing(ReportId),
     /// The job can be created after its report.
-    Ready(Box<Ready>),
+    Validated(Box<ValidatedJob>),
 }
 
-/// An order that has been checked.
-pub(crate) struct Ready {
+/// A requested job that has been checked.
+pub(crate) struct ValidatedJob {
     config: JobConfig,
     callback: Option<JobCallback>,
     spec: SpecId,
@@ -94,8 +94,8 @@ pub(crate) struct Ready {
     expires: Timestamp,
 }
 
-impl Order {
-    /// Reads the order from a run.
+impl JobRequest {
+    /// Reads the requested job from a run.
     pub(crate) fn read(
         app: &App,
         new: NewJob,
@@ -130,7 +130,7 @@ impl Order {
         self.image.project.clone()
     }
 
-    /// Checks the order and completes the submission of its report.
+    /// Checks the requested job and completes the submission of its report.
     pub(crate) fn check(
         &self,
         tx: &mut Tx<'_>,
@@ -138,11 +138,11 @@ impl Order {
         submission: &mut Submission,
         quota: Quota,
         now: Timestamp,
-    ) -> Result<Outcome> {
+    ) -> Result<JobCheck> {
         if let Some(key) = submission.idempotency_key {
             tx.lock(Lock::Project(found.id.get()))?;
             if let Some(first) = report::by_idempotency_key(tx, found.id, key)? {
-                return Ok(Outcome::Before(first));
+                return Ok(JobCheck::Existing(first));
             }
         }
         let digest = self.image.resolve(tx, found)?;
@@ -157,7 +157,7 @@ impl Order {
             (submission.start_time, submission.end_time) = (backdate, backdate);
         }
         let claimed = found.project.claimed.is_some();
-        let tier = Tier::of(claimed, quota.standing(tx, found.organization)?);
+        let tier = Tier::of(claimed, quota.billing_status(tx, found.organization)?);
         let timeout = self.new.timeout.unwrap_or(tier.timeout_default).min(tier.timeout_max);
         let new = self.new.clone();
         let uuid = found.project.uuid;
@@ -184,7 +184,7 @@ impl Order {
         };
         // The stored configuration of the job counts toward the size of the report.
         submission.bytes += serde_json::to_string(&config).map_or(0, |text| text.len());
-        Ok(Outcome::Ready(Box::new(Ready {
+        Ok(JobCheck::Validated(Box::new(ValidatedJob {
             config,
             callback: new.callback,
             spec: chosen.id,
@@ -217,9 +217,9 @@ impl Order {
     }
 }
 
-impl Ready {
+impl ValidatedJob {
     /// Enqueues the job.
-    pub(crate) fn place(
+    pub(crate) fn enqueue(
         &self,
         tx: &mut Tx<'_>,
         fresh: &Fresh,
