@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use serde_json::json;
 use tidemark_api::{BenchmarkName, Timestamp};
-use tidemark_store::{Db, Error, Fresh, benchmark};
+use tidemark_store::{Db, Error, WriteContext, benchmark};
 
 use crate::{
     Result, load, round,
@@ -63,7 +63,7 @@ fn fill(data: &Path, database: Option<&str>, rows: u32) -> Result {
     let name = |number| format!("bench {number:06}");
     let wanted = (0..rows).map(|number| Ok(name(number).parse()?)).collect::<Result<Vec<BenchmarkName>>>()?;
     let shared = database.is_some();
-    let fresh = Fresh::new(Timestamp::from_micros(0), Arc::new(Counter));
+    let fresh = WriteContext::new(Timestamp::from_micros(0), Arc::new(Counter));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let db = Db::open(&location).await?;

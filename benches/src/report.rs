@@ -18,7 +18,7 @@ use tidemark_server::domain::{
     ingest::{self, Submission, TargetProject},
     quota::Quota,
 };
-use tidemark_store::{Db, Fresh, Tx};
+use tidemark_store::{Db, Tx, WriteContext};
 
 use crate::{
     Result, load, round,
@@ -237,7 +237,7 @@ pub(crate) fn fill(
             *number += 1;
             let submission = submission(*number)?;
             let last = Arc::clone(&last);
-            let fresh = Fresh::new(submission.start_time, Arc::new(Counter));
+            let fresh = WriteContext::new(submission.start_time, Arc::new(Counter));
             db.write(move |tx: &mut Tx<'_>| {
                 let (project, organization) = tx.fetch_one(
                     "project",

@@ -7,7 +7,7 @@ use tidemark_api::{
 use uuid::Uuid;
 
 use crate::{
-    AlertId, BenchmarkId, Error, Fresh, HeadId, ModelId, ProjectId, ReportId, Result, ThresholdId, Tx,
+    AlertId, BenchmarkId, Error, HeadId, ModelId, ProjectId, ReportId, Result, ThresholdId, Tx, WriteContext,
     columns::{columns, insert_columns},
     head, metric,
     series_filter::SeriesFilter,
@@ -18,7 +18,7 @@ use crate::{
 
 /// An alert to insert.
 #[derive(Clone, Copy, Debug)]
-pub struct New {
+pub struct NewAlertRow {
     /// Threshold.
     pub threshold: ThresholdId,
     /// Benchmark.
@@ -28,7 +28,7 @@ pub struct New {
     /// Index of the metric in the vector of the report.
     pub place: u32,
     /// Metric with the model and the limits that it was compared with.
-    pub metric: metric::Packed,
+    pub metric: metric::PackedMetric,
     /// Limit that the metric exceeded.
     pub limit: BoundaryLimit,
 }
@@ -36,20 +36,20 @@ pub struct New {
 /// Inserts the alerts of a report.
 pub fn insert(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    context: &WriteContext,
     project: ProjectId,
     (report, head, start_time): (ReportId, HeadId, Timestamp),
-    alerts: &[New],
+    alerts: &[NewAlertRow],
 ) -> Result<()> {
     if alerts.is_empty() {
         return Ok(());
     }
-    let row = |alert: &New| {
+    let row = |alert: &NewAlertRow| {
         let metric = &alert.metric;
         let judged = metric.judged.ok_or_else(|| Error::engine("an alert without a model"))?;
         let MetricBoundary { baseline, lower_limit, upper_limit } = judged.boundary();
         Ok(AlertInsert {
-            uuid: fresh.uuid(),
+            uuid: context.uuid(),
             project_id: project,
             report_id: report,
             head_id: head,
@@ -68,13 +68,13 @@ pub fn insert(
             crossed: alert.limit,
             status: AlertStatus::Active,
             start_time,
-            created: fresh.now,
-            modified: fresh.now,
+            created: context.now,
+            modified: context.now,
         })
     };
     let rows = alerts.iter().map(row).collect::<Result<Vec<_>>>()?;
     tx.insert_many("alert", &rows, "")?;
-    tx.execute("update report set alerted = $2 where id = $1", &[&report, &fresh.now])?;
+    tx.execute("update report set alerted = $2 where id = $1", &[&report, &context.now])?;
     Ok(())
 }
 

@@ -10,12 +10,12 @@ use tidemark_api::{
 };
 
 use crate::{
-    Cells, Error, Fresh, FromRow, List, OrganizationId, Result, Tx, columns::columns, sql::direction,
+    Cells, Error, FromRow, List, OrganizationId, Result, Tx, WriteContext, columns::columns, sql::direction,
 };
 
 /// An entry to insert.
 #[derive(Clone, Debug)]
-pub struct New<'a> {
+pub struct NewAuditRow<'a> {
     /// Actor.
     pub actor: &'a Actor,
     /// Client address of the request.
@@ -58,7 +58,7 @@ impl FromRow for AuditEntry {
 }
 
 /// Inserts an entry, in the transaction of the change that it records.
-pub fn add(tx: &mut Tx<'_>, fresh: &Fresh, entry: &New<'_>) -> Result<()> {
+pub fn add(tx: &mut Tx<'_>, context: &WriteContext, entry: &NewAuditRow<'_>) -> Result<()> {
     let detail: BTreeMap<_, _> = entry.detail.iter().copied().collect();
     let detail = serde_json::to_string(&detail).map_err(|error| Error::Engine(error.into()))?;
     tx.execute(
@@ -66,8 +66,8 @@ pub fn add(tx: &mut Tx<'_>, fresh: &Fresh, entry: &New<'_>) -> Result<()> {
                             address, detail)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
         &[
-            &fresh.uuid(),
-            &fresh.now,
+            &context.uuid(),
+            &context.now,
             &entry.actor.kind,
             &entry.actor.uuid,
             &entry.actor.name,

@@ -7,9 +7,9 @@ use tidemark_api::{
 use uuid::Uuid;
 
 use crate::{
-    BenchmarkId, Fresh, ProjectId, Result, Tx,
+    BenchmarkId, ProjectId, Result, Tx, WriteContext,
     columns::columns,
-    dimension::{self, Change, Dimension, Filter, Wanted},
+    dimension::{self, Dimension, DimensionFilter, DimensionUpdate, ItemReference},
 };
 
 columns!(Benchmark {
@@ -36,7 +36,7 @@ impl Dimension for Benchmark {
     }
 }
 
-impl<'a> From<&'a BenchmarkFilter> for Filter<'a> {
+impl<'a> From<&'a BenchmarkFilter> for DimensionFilter<'a> {
     fn from(filter: &'a BenchmarkFilter) -> Self {
         Self {
             name: filter.name.as_ref().map(BenchmarkName::as_str),
@@ -46,7 +46,7 @@ impl<'a> From<&'a BenchmarkFilter> for Filter<'a> {
     }
 }
 
-impl<'a> From<&'a BenchmarkPatch> for Change<'a> {
+impl<'a> From<&'a BenchmarkPatch> for DimensionUpdate<'a> {
     fn from(patch: &'a BenchmarkPatch) -> Self {
         Self {
             name: patch.name.as_ref().map(BenchmarkName::as_str),
@@ -60,19 +60,19 @@ impl<'a> From<&'a BenchmarkPatch> for Change<'a> {
 /// ones. An item without a reference is matched by its name only.
 pub fn ensure(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    context: &WriteContext,
     project: ProjectId,
     benchmarks: &[(Option<&NameId>, &BenchmarkName)],
 ) -> Result<Vec<BenchmarkId>> {
     let wanted: Vec<_> = benchmarks
         .iter()
-        .map(|(reference, name)| Wanted {
+        .map(|(reference, name)| ItemReference {
             reference: *reference,
             name: name.as_str(),
             slug: None,
             fields: (),
         })
         .collect();
-    let keys = dimension::ensure::<Benchmark>(tx, fresh, project, &wanted)?;
+    let keys = dimension::ensure::<Benchmark>(tx, context, project, &wanted)?;
     Ok(keys.into_iter().map(BenchmarkId::from).collect())
 }

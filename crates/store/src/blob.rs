@@ -6,7 +6,7 @@
 use tidemark_api::time::Timestamp;
 use uuid::Uuid;
 
-use crate::{BlobId, Fresh, ProjectId, RepositoryId, Result, Tx, columns::columns};
+use crate::{BlobId, ProjectId, RepositoryId, Result, Tx, WriteContext, columns::columns};
 
 columns! {
     /// A blob of a repository.
@@ -37,7 +37,7 @@ pub fn find(tx: &mut Tx<'_>, repository: RepositoryId, digest: &str) -> Result<O
 /// the blob; the object name differs from `object` if the blob existed.
 pub fn store(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    context: &WriteContext,
     object: Uuid,
     digest: &str,
     size: u64,
@@ -48,7 +48,7 @@ pub fn store(
         "blob",
         "insert into blob (uuid, digest, size, created, touched) values ($1, $2, $3, $4, $4)
          on conflict (digest) do update set touched = excluded.touched returning id, uuid",
-        &[&object, &digest, &size, &fresh.now],
+        &[&object, &digest, &size, &context.now],
     )
 }
 
@@ -64,7 +64,7 @@ pub fn link(tx: &mut Tx<'_>, repository: RepositoryId, blob: BlobId, now: Timest
 }
 
 /// Restarts the idle time of a link to a blob; `false` if the repository no longer links to the blob.
-pub fn keep(tx: &mut Tx<'_>, repository: RepositoryId, blob: BlobId, now: Timestamp) -> Result<bool> {
+pub fn touch_link(tx: &mut Tx<'_>, repository: RepositoryId, blob: BlobId, now: Timestamp) -> Result<bool> {
     let kept = tx.execute(
         "update repository_blob set idle = case when idle is null then null else cast($3 as bigint) end
          where repository_id = $1 and blob_id = $2",
@@ -75,7 +75,7 @@ pub fn keep(tx: &mut Tx<'_>, repository: RepositoryId, blob: BlobId, now: Timest
 
 /// Where a blob may be mounted from.
 #[derive(Clone, Copy, Debug)]
-pub enum Source {
+pub enum MountSource {
     /// One repository.
     Repository(RepositoryId),
     /// Any repository of this project or of a public project.
@@ -87,12 +87,12 @@ pub fn mount(
     tx: &mut Tx<'_>,
     repository: RepositoryId,
     digest: &str,
-    source: Source,
+    source: MountSource,
     now: Timestamp,
 ) -> Result<bool> {
     let (condition, key) = match source {
-        Source::Repository(source) => ("repository_blob.repository_id = $3", source.get()),
-        Source::Anywhere(project) => {
+        MountSource::Repository(source) => ("repository_blob.repository_id = $3", source.get()),
+        MountSource::Anywhere(project) => {
             ("(project.id = $3 or project.visibility = 'public') and project.deleted is null", project.get())
         }
     };
@@ -155,7 +155,7 @@ pub fn remove(tx: &mut Tx<'_>, blobs: &[BlobId], before: Timestamp) -> Result<Ve
 }
 
 /// Returns the objects among `objects` that belong to a blob, to an upload or to a job.
-pub fn known(tx: &mut Tx<'_>, objects: &[Uuid]) -> Result<Vec<Uuid>> {
+pub fn existing_objects(tx: &mut Tx<'_>, objects: &[Uuid]) -> Result<Vec<Uuid>> {
     tx.fetch_all(
         "select uuid from blob where uuid in {uuids $1}
          union all select object from upload_part where object in {uuids $1}

@@ -9,9 +9,9 @@ use tidemark_api::{
 use uuid::Uuid;
 
 use crate::{
-    BranchId, Fresh, HeadId, ProjectId, Result, Tx,
+    BranchId, HeadId, ProjectId, Result, Tx, WriteContext,
     columns::columns,
-    dimension::{self, Change, Dimension, Filter, Wanted, only},
+    dimension::{self, Dimension, DimensionFilter, DimensionUpdate, ItemReference, single_key},
     head,
 };
 
@@ -45,7 +45,7 @@ impl Dimension for Branch {
     }
 }
 
-impl<'a> From<&'a BranchFilter> for Filter<'a> {
+impl<'a> From<&'a BranchFilter> for DimensionFilter<'a> {
     fn from(filter: &'a BranchFilter) -> Self {
         Self {
             name: filter.name.as_ref().map(BranchName::as_str),
@@ -55,7 +55,7 @@ impl<'a> From<&'a BranchFilter> for Filter<'a> {
     }
 }
 
-impl<'a> From<&'a BranchPatch> for Change<'a> {
+impl<'a> From<&'a BranchPatch> for DimensionUpdate<'a> {
     fn from(patch: &'a BranchPatch) -> Self {
         Self {
             name: patch.name.as_ref().map(BranchName::as_str),
@@ -69,18 +69,18 @@ impl<'a> From<&'a BranchPatch> for Change<'a> {
 /// new branch starts from `start` and inherits the given number of versions.
 pub fn ensure(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    context: &WriteContext,
     project: ProjectId,
     branch: &NameId,
     name: &BranchName,
-    start: Option<(&head::Start, u32)>,
+    start: Option<(&head::ResolvedStartPoint, u32)>,
 ) -> Result<BranchId> {
-    let wanted = Wanted { reference: Some(branch), name: name.as_str(), slug: None, fields: () };
-    let id = only(dimension::ensure::<Branch>(tx, fresh, project, &[wanted])?)?;
+    let wanted = ItemReference { reference: Some(branch), name: name.as_str(), slug: None, fields: () };
+    let id = single_key(dimension::ensure::<Branch>(tx, context, project, &[wanted])?)?;
     // A transaction that lost the race for the branch has waited until the other transaction created the head.
     if !tx.value::<bool>("select exists (select 1 from head where branch_id = $1)", &[&id])? {
         let (start, max_versions) = start.unzip();
-        head::create(tx, fresh, id, start, max_versions.unwrap_or_default())?;
+        head::create(tx, context, id, start, max_versions.unwrap_or_default())?;
     }
     Ok(id)
 }

@@ -7,8 +7,8 @@ use tidemark_api::{
 use uuid::Uuid;
 
 use crate::{
-    BenchmarkId, Cells, Error, Fresh, FromRow, HeadId, List, MeasureId, ProjectId, ReportId, Result,
-    TestbedId, Tx, VersionId,
+    BenchmarkId, Cells, Error, FromRow, HeadId, List, MeasureId, ProjectId, ReportId, Result, TestbedId, Tx,
+    VersionId, WriteContext,
     columns::{columns, insert_columns},
     head,
     lane::Lane,
@@ -92,7 +92,7 @@ pub fn of_heads(tx: &mut Tx<'_>, heads: &[HeadId], testbed: TestbedId) -> Result
 }
 
 /// Moves the changes that refer to a report that is about to be deleted to the nearest other report.
-pub(crate) fn leave(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
+pub(crate) fn reassign_report(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
     let position: Position =
         tx.fetch_one("report", "select {columns} from report where id = $1", &[&report])?;
     let beside: Option<ReportId> = tx.fetch_optional(
@@ -124,7 +124,7 @@ columns! {
 /// Upserts changes of a lane, whose newest report is `newest`. Keeps the status and the notes of existing changes.
 pub fn write(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    context: &WriteContext,
     lane: &Lane,
     newest: Option<ReportId>,
     changes: &[ChangeWrite],
@@ -132,7 +132,7 @@ pub fn write(
     let rows: Vec<ChangeInsert> = changes
         .iter()
         .map(|ChangeWrite { uuid, series_key, found, withdrawn, is_raised, starts_event }| ChangeInsert {
-            uuid: uuid.unwrap_or_else(|| ChangeUuid::from(fresh.uuid())),
+            uuid: uuid.unwrap_or_else(|| ChangeUuid::from(context.uuid())),
             project_id: lane.project,
             head_id: lane.head,
             testbed_id: lane.testbed,
@@ -152,12 +152,12 @@ pub fn write(
             cause: found.cause,
             found_id: newest,
             raised_id: newest.filter(|_| *starts_event),
-            raised: is_raised.then_some(fresh.now),
+            raised: is_raised.then_some(context.now),
             status: ChangeStatus::Active,
             start_time: found.start_time,
             withdrawn: *withdrawn,
-            created: fresh.now,
-            modified: fresh.now,
+            created: context.now,
+            modified: context.now,
         })
         .collect();
     tx.insert_many(

@@ -55,7 +55,7 @@ enum Engine {
 
 /// Utilization of the connections, for the operator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Load {
+pub struct ConnectionLoad {
     /// Connections that may serve reads.
     pub connections: usize,
     /// Connections in use.
@@ -108,11 +108,11 @@ impl Db {
     }
 
     /// Passes the messages that other servers on this database send with [`Tx::notify`] under a topic, a plain word, to
-    /// `heard`. Returns when the connection is lost; never returns on an engine without other servers.
-    pub async fn listen(&self, topic: &str, heard: impl FnMut(&str)) -> Result<()> {
+    /// `on_message`. Returns when the connection is lost; never returns on an engine without other servers.
+    pub async fn listen(&self, topic: &str, on_message: impl FnMut(&str)) -> Result<()> {
         match &self.engine {
             Engine::Sqlite(_) => std::future::pending().await,
-            Engine::Postgres(postgres) => postgres.listen(topic, heard).await,
+            Engine::Postgres(postgres) => postgres.listen(topic, on_message).await,
         }
     }
 
@@ -134,7 +134,7 @@ impl Db {
     }
 
     /// Returns the utilization of the connections.
-    pub fn load(&self) -> Load {
+    pub fn load(&self) -> ConnectionLoad {
         match &self.engine {
             Engine::Sqlite(sqlite) => sqlite.load(),
             Engine::Postgres(postgres) => postgres.load(),

@@ -12,7 +12,7 @@ use tidemark_api::{
 use uuid::Uuid;
 
 use crate::{
-    Error, Fresh, List, Lock, NoticeId, OrganizationId, ProjectId, ReportId, Result, Tx, UserId,
+    Error, List, Lock, NoticeId, OrganizationId, ProjectId, ReportId, Result, Tx, UserId, WriteContext,
     columns::{columns, insert_columns},
     notice, outbox,
     sql::direction,
@@ -22,7 +22,7 @@ use crate::{
 pub const KIND: &str = "notice";
 
 /// Maximum number of reports per event.
-pub const MOST: i64 = 32;
+pub const MAX_REPORTS_PER_EVENT: i64 = 32;
 
 columns!(Delivery {
     uuid: "delivery.uuid",
@@ -67,7 +67,12 @@ columns! {
 
 /// Enqueues deliveries of a report to all notices of the project. Returns whether there is a notice. The caller holds
 /// the lock of the project.
-pub fn enqueue(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: ReportId) -> Result<bool> {
+pub fn enqueue(
+    tx: &mut Tx<'_>,
+    context: &WriteContext,
+    project: ProjectId,
+    report: ReportId,
+) -> Result<bool> {
     let sql = format!(
         "select {{columns}} from notice
          where notice.archived is null and notice.id in (
@@ -77,13 +82,13 @@ pub fn enqueue(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: Repor
              join notice as general on general.account_id = member.account_id and general.project_id is null
              where project.id = $1)
          order by notice.id {}",
-        tx.share("notice")
+        tx.for_share("notice")
     );
     let recipients: Vec<Recipient> = tx.fetch_all(&sql, &[&project])?;
     if recipients.is_empty() {
         return Ok(false);
     }
-    let new: Vec<_> = recipients.into_iter().map(|recipient| (fresh.uuid(), recipient)).collect();
+    let new: Vec<_> = recipients.into_iter().map(|recipient| (context.uuid(), recipient)).collect();
     let rows: Vec<_> = new
         .iter()
         .map(|(uuid, recipient)| NewDelivery {
@@ -95,13 +100,13 @@ pub fn enqueue(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: Repor
             again: false,
             status: DeliveryStatus::Waiting,
             attempts: 0,
-            created: fresh.now,
+            created: context.now,
         })
         .collect();
     tx.insert_many("delivery", &rows, "")?;
     let first = new.iter().filter(|(_, recipient)| !recipient.has_waiting);
     let first = first.map(|(uuid, recipient)| (uuid.to_string(), recipient.owner));
-    outbox::add_many(tx, KIND, &first.collect::<Vec<_>>(), fresh.now)?;
+    outbox::add_many(tx, KIND, &first.collect::<Vec<_>>(), context.now)?;
     Ok(true)
 }
 
@@ -149,12 +154,12 @@ pub fn find_waiting(tx: &mut Tx<'_>, delivery: DeliveryUuid) -> Result<Option<Pe
 }
 
 /// Combines a delivery and the waiting deliveries after it that were enqueued before `end` into one event.
-pub fn gather(tx: &mut Tx<'_>, turn: &PendingDelivery, end: Timestamp) -> Result<()> {
+pub fn merge_waiting(tx: &mut Tx<'_>, pending: &PendingDelivery, end: Timestamp) -> Result<()> {
     tx.execute(
         "update delivery set event = $2
          where id in (select id from delivery where notice_id = $1 and project_id = $5 and status = 'waiting'
                       and not again and created < $3 order by id limit $4)",
-        &[&turn.notice.id, &turn.event, &end, &MOST, &turn.project],
+        &[&pending.notice.id, &pending.event, &end, &MAX_REPORTS_PER_EVENT, &pending.project],
     )?;
     Ok(())
 }
@@ -170,37 +175,42 @@ pub fn reports(tx: &mut Tx<'_>, notice: NoticeId, event: EventUuid) -> Result<Ve
 }
 
 /// Records a failed attempt that will be retried.
-pub fn put_off(tx: &mut Tx<'_>, turn: &PendingDelivery, error: &str, now: Timestamp) -> Result<()> {
-    settle(tx, turn, DeliveryStatus::Waiting, Some(error), now).map(drop)
+pub fn record_failed_attempt(
+    tx: &mut Tx<'_>,
+    pending: &PendingDelivery,
+    error: &str,
+    now: Timestamp,
+) -> Result<()> {
+    set_status(tx, pending, DeliveryStatus::Waiting, Some(error), now).map(drop)
 }
 
 /// Sets the final status of an event and enqueues the next delivery. Returns `false` and changes nothing if the event
 /// is already completed.
-pub fn end(
+pub fn complete(
     tx: &mut Tx<'_>,
-    turn: &PendingDelivery,
+    pending: &PendingDelivery,
     status: DeliveryStatus,
     error: Option<&str>,
     now: Timestamp,
 ) -> Result<bool> {
-    tx.lock(Lock::Project(turn.project.get()))?;
-    if settle(tx, turn, status, error, now)? == 0 {
+    tx.lock(Lock::Project(pending.project.get()))?;
+    if set_status(tx, pending, status, error, now)? == 0 {
         return Ok(false);
     }
     let next: Option<DeliveryUuid> = tx.fetch_optional(
         "select uuid from delivery where notice_id = $1 and project_id = $2 and status = 'waiting'
          order by id limit 1",
-        &[&turn.notice.id, &turn.project],
+        &[&pending.notice.id, &pending.project],
     )?;
     if let Some(next) = next {
-        outbox::add(tx, KIND, &next.to_string(), Some(turn.organization), now)?;
+        outbox::add(tx, KIND, &next.to_string(), Some(pending.organization), now)?;
     }
     Ok(true)
 }
 
-fn settle(
+fn set_status(
     tx: &mut Tx<'_>,
-    turn: &PendingDelivery,
+    pending: &PendingDelivery,
     status: DeliveryStatus,
     error: Option<&str>,
     now: Timestamp,
@@ -208,7 +218,7 @@ fn settle(
     tx.execute(
         "update delivery set status = $3, attempts = attempts + 1, error = $4, tried = $5
          where notice_id = $1 and event = $2 and status = 'waiting'",
-        &[&turn.notice.id, &turn.event, &status, &error, &now],
+        &[&pending.notice.id, &pending.event, &status, &error, &now],
     )
 }
 
@@ -235,7 +245,7 @@ columns! {
 /// Enqueues the event of a delivery again, after all waiting deliveries.
 pub fn redeliver(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    context: &WriteContext,
     notice: NoticeId,
     delivery: DeliveryUuid,
 ) -> Result<Result<Delivery, RedeliverError>> {
@@ -257,7 +267,7 @@ pub fn redeliver(
         "select report_id from delivery where notice_id = $1 and event = $2 group by report_id order by min(id)",
         &[&notice, &event],
     )?;
-    let new: Vec<_> = members.into_iter().map(|report| (fresh.uuid(), report)).collect();
+    let new: Vec<_> = members.into_iter().map(|report| (context.uuid(), report)).collect();
     let rows: Vec<_> = new
         .iter()
         .map(|(uuid, report)| NewDelivery {
@@ -269,12 +279,12 @@ pub fn redeliver(
             again: true,
             status: DeliveryStatus::Waiting,
             attempts: 0,
-            created: fresh.now,
+            created: context.now,
         })
         .collect();
     tx.insert_many("delivery", &rows, "")?;
     if let Some((first, _)) = new.first().filter(|_| !is_behind) {
-        outbox::add(tx, KIND, &first.to_string(), owner, fresh.now)?;
+        outbox::add(tx, KIND, &first.to_string(), owner, context.now)?;
     }
     let same = new.iter().find(|(_, one)| *one == report).or(new.first());
     let (uuid, _) = same.ok_or_else(|| Error::engine("an event without a delivery"))?;

@@ -14,9 +14,9 @@ use tidemark_api::{
 };
 use uuid::Uuid;
 
-pub(crate) use self::ensure::{Wanted, ensure, only};
+pub(crate) use self::ensure::{ItemReference, ensure, single_key};
 use crate::{
-    Error, Fresh, FromRow, Lock, Param, ProjectId, Result, Tx,
+    Error, FromRow, Lock, Param, ProjectId, Result, Tx, WriteContext,
     columns::insert_columns,
     slug,
     sql::{direction, matching, uuids_starting_with},
@@ -24,7 +24,7 @@ use crate::{
 
 /// Filter of a list.
 #[derive(Clone, Copy, Debug)]
-pub struct Filter<'a> {
+pub struct DimensionFilter<'a> {
     /// Only the item with this name.
     pub name: Option<&'a str>,
     /// Only items with this text in their name or slug, or at the start of their UUID.
@@ -35,7 +35,7 @@ pub struct Filter<'a> {
 
 /// Fields to update.
 #[derive(Clone, Copy, Debug)]
-pub struct Change<'a> {
+pub struct DimensionUpdate<'a> {
     /// New name.
     pub name: Option<&'a str>,
     /// New slug.
@@ -91,20 +91,20 @@ pub trait Dimension: FromRow {
     /// Inserts an item.
     fn create(
         tx: &mut Tx<'_>,
-        fresh: &Fresh,
+        context: &WriteContext,
         project: ProjectId,
         name: &impl AsRef<str>,
         slug: Option<&Slug>,
         fields: Self::Fields<'_>,
     ) -> Result<Self::Id> {
-        let (uuid, name) = (fresh.uuid(), name.as_ref());
+        let (uuid, name) = (context.uuid(), name.as_ref());
         tx.lock(Lock::Project(project.get()))?;
         let taken =
             format!("select exists (select 1 from {} where project_id = $1 and slug = $2)", Self::TABLE);
-        let slug = slug::choose(fresh, uuid, slug, name, |slug| tx.value(&taken, &[&project, slug]))?;
-        let (created, modified) = (fresh.now, fresh.now);
+        let slug = slug::unused(context, uuid, slug, name, |slug| tx.value(&taken, &[&project, slug]))?;
+        let (created, modified) = (context.now, context.now);
         let item = NewItem { uuid, project_id: project, name, slug: &slug, created, modified };
-        let id = only(Self::insert(tx, vec![(item, fields)], "")?)?;
+        let id = single_key(Self::insert(tx, vec![(item, fields)], "")?)?;
         count::<Self>(tx, project, 1, 0)?;
         Ok(id)
     }
@@ -180,7 +180,7 @@ pub trait Dimension: FromRow {
     fn list<'a>(
         tx: &mut Tx<'_>,
         project: ProjectId,
-        filter: impl Into<Filter<'a>>,
+        filter: impl Into<DimensionFilter<'a>>,
         page: &Page,
     ) -> Result<(Vec<Self>, i64)> {
         let (table, joins, filter) = (Self::TABLE, Self::joins(), filter.into());
@@ -238,7 +238,7 @@ pub trait Dimension: FromRow {
         tx: &mut Tx<'_>,
         project: ProjectId,
         id: Self::Id,
-        change: impl Into<Change<'a>>,
+        change: impl Into<DimensionUpdate<'a>>,
         now: Timestamp,
     ) -> Result<()> {
         let (table, change) = (Self::TABLE, change.into());

@@ -13,20 +13,20 @@ use crate::{
     BenchmarkId, Error, MeasureId, ProjectId, ReportId, Result, Tx, VariantId, alert,
     columns::columns,
     dimension::Dimension,
-    metric::{self, Packed},
+    metric::{self, PackedMetric},
     series::{self, SeriesKey},
     value::distinct,
     variant,
 };
 
 /// Maximum number of reports per batch.
-const REPORTS: i64 = 1_024;
+const MAX_REPORTS: i64 = 1_024;
 /// Maximum number of metrics per batch, unless a single report has more.
-const METRICS: i64 = 65_536;
+const MAX_METRICS: i64 = 65_536;
 
 /// Filter of the metrics to export. `None` matches all metrics.
 #[derive(Clone, Debug, Default)]
-pub struct Filter {
+pub struct ExportFilter {
     /// Only metrics of these branches.
     pub branches: Option<Vec<Uuid>>,
     /// Only metrics of these testbeds.
@@ -44,7 +44,7 @@ pub struct Filter {
 columns! {
     /// A report in an export.
     #[derive(Clone, Debug)]
-    pub struct Report {
+    pub struct ExportedReport {
         id: ReportId = "report.id",
         metrics: i64 = "report.metrics",
         /// UUID.
@@ -64,9 +64,9 @@ columns! {
 
 /// A metric in an export.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry<'a> {
+pub struct ExportedMetric<'a> {
     /// Report.
-    pub report: &'a Report,
+    pub report: &'a ExportedReport,
     /// Iteration of the report.
     pub iteration: u32,
     /// Benchmark.
@@ -85,9 +85,9 @@ pub struct Entry<'a> {
 
 /// Reports with their matching metrics.
 #[derive(Debug, Default)]
-pub struct Batch {
-    reports: Vec<Report>,
-    metrics: Vec<(ReportId, u32, Packed)>,
+pub struct ExportBatch {
+    reports: Vec<ExportedReport>,
+    metrics: Vec<(ReportId, u32, PackedMetric)>,
     series_keys: HashMap<u32, SeriesKey>,
     benchmarks: HashMap<BenchmarkId, Arc<Benchmark>>,
     variants: HashMap<VariantId, Arc<Variant>>,
@@ -96,10 +96,15 @@ pub struct Batch {
 }
 
 /// Returns the next reports after the report with this primary key, with their metrics; an empty batch at the end.
-pub fn batch(tx: &mut Tx<'_>, project: ProjectId, filter: &Filter, after: ReportId) -> Result<Batch> {
+pub fn batch(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    filter: &ExportFilter,
+    after: ReportId,
+) -> Result<ExportBatch> {
     let reports = reports(tx, project, filter, after)?;
     if reports.is_empty() {
-        return Ok(Batch::default());
+        return Ok(ExportBatch::default());
     }
     let ids: Vec<i64> = reports.iter().map(|report| report.id.get()).collect();
     let mut metrics = Vec::new();
@@ -110,7 +115,7 @@ pub fn batch(tx: &mut Tx<'_>, project: ProjectId, filter: &Filter, after: Report
     let series = distinct(metrics.iter().map(|(_, _, metric)| i64::from(metric.series)));
     let mut series_keys = series::series_keys(tx, &series)?;
     if series_keys.len() < series.len() {
-        return Err(gone());
+        return Err(missing_row());
     }
     let of = |series_key: fn(&SeriesKey) -> i64| distinct(series_keys.values().map(series_key));
     let benchmarks: HashMap<_, Arc<Benchmark>> =
@@ -121,8 +126,8 @@ pub fn batch(tx: &mut Tx<'_>, project: ProjectId, filter: &Filter, after: Report
         series_keys.retain(|_, series_key| {
             let benchmark = benchmarks.get(&series_key.benchmark).map(|benchmark| benchmark.uuid.uuid());
             let measure = measures.get(&series_key.measure).map(|measure| measure.uuid.uuid());
-            is_wanted(filter.benchmarks.as_deref(), benchmark)
-                && is_wanted(filter.measures.as_deref(), measure)
+            matches_filter(filter.benchmarks.as_deref(), benchmark)
+                && matches_filter(filter.measures.as_deref(), measure)
         });
         metrics.retain(|(_, _, metric)| series_keys.contains_key(&metric.series));
     }
@@ -135,29 +140,29 @@ pub fn batch(tx: &mut Tx<'_>, project: ProjectId, filter: &Filter, after: Report
         Vec::new()
     };
     let alerts = alerts.into_iter().map(|(place, alert)| (place, alert.status)).collect();
-    Ok(Batch { reports, metrics, series_keys, benchmarks, variants, measures, alerts })
+    Ok(ExportBatch { reports, metrics, series_keys, benchmarks, variants, measures, alerts })
 }
 
-impl Batch {
+impl ExportBatch {
     /// Returns the primary key of the last report, after which the next batch begins; `None` if the batch is empty.
     pub fn last(&self) -> Option<ReportId> {
         self.reports.last().map(|report| report.id)
     }
 
     /// Returns the metrics, ordered by report, series and iteration.
-    pub fn entries(&self) -> impl Iterator<Item = Result<Entry<'_>>> {
+    pub fn entries(&self) -> impl Iterator<Item = Result<ExportedMetric<'_>>> {
         let mut reports = self.reports.iter().peekable();
         self.metrics.iter().map(move |(id, place, metric)| {
             // Both lists are in the order of primary keys.
             while reports.next_if(|report| report.id < *id).is_some() {}
-            let report = *reports.peek().ok_or_else(gone)?;
-            let series_key = self.series_keys.get(&metric.series).ok_or_else(gone)?;
-            Ok(Entry {
+            let report = *reports.peek().ok_or_else(missing_row)?;
+            let series_key = self.series_keys.get(&metric.series).ok_or_else(missing_row)?;
+            Ok(ExportedMetric {
                 report,
                 iteration: metric.iteration,
-                benchmark: self.benchmarks.get(&series_key.benchmark).ok_or_else(gone)?,
+                benchmark: self.benchmarks.get(&series_key.benchmark).ok_or_else(missing_row)?,
                 variant: self.variants.get(&series_key.variant.into()).map(|variant| &**variant),
-                measure: self.measures.get(&series_key.measure).ok_or_else(gone)?,
+                measure: self.measures.get(&series_key.measure).ok_or_else(missing_row)?,
                 metric: Metric {
                     uuid: metric::uuid(report.uuid, *place),
                     value: metric.value,
@@ -171,9 +176,14 @@ impl Batch {
     }
 }
 
-fn reports(tx: &mut Tx<'_>, project: ProjectId, filter: &Filter, after: ReportId) -> Result<Vec<Report>> {
+fn reports(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    filter: &ExportFilter,
+    after: ReportId,
+) -> Result<Vec<ExportedReport>> {
     let (branches, testbeds) = (filter.branches.as_deref(), filter.testbeds.as_deref());
-    let mut reports: Vec<Report> = tx.fetch_all(
+    let mut reports: Vec<ExportedReport> = tx.fetch_all(
         "select {columns}
          from report join branch on branch.id = report.branch_id join version on version.id = report.version_id
          join testbed on testbed.id = report.testbed_id
@@ -191,23 +201,23 @@ fn reports(tx: &mut Tx<'_>, project: ProjectId, filter: &Filter, after: ReportId
             &branches.unwrap_or_default(),
             &testbeds.is_none(),
             &testbeds.unwrap_or_default(),
-            &REPORTS,
+            &MAX_REPORTS,
         ],
     )?;
     let mut metrics = 0_i64;
     let fitting = reports.iter().take_while(|report| {
         metrics = metrics.saturating_add(report.metrics);
-        metrics <= METRICS
+        metrics <= MAX_METRICS
     });
     let fitting = fitting.count().max(1);
     reports.truncate(fitting);
     Ok(reports)
 }
 
-fn is_wanted(list: Option<&[Uuid]>, uuid: Option<Uuid>) -> bool {
+fn matches_filter(list: Option<&[Uuid]>, uuid: Option<Uuid>) -> bool {
     list.is_none_or(|list| uuid.is_some_and(|uuid| list.contains(&uuid)))
 }
 
-fn gone() -> Error {
+fn missing_row() -> Error {
     Error::engine("a metric lacks what it is of")
 }

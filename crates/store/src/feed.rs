@@ -13,7 +13,7 @@ use crate::{
 
 /// A report with alerts or notified changes.
 #[derive(Clone, Debug)]
-pub struct Event {
+pub struct FeedEvent {
     /// Report.
     pub report: ReportUuid,
     /// Time when the alerts or changes were raised.
@@ -37,14 +37,14 @@ columns! {
     }
 }
 
-fn event((raised, origin): (Timestamp, Origin)) -> (ReportId, Event) {
+fn event((raised, origin): (Timestamp, Origin)) -> (ReportId, FeedEvent) {
     let Origin { id, report, branch, hash, testbed } = origin;
-    (id, Event { report, raised, branch, hash, testbed })
+    (id, FeedEvent { report, raised, branch, hash, testbed })
 }
 
 /// An alert of an event.
 #[derive(Clone, Debug)]
-pub struct Alert {
+pub struct FeedAlert {
     /// Benchmark.
     pub benchmark: BenchmarkName,
     /// Parameters of the benchmark, if any.
@@ -59,7 +59,7 @@ pub struct Alert {
     pub limit: BoundaryLimit,
 }
 
-columns!(Alert {
+columns!(FeedAlert {
     benchmark: "benchmark.name",
     parameters: "variant.parameters",
     measure: Measure,
@@ -103,7 +103,7 @@ pub fn changes(
     which: &SeriesFilter,
     most: u32,
     mut take: impl FnMut(usize, FeedChange),
-) -> Result<Vec<Event>> {
+) -> Result<Vec<FeedEvent>> {
     let live = "change.project_id = $1 and change.raised is not null and change.withdrawn is null";
     let mut conditions = Conditions::new(live.to_owned(), vec![&project]);
     conditions.and("report.branch_id =", &which.branch);
@@ -151,8 +151,8 @@ pub fn alerts(
     project: ProjectId,
     which: &SeriesFilter,
     most: u32,
-    mut take: impl FnMut(usize, Alert),
-) -> Result<Vec<Event>> {
+    mut take: impl FnMut(usize, FeedAlert),
+) -> Result<Vec<FeedEvent>> {
     let mut reports =
         Conditions::new("report.project_id = $1 and report.alerted is not null".into(), vec![&project]);
     reports.and("report.branch_id =", &which.branch);
@@ -184,11 +184,11 @@ pub fn alerts(
          join threshold on threshold.id = alert.threshold_id
          join measure on measure.id = threshold.measure_id join project on project.id = measure.project_id
          where {} order by benchmark.name, measure.name, alert.id",
-        Alert::COLUMNS,
+        FeedAlert::COLUMNS,
         alerts.sql
     );
     tx.each(&sql, &alerts.params, |row| {
-        let (report, alert) = row.cells().read::<(ReportId, Alert)>()?;
+        let (report, alert) = row.cells().read::<(ReportId, FeedAlert)>()?;
         if let Some(place) = places.get(&report) {
             take(*place, alert);
         }

@@ -15,14 +15,14 @@ use tidemark_api::{
 use uuid::Uuid;
 
 use crate::{
-    BranchId, Fresh, HeadId, Lock, ProjectId, Result, Tx, alert, columns::columns, dimension::Dimension,
-    threshold,
+    BranchId, HeadId, Lock, ProjectId, Result, Tx, WriteContext, alert, columns::columns,
+    dimension::Dimension, threshold,
 };
 
 columns! {
     /// Start point of a new head: a version in the history of the current head of a branch.
     #[derive(Clone, Debug)]
-    pub struct Start {
+    pub struct ResolvedStartPoint {
         /// Branch of the start point.
         pub branch: BranchId = "source.branch_id",
         /// Commit hash of the version, if it has one.
@@ -36,7 +36,7 @@ columns! {
 columns! {
     /// Current head of a branch and its start point.
     #[derive(Clone, Debug)]
-    pub struct Current {
+    pub struct CurrentHead {
         /// Head.
         pub id: HeadId = "head.id",
         /// Branch of the start point, if any.
@@ -106,7 +106,7 @@ columns! {
 }
 
 /// Returns the current head of a branch and its start point.
-pub fn current(tx: &mut Tx<'_>, branch: BranchId) -> Result<Current> {
+pub fn current(tx: &mut Tx<'_>, branch: BranchId) -> Result<CurrentHead> {
     tx.fetch_one(
         "head",
         "select {columns} from head
@@ -124,7 +124,7 @@ pub fn resolve(
     project: ProjectId,
     branch: &NameId,
     hash: Option<&GitHash>,
-) -> Result<Option<Start>> {
+) -> Result<Option<ResolvedStartPoint>> {
     let Some(branch) = Branch::resolve(tx, project, branch)? else { return Ok(None) };
     tx.fetch_optional(
         // At most one version per source: the newest with this hash, or else the newest. Two index lookups each.
@@ -153,9 +153,9 @@ pub fn resolve(
 /// length of the history.
 pub fn create(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    context: &WriteContext,
     branch: BranchId,
-    start: Option<&Start>,
+    start: Option<&ResolvedStartPoint>,
     max_versions: u32,
 ) -> Result<HeadId> {
     let head: HeadId = tx.fetch_one(
@@ -163,11 +163,11 @@ pub fn create(
         "insert into head (uuid, branch_id, start_head_id, start_version_id, created)
          values ($1, $2, $3, $4, $5) returning id",
         &[
-            &fresh.uuid(),
+            &context.uuid(),
             &branch,
             &start.map(|start| start.head),
             &start.map(|start| start.version),
-            &fresh.now,
+            &context.now,
         ],
     )?;
     if let Some(start) = start.filter(|_| max_versions > 0) {
@@ -201,7 +201,7 @@ pub fn replace(tx: &mut Tx<'_>, head: HeadId, now: Timestamp) -> Result<()> {
 /// replace a head that started from the same branch: new versions of the source are no reason to lose the history.
 pub fn start_from(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    context: &WriteContext,
     project: ProjectId,
     id: BranchId,
     wanted: &StartPointPatch,
@@ -222,12 +222,12 @@ pub fn start_from(
         Some(start) => start.hash == wanted.hash,
     };
     if moves {
-        replace(tx, current.id, fresh.now)?;
+        replace(tx, current.id, context.now)?;
         let max_versions = wanted.max_versions.unwrap_or(DEFAULT_MAX_VERSIONS);
-        create(tx, fresh, id, start.as_ref(), max_versions)?;
+        create(tx, context, id, start.as_ref(), max_versions)?;
     }
     if let (Some(start), Some(true)) = (&start, wanted.clone_thresholds) {
-        threshold::mirror(tx, fresh, project, start.branch, id)?;
+        threshold::copy_models(tx, context, project, start.branch, id)?;
     }
     Ok(())
 }

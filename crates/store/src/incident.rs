@@ -8,7 +8,7 @@ use crate::{BranchId, HeadId, ProjectId, Result, Tx, columns::columns, sql::Cond
 columns! {
     /// The version range in which a change may have begun, its size and its direction.
     #[derive(Clone, Copy, Debug)]
-    pub struct Span {
+    pub struct ChangeRange {
         /// Primary key; older changes have smaller keys.
         pub id: i64 = "change.id",
         /// UUID.
@@ -33,12 +33,12 @@ columns! {
 }
 
 /// Returns the version ranges in which the changes of a project may have begun, on the current heads of its branches.
-pub fn spans(
+pub fn change_ranges(
     tx: &mut Tx<'_>,
     project: ProjectId,
     branch: Option<BranchId>,
     status: Option<ChangeStatus>,
-) -> Result<Vec<Span>> {
+) -> Result<Vec<ChangeRange>> {
     let live = "change.project_id = $1 and change.withdrawn is null and head.replaced is null".to_owned();
     let mut conditions = Conditions::new(live, vec![&project]);
     conditions.and("head.branch_id =", &branch);

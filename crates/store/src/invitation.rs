@@ -10,7 +10,7 @@ use tidemark_api::{
     user::PubUser,
 };
 
-use crate::{Fresh, List, OrganizationId, Result, Tx, UserId, columns::columns, sql::direction};
+use crate::{List, OrganizationId, Result, Tx, UserId, WriteContext, columns::columns, sql::direction};
 
 /// An invitation with its organization.
 #[derive(Clone, Debug)]
@@ -61,20 +61,20 @@ impl StoredInvitation {
 /// Inserts an invitation.
 pub fn create(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    context: &WriteContext,
     organization: OrganizationId,
     email: &Email,
     role: OrganizationRole,
     inviter: UserId,
     expires: Timestamp,
 ) -> Result<InvitationRow> {
-    let uuid = InvitationUuid::from(fresh.uuid());
+    let uuid = InvitationUuid::from(context.uuid());
     tx.execute(
         "insert into invitation (uuid, organization_id, email, role, inviter_id, created, expires)
          values ($1, $2, $3, $4, $5, $6, $7)",
-        &[&uuid, &organization, email, &role, &inviter, &fresh.now, &expires],
+        &[&uuid, &organization, email, &role, &inviter, &context.now, &expires],
     )?;
-    find(tx, uuid, fresh.now)
+    find(tx, uuid, context.now)
 }
 
 /// Returns the invitation with this UUID, if its organization is not deleted.

@@ -13,15 +13,17 @@ use tidemark_api::{
 };
 use uuid::Uuid;
 
-pub use self::due::{Due, Overdue, attempts, completed, due, is_any_open, put_off};
+pub use self::due::{
+    OverdueJob, OverdueReason, attempts, completed, is_any_open, overdue, postpone_processing,
+};
 use crate::{
-    Cells, Error, Fresh, FromRow, JobId, List, Lock, OrganizationId, ProjectId, ReportId, Result, RunnerId,
-    SpecId, Tx, columns::columns, outbox, plan, sql::direction,
+    Cells, Error, FromRow, JobId, List, Lock, OrganizationId, ProjectId, ReportId, Result, RunnerId, SpecId,
+    Tx, WriteContext, columns::columns, outbox, plan, sql::direction,
 };
 
 /// A job to insert.
 #[derive(Clone, Debug)]
-pub struct New<'a> {
+pub struct NewJobRow<'a> {
     /// Project.
     pub project: ProjectId,
     /// Report that the job fills.
@@ -43,8 +45,8 @@ pub struct New<'a> {
 }
 
 /// Inserts a job into the queue.
-pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<JobUuid> {
-    let uuid = JobUuid::from(fresh.uuid());
+pub fn create(tx: &mut Tx<'_>, context: &WriteContext, new: &NewJobRow<'_>) -> Result<JobUuid> {
+    let uuid = JobUuid::from(context.uuid());
     let config = JobConfig { env: None, ..new.config.clone() };
     tx.execute(
         "insert into job (uuid, project_id, report_id, spec_id, status, rank, address, concurrency, config, callback,
@@ -59,24 +61,24 @@ pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<JobUuid> 
             &new.rank,
             &new.address,
             &new.concurrency,
-            &serde_json::to_string(&config).map_err(unreadable)?,
-            &new.callback.map(serde_json::to_string).transpose().map_err(unreadable)?,
+            &serde_json::to_string(&config).map_err(invalid_json)?,
+            &new.callback.map(serde_json::to_string).transpose().map_err(invalid_json)?,
             &new.config.timeout,
-            &fresh.now,
+            &context.now,
             &new.expires,
-            &new.config.env.as_ref().map(serde_json::to_string).transpose().map_err(unreadable)?,
+            &new.config.env.as_ref().map(serde_json::to_string).transpose().map_err(invalid_json)?,
         ],
     )?;
     Ok(uuid)
 }
 
-fn unreadable(error: serde_json::Error) -> Error {
+fn invalid_json(error: serde_json::Error) -> Error {
     Error::Engine(error.into())
 }
 
 /// Fields to update together with the status.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Change<'a> {
+pub struct JobUpdate<'a> {
     /// Error message.
     pub error: Option<&'a str>,
     /// Object that contains the output.
@@ -94,7 +96,7 @@ pub fn advance(
     tx: &mut Tx<'_>,
     job: JobId,
     event: JobEvent,
-    change: Change<'_>,
+    change: JobUpdate<'_>,
     now: Timestamp,
 ) -> Result<bool> {
     Ok(!advance_all(tx, &[job], event, change, now)?.is_empty())
@@ -102,7 +104,7 @@ pub fn advance(
 
 columns! {
     /// A job that an event was applied to.
-    struct Advanced {
+    struct AdvancedJob {
         uuid: JobUuid = "uuid",
         has_callback: bool = "callback is not null",
         owner: Option<OrganizationId> =
@@ -115,12 +117,12 @@ pub fn advance_all(
     tx: &mut Tx<'_>,
     jobs: &[JobId],
     event: JobEvent,
-    change: Change<'_>,
+    change: JobUpdate<'_>,
     now: Timestamp,
 ) -> Result<Vec<JobUuid>> {
     let jobs: Vec<i64> = jobs.iter().map(|job| job.get()).collect();
     let sources: Vec<&str> = event.sources().map(JobStatus::as_str).collect();
-    let changed: Vec<Advanced> = tx.fetch_all(
+    let changed: Vec<AdvancedJob> = tx.fetch_all(
         "update job set
              status = $2,
              modified = $3,
@@ -153,7 +155,7 @@ pub fn advance_all(
             &change.lease,
         ],
     )?;
-    if ENDS.contains(&event.target()) {
+    if END_STATUSES.contains(&event.target()) {
         let wanted = changed.iter().filter(|job| job.has_callback);
         let wanted: Vec<_> = wanted.map(|job| (job.uuid.to_string(), job.owner)).collect();
         outbox::add_many(tx, CALLBACK, &wanted, now)?;
@@ -169,24 +171,24 @@ pub fn advance_all(
 pub const CALLBACK: &str = "job_callback";
 
 /// Statuses that trigger the callback of a job.
-pub const ENDS: [JobStatus; 4] =
+pub const END_STATUSES: [JobStatus; 4] =
     [JobStatus::Processed, JobStatus::Failed, JobStatus::Canceled, JobStatus::Unknown];
 
 /// Returns the callback of a job, if it has one that is not yet delivered.
 pub fn callback(tx: &mut Tx<'_>, job: JobId) -> Result<Option<JobCallback>> {
     let text: Option<String> = tx.value("select callback from job where id = $1", &[&job])?;
-    text.map(|text| serde_json::from_str(&text)).transpose().map_err(unreadable)
+    text.map(|text| serde_json::from_str(&text)).transpose().map_err(invalid_json)
 }
 
 /// Deletes the callback of a job, with its token.
-pub fn forget_callback(tx: &mut Tx<'_>, job: JobUuid) -> Result<()> {
+pub fn delete_callback(tx: &mut Tx<'_>, job: JobUuid) -> Result<()> {
     tx.execute("update job set callback = null where uuid = $1", &[&job])?;
     Ok(())
 }
 
 /// Deletes the callbacks of all jobs that ended before a time.
-pub fn forget_callbacks(tx: &mut Tx<'_>, before: Timestamp) -> Result<()> {
-    let ends = ENDS.map(JobStatus::as_str);
+pub fn delete_callbacks(tx: &mut Tx<'_>, before: Timestamp) -> Result<()> {
+    let ends = END_STATUSES.map(JobStatus::as_str);
     tx.execute(
         "update job set callback = null where callback is not null and modified < $1 and status in {texts $2}",
         &[&before, &&ends[..]],
@@ -256,8 +258,8 @@ impl FromRow for JobRow {
 
     fn from_row(cells: &mut Cells<'_>) -> Result<Self> {
         let row: JobColumns = cells.read()?;
-        let mut config: JobConfig = serde_json::from_str(&row.config).map_err(unreadable)?;
-        config.env = row.env.map(|env| serde_json::from_str(&env)).transpose().map_err(unreadable)?;
+        let mut config: JobConfig = serde_json::from_str(&row.config).map_err(invalid_json)?;
+        config.env = row.env.map(|env| serde_json::from_str(&env)).transpose().map_err(invalid_json)?;
         let job = Job {
             uuid: row.uuid,
             status: row.status,
@@ -396,7 +398,8 @@ pub fn claim(
     let Some(job) = next(tx, able)? else { return Ok(None) };
     let timeout: i64 = tx.value("select timeout from job where id = $1", &[&job])?;
     let deadline = Some(now.plus_seconds(timeout.saturating_add(patience)));
-    let change = Change { runner: Some(able.runner), lease: Some(lease), deadline, ..Change::default() };
+    let change =
+        JobUpdate { runner: Some(able.runner), lease: Some(lease), deadline, ..JobUpdate::default() };
     if !advance(tx, job, JobEvent::Claim, change, now)? {
         return Ok(None);
     }
@@ -425,7 +428,7 @@ pub fn upload(tx: &mut Tx<'_>, job: JobId, output: Uuid) -> Result<bool> {
 }
 
 /// Stores the output of a canceled job, whose status does not change. Returns whether the job had no output.
-pub fn keep_output(tx: &mut Tx<'_>, job: JobId, output: Uuid) -> Result<bool> {
+pub fn store_canceled_output(tx: &mut Tx<'_>, job: JobId, output: Uuid) -> Result<bool> {
     let kept = tx.execute(
         "update job set output = $2 where id = $1 and output is null and status = 'canceled'",
         &[&job, &output],
@@ -434,7 +437,7 @@ pub fn keep_output(tx: &mut Tx<'_>, job: JobId, output: Uuid) -> Result<bool> {
 }
 
 /// Stores the noise of the machine before and after the runs of a job.
-pub fn note_noise(tx: &mut Tx<'_>, job: JobId, noise: JobNoise) -> Result<()> {
+pub fn record_noise(tx: &mut Tx<'_>, job: JobId, noise: JobNoise) -> Result<()> {
     tx.execute(
         "update job set noise_before = $2, noise_after = $3 where id = $1",
         &[&job, &noise.before, &noise.after],
@@ -443,7 +446,7 @@ pub fn note_noise(tx: &mut Tx<'_>, job: JobId, noise: JobNoise) -> Result<()> {
 }
 
 /// Raises the rank of the pending jobs of an organization after it was claimed or got a plan.
-pub fn raise(tx: &mut Tx<'_>, organization: OrganizationId, rank: i64) -> Result<()> {
+pub fn raise_rank(tx: &mut Tx<'_>, organization: OrganizationId, rank: i64) -> Result<()> {
     tx.execute(
         "update job set rank = $2, address = null, concurrency = null where status = 'pending' and rank < $2
          and project_id in (select id from project where organization_id = $1)",
@@ -454,7 +457,7 @@ pub fn raise(tx: &mut Tx<'_>, organization: OrganizationId, rank: i64) -> Result
 
 /// Returns the runner minutes of an organization for jobs that ended from `from` to `until`. Every started minute of a
 /// job counts, regardless of its result.
-pub fn minutes(
+pub fn runner_minutes(
     tx: &mut Tx<'_>,
     organization: OrganizationId,
     from: Timestamp,

@@ -9,7 +9,7 @@ use tidemark_api::{
 };
 
 use crate::{
-    Fresh, List, Result, Tx, UserId,
+    List, Result, Tx, UserId, WriteContext,
     columns::columns,
     sql::{contains, direction},
     user,
@@ -27,7 +27,7 @@ const TABLES: &str = "user_key join account on account.id = user_key.account_id"
 
 /// Fields of a new key of a user or a project.
 #[derive(Clone, Copy, Debug)]
-pub struct New<'a> {
+pub struct NewKeyRow<'a> {
     /// Name.
     pub name: &'a ResourceName,
     /// Hash of the key.
@@ -37,11 +37,11 @@ pub struct New<'a> {
 }
 
 /// Inserts a key of a user.
-pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, user: UserId, key: New<'_>) -> Result<UserKey> {
-    let uuid = UserKeyUuid::from(fresh.uuid());
+pub fn create(tx: &mut Tx<'_>, context: &WriteContext, user: UserId, key: NewKeyRow<'_>) -> Result<UserKey> {
+    let uuid = UserKeyUuid::from(context.uuid());
     tx.execute(
         "insert into user_key (uuid, account_id, name, hash, created, expires) values ($1, $2, $3, $4, $5, $6)",
-        &[&uuid, &user, key.name, &key.hash, &fresh.now, &key.expires],
+        &[&uuid, &user, key.name, &key.hash, &context.now, &key.expires],
     )?;
     view(tx, user, uuid)
 }

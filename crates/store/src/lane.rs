@@ -27,12 +27,12 @@ columns! {
 }
 
 /// Returns the cursor before the first lane.
-pub fn before_all() -> (BranchId, TestbedId) {
+pub fn start_cursor() -> (BranchId, TestbedId) {
     (BranchId::from(0), TestbedId::from(0))
 }
 
 /// Returns the lanes after a cursor with reports that are not analyzed, at most `limit`.
-pub fn stale(tx: &mut Tx<'_>, (branch, testbed): (BranchId, TestbedId), limit: i64) -> Result<Vec<Lane>> {
+pub fn pending(tx: &mut Tx<'_>, (branch, testbed): (BranchId, TestbedId), limit: i64) -> Result<Vec<Lane>> {
     read(
         tx,
         "lane.reports <> lane.analyzed and (lane.branch_id, lane.testbed_id) > ($1, $2)
@@ -52,7 +52,7 @@ pub fn of_project(tx: &mut Tx<'_>, project: ProjectId, part: &SeriesFilter) -> R
 }
 
 /// Returns the number of metrics of the reports of a project, filtered by branch and testbed.
-pub fn values(tx: &mut Tx<'_>, project: ProjectId, part: &SeriesFilter) -> Result<i64> {
+pub fn count_metrics(tx: &mut Tx<'_>, project: ProjectId, part: &SeriesFilter) -> Result<i64> {
     tx.value(
         "select cast(coalesce(sum(report.metrics), 0) as bigint) from report
          join head on head.id = report.head_id and head.replaced is null
@@ -71,7 +71,7 @@ fn read(tx: &mut Tx<'_>, condition: &str, params: &[&dyn Param]) -> Result<Vec<L
 }
 
 /// Whether all reports of a lane are analyzed.
-pub fn is_settled(tx: &mut Tx<'_>, branch: BranchId, testbed: TestbedId) -> Result<bool> {
+pub fn is_analyzed(tx: &mut Tx<'_>, branch: BranchId, testbed: TestbedId) -> Result<bool> {
     tx.value(
         "select exists (select 1 from lane where branch_id = $1 and testbed_id = $2 and reports = analyzed)",
         &[&branch, &testbed],
@@ -80,7 +80,7 @@ pub fn is_settled(tx: &mut Tx<'_>, branch: BranchId, testbed: TestbedId) -> Resu
 
 /// Marks a lane as analyzed with its number of reports, unless another transaction has marked it for another analysis
 /// since it was read.
-pub fn settle(tx: &mut Tx<'_>, lane: &Lane) -> Result<()> {
+pub fn mark_analyzed(tx: &mut Tx<'_>, lane: &Lane) -> Result<()> {
     tx.execute(
         "update lane set analyzed = $3 where branch_id = $1 and testbed_id = $2 and analyzed = $4",
         &[&lane.branch, &lane.testbed, &lane.reports, &lane.analyzed],
@@ -89,7 +89,7 @@ pub fn settle(tx: &mut Tx<'_>, lane: &Lane) -> Result<()> {
 }
 
 /// Counts a report that has just received its results.
-pub(crate) fn join(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
+pub(crate) fn add_report(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
     tx.execute(
         "insert into lane (branch_id, testbed_id, reports) select branch_id, testbed_id, 1 from report where id = $1
          on conflict (branch_id, testbed_id) do update set reports = lane.reports + 1",
@@ -99,7 +99,7 @@ pub(crate) fn join(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
 }
 
 /// Subtracts a report that is about to be deleted, and marks its lane for another analysis.
-pub(crate) fn leave(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
+pub(crate) fn remove_report(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
     tx.execute(
         "update lane set reports = reports - (select count(*) from report_vector where report_id = $1),
              deleted = deleted + 1, analyzed = case when analyzed < 0 then analyzed - 1 else -1 end

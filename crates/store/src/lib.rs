@@ -1,7 +1,7 @@
 //! All SQL statements of Tidemark, each written once and run on both engines. No HTTP, no status codes, no clock.
 //!
-//! Plain functions on a [`Tx`], one file per resource: `organization::find(tx, …)`. [`Fresh`] provides the time and the
-//! random bytes of a write.
+//! Plain functions on a [`Tx`], one file per resource: `organization::find(tx, …)`. [`WriteContext`] provides the
+//! time and the random bytes of a write.
 
 pub mod alert;
 pub mod audit;
@@ -18,7 +18,6 @@ pub mod dimension;
 mod error;
 pub mod export;
 pub mod feed;
-mod fresh;
 pub mod head;
 pub mod identity;
 pub mod incident;
@@ -73,12 +72,12 @@ mod value;
 pub mod variant;
 pub mod vector;
 pub mod version;
+mod write_context;
 
 pub use columns::{FromRow, Insert, SqlType};
-pub use db::{Db, Load, Location};
+pub use db::{ConnectionLoad, Db, Location};
 pub use dimension::Dimension;
 pub use error::{Error, IN_USE, Result};
-pub use fresh::{Entropy, Fresh};
 pub use row::{Cells, Row};
 pub use tx::{List, Lock, Tx};
 pub use value::{
@@ -86,3 +85,4 @@ pub use value::{
     OrganizationId, Param, PlotId, ProjectId, ReportId, RepositoryId, RunnerId, SpecId, TestbedId,
     ThresholdId, UploadId, UserId, Value, VariantId, VersionId,
 };
+pub use write_context::{Entropy, WriteContext};

@@ -25,7 +25,7 @@ columns! {
 
 /// A manifest to insert.
 #[derive(Clone, Debug)]
-pub struct New {
+pub struct NewManifestRow {
     /// Digest.
     pub digest: String,
     /// Media type.
@@ -103,7 +103,7 @@ pub fn need_blobs(
 }
 
 /// Returns the digests among `digests` that the repository has as a manifest.
-pub fn known(tx: &mut Tx<'_>, repository: RepositoryId, digests: &[&str]) -> Result<Vec<String>> {
+pub fn existing_digests(tx: &mut Tx<'_>, repository: RepositoryId, digests: &[&str]) -> Result<Vec<String>> {
     tx.fetch_all(
         "select digest from manifest where repository_id = $1 and digest in {texts $2}",
         &[&repository, &digests],
@@ -114,7 +114,7 @@ pub fn known(tx: &mut Tx<'_>, repository: RepositoryId, digests: &[&str]) -> Res
 pub fn store(
     tx: &mut Tx<'_>,
     repository: RepositoryId,
-    new: &New,
+    new: &NewManifestRow,
     blobs: &[BlobId],
     now: Timestamp,
 ) -> Result<ManifestId> {

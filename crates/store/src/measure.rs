@@ -10,9 +10,9 @@ use tidemark_api::{
 use uuid::Uuid;
 
 use crate::{
-    Fresh, MeasureId, ProjectId, Result, Tx,
+    MeasureId, ProjectId, Result, Tx, WriteContext,
     columns::{columns, insert_columns},
-    dimension::{self, Change, Dimension, Filter, NewItem, Wanted},
+    dimension::{self, Dimension, DimensionFilter, DimensionUpdate, ItemReference, NewItem},
 };
 
 columns!(Measure {
@@ -61,7 +61,7 @@ impl Dimension for Measure {
     }
 }
 
-impl<'a> From<&'a MeasureFilter> for Filter<'a> {
+impl<'a> From<&'a MeasureFilter> for DimensionFilter<'a> {
     fn from(filter: &'a MeasureFilter) -> Self {
         Self {
             name: filter.name.as_ref().map(ResourceName::as_str),
@@ -71,7 +71,7 @@ impl<'a> From<&'a MeasureFilter> for Filter<'a> {
     }
 }
 
-impl<'a> From<&'a MeasurePatch> for Change<'a> {
+impl<'a> From<&'a MeasurePatch> for DimensionUpdate<'a> {
     fn from(patch: &'a MeasurePatch) -> Self {
         Self {
             name: patch.name.as_ref().map(ResourceName::as_str),
@@ -85,7 +85,7 @@ impl<'a> From<&'a MeasurePatch> for Change<'a> {
 /// name, slug and units, and restores archived ones.
 pub fn ensure(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    context: &WriteContext,
     project: ProjectId,
     measures: &[(&NameId, &ResourceName, Option<&ResourceName>)],
 ) -> Result<Vec<MeasureId>> {
@@ -95,16 +95,16 @@ pub fn ensure(
             let reference = Some(*reference);
             match built_in(name.as_str()) {
                 Some(known) => {
-                    Wanted { reference, name: known.name, slug: Some(known.slug), fields: known.units }
+                    ItemReference { reference, name: known.name, slug: Some(known.slug), fields: known.units }
                 }
                 None => {
                     let fields = units.map_or(UNKNOWN_UNITS, ResourceName::as_str);
-                    Wanted { reference, name: name.as_str(), slug: None, fields }
+                    ItemReference { reference, name: name.as_str(), slug: None, fields }
                 }
             }
         })
         .collect();
-    let keys = dimension::ensure::<Measure>(tx, fresh, project, &wanted)?;
+    let keys = dimension::ensure::<Measure>(tx, context, project, &wanted)?;
     Ok(keys.into_iter().map(MeasureId::from).collect())
 }
 

@@ -24,7 +24,7 @@ const BUCKET_BITS: u32 = 6;
 
 /// A metric in the packed format.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Packed {
+pub struct PackedMetric {
     /// Series.
     pub series: u32,
     /// Iteration of the report.
@@ -36,19 +36,19 @@ pub struct Packed {
     /// Upper value.
     pub upper_value: Option<f64>,
     /// Model and limits, if a threshold checked the metric.
-    pub judged: Option<Judged>,
+    pub judged: Option<ThresholdCheck>,
 }
 
 /// Model and limits that a metric was compared with.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Judged {
+pub struct ThresholdCheck {
     /// Model.
     pub model: ModelId,
     /// Limits; `None` if the sample was too small.
     pub limits: Option<Limits>,
 }
 
-impl Judged {
+impl ThresholdCheck {
     /// Returns the limits as an API type.
     pub fn boundary(&self) -> MetricBoundary {
         self.limits.into()
@@ -56,10 +56,10 @@ impl Judged {
 }
 
 /// Returns the UUID of the metric at an index of its report's vector.
-pub fn uuid(report: ReportUuid, place: u32) -> MetricUuid {
+pub fn uuid(report: ReportUuid, index: u32) -> MetricUuid {
     let mut bytes = report.uuid().into_bytes();
     // Counted from 1, so that no metric has the UUID of its report.
-    for (byte, mask) in bytes[12..].iter_mut().zip(place.wrapping_add(1).to_be_bytes()) {
+    for (byte, mask) in bytes[12..].iter_mut().zip(index.wrapping_add(1).to_be_bytes()) {
         *byte ^= mask;
     }
     Uuid::from_bytes(bytes).into()
@@ -67,11 +67,11 @@ pub fn uuid(report: ReportUuid, place: u32) -> MetricUuid {
 
 /// Returns a metric of a project with its report, benchmark and measure.
 pub fn view(tx: &mut Tx<'_>, (id, project): (ProjectId, &Project), uuid: MetricUuid) -> Result<MetricDetail> {
-    let (report, place) = find(tx, id, uuid)?;
+    let (report, index) = find(tx, id, uuid)?;
     let found = report::summary(tx, project, report)?.report;
     let mut metric = None;
     of_reports(tx, &[report.get()], |_, at, one| {
-        if at == place {
+        if at == index {
             metric = Some(one);
         }
         Ok(())
@@ -85,7 +85,7 @@ pub fn view(tx: &mut Tx<'_>, (id, project): (ProjectId, &Project), uuid: MetricU
         Some(judged) => threshold::by_models(tx, &[judged.model.get()])?,
         None => HashMap::new(),
     };
-    let alert = alert::of_metrics(tx, &[report.get()])?.into_iter().find(|((_, at), _)| *at == place);
+    let alert = alert::of_metrics(tx, &[report.get()])?.into_iter().find(|((_, at), _)| *at == index);
     Ok(MetricDetail {
         uuid,
         report: found.uuid,
@@ -113,17 +113,17 @@ fn find(tx: &mut Tx<'_>, project: ProjectId, metric: MetricUuid) -> Result<(Repo
     let (first, last) = (Uuid::from_bytes(first), Uuid::from_bytes(last));
     let sql = "select id, uuid from report where uuid between $1 and $2 and project_id = $3";
     let (id, report): (ReportId, ReportUuid) = tx.fetch_one("metric", sql, &[&first, &last, &project])?;
-    let mut place = [0; 4];
-    for (place, (left, right)) in
-        place.iter_mut().zip(bytes[12..].iter().zip(&report.uuid().into_bytes()[12..]))
+    let mut index = [0; 4];
+    for (index, (left, right)) in
+        index.iter_mut().zip(bytes[12..].iter().zip(&report.uuid().into_bytes()[12..]))
     {
-        *place = left ^ right;
+        *index = left ^ right;
     }
-    Ok((id, u32::from_be_bytes(place).wrapping_sub(1)))
+    Ok((id, u32::from_be_bytes(index).wrapping_sub(1)))
 }
 
 /// Inserts the metrics of a new report, which are ordered by series and iteration.
-pub fn insert(tx: &mut Tx<'_>, report: ReportId, metrics: &[Packed]) -> Result<()> {
+pub fn insert(tx: &mut Tx<'_>, report: ReportId, metrics: &[PackedMetric]) -> Result<()> {
     vector::insert(tx, report, metrics.iter().map(|metric| (metric.series, metric.value)))?;
     let (mut rows, mut first) = (Vec::new(), 0);
     for chunk in metrics.chunk_by(|left, right| bucket(left.series) == bucket(right.series)) {
@@ -157,13 +157,13 @@ columns! {
 pub fn of_reports(
     tx: &mut Tx<'_>,
     reports: &[i64],
-    mut each: impl FnMut(ReportId, u32, Packed) -> Result<()>,
+    mut each: impl FnMut(ReportId, u32, PackedMetric) -> Result<()>,
 ) -> Result<()> {
     tx.fetch_each(
         "select {columns}, body from metric where report_id in {ints $1} order by report_id, bucket",
         &[&reports],
         |Chunk { bucket, report, first }, rest| {
-            unpack(bucket, first, rest.bytes()?, |place, metric| each(report, place, metric))
+            unpack(bucket, first, rest.bytes()?, |index, metric| each(report, index, metric))
         },
     )
 }
@@ -173,7 +173,7 @@ pub fn of_series(
     tx: &mut Tx<'_>,
     reports: &[i64],
     series: &[u32],
-    mut each: impl FnMut(ReportId, u32, Packed) -> Result<()>,
+    mut each: impl FnMut(ReportId, u32, PackedMetric) -> Result<()>,
 ) -> Result<()> {
     let mut buckets: Vec<i64> = series.iter().map(|series| i64::from(bucket(*series))).collect();
     buckets.sort_unstable();
@@ -182,13 +182,13 @@ pub fn of_series(
         "select {columns}, body from metric where bucket in {ints $1} and report_id in {ints $2}",
         &[&buckets, &reports],
         |Chunk { bucket, report, first }, rest| {
-            unpack(bucket, first, rest.bytes()?, |place, metric| each(report, place, metric))
+            unpack(bucket, first, rest.bytes()?, |index, metric| each(report, index, metric))
         },
     )
 }
 
 /// Returns the series of a report that no other report has.
-pub(crate) fn only_in(tx: &mut Tx<'_>, report: ReportId) -> Result<Vec<i64>> {
+pub(crate) fn exclusive_series(tx: &mut Tx<'_>, report: ReportId) -> Result<Vec<i64>> {
     let mut own: Vec<u32> = Vec::new();
     of_reports(tx, &[report.get()], |_, _, metric| {
         own.push(metric.series);
@@ -238,7 +238,7 @@ mod flag {
 
 /// Appends the index of the series in its bucket, the flags, the iteration, the model, the value, and the optional
 /// numbers.
-fn pack(metric: &Packed, out: &mut Vec<u8>) {
+fn pack(metric: &PackedMetric, out: &mut Vec<u8>) {
     let limits = metric.judged.and_then(|judged| judged.limits);
     let numbers = [
         (flag::LOWER_VALUE, metric.lower_value),
@@ -280,14 +280,14 @@ fn unpack(
     bucket: u32,
     first: u32,
     body: &[u8],
-    mut each: impl FnMut(u32, Packed) -> Result<()>,
+    mut each: impl FnMut(u32, PackedMetric) -> Result<()>,
 ) -> Result<()> {
     let mut bytes = Bytes(body);
-    let mut place = first;
+    let mut index = first;
     while !bytes.0.is_empty() {
         let metric = bytes.metric(bucket).ok_or_else(|| Error::engine("packed metrics are damaged"))?;
-        each(place, metric)?;
-        place += 1;
+        each(index, metric)?;
+        index += 1;
     }
     Ok(())
 }
@@ -296,7 +296,7 @@ fn unpack(
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {
-    fn metric(&mut self, bucket: u32) -> Option<Packed> {
+    fn metric(&mut self, bucket: u32) -> Option<PackedMetric> {
         let series = (bucket << BUCKET_BITS) | u32::from(self.byte()?);
         let flags = self.byte()?;
         let iteration = u32::try_from(self.number()?).ok()?;
@@ -311,8 +311,8 @@ impl Bytes<'_> {
             upper: optional(flag::UPPER_LIMIT)?,
         };
         let limits = (flags & flag::LIMITS != 0).then_some(limits);
-        let judged = model.map(|model| Judged { model, limits });
-        Some(Packed { series, iteration, value, lower_value, upper_value, judged })
+        let judged = model.map(|model| ThresholdCheck { model, limits });
+        Some(PackedMetric { series, iteration, value, lower_value, upper_value, judged })
     }
 
     fn byte(&mut self) -> Option<u8> {
@@ -346,11 +346,11 @@ mod tests {
 
     use super::*;
 
-    fn judged() -> impl Strategy<Value = Option<Judged>> {
+    fn judged() -> impl Strategy<Value = Option<ThresholdCheck>> {
         let limits = (any::<Option<f64>>(), any::<Option<f64>>(), any::<Option<f64>>())
             .prop_map(|(baseline, lower, upper)| Limits { baseline, lower, upper });
         let judged = (0..i64::MAX, prop::option::of(limits))
-            .prop_map(|(model, limits)| Judged { model: model.into(), limits });
+            .prop_map(|(model, limits)| ThresholdCheck { model: model.into(), limits });
         prop::option::of(judged)
     }
 
@@ -362,15 +362,15 @@ mod tests {
             iteration in any::<u32>(), value in -1e300..1e300, range in any::<(Option<f64>, Option<f64>)>(),
             judged in judged(),
         ) {
-            let metrics: Vec<Packed> = offsets.iter().map(|offset| Packed {
+            let metrics: Vec<PackedMetric> = offsets.iter().map(|offset| PackedMetric {
                 series: bucket << BUCKET_BITS | offset, iteration, value, lower_value: range.0, upper_value: range.1,
                 judged,
             }).collect();
             let mut body = Vec::new();
             metrics.iter().for_each(|metric| pack(metric, &mut body));
             let mut unpacked = Vec::new();
-            unpack(bucket, first, &body, |place, metric| {
-                unpacked.push((place, metric));
+            unpack(bucket, first, &body, |index, metric| {
+                unpacked.push((index, metric));
                 Ok(())
             }).unwrap();
             let expected: Vec<_> = (first..).zip(metrics).collect();
@@ -383,7 +383,7 @@ mod tests {
             judged in judged(), cut in any::<prop::sample::Index>(),
         ) {
             let metric =
-                Packed { series: 7, iteration, value, lower_value: range.0, upper_value: range.1, judged };
+                PackedMetric { series: 7, iteration, value, lower_value: range.0, upper_value: range.1, judged };
             let mut body = Vec::new();
             pack(&metric, &mut body);
             let whole = body.len();
@@ -391,8 +391,8 @@ mod tests {
             // Cuts within the second metric.
             body.truncate(whole + 1 + cut.index(whole - 1));
             let mut places = Vec::new();
-            let unpacked = unpack(0, 0, &body, |place, _| {
-                places.push(place);
+            let unpacked = unpack(0, 0, &body, |index, _| {
+                places.push(index);
                 Ok(())
             });
             prop_assert!(unpacked.is_err());
@@ -412,12 +412,12 @@ mod tests {
         }
 
         #[test]
-        fn a_place_is_found_in_a_uuid(report in any::<u128>(), place in any::<u32>()) {
+        fn a_place_is_found_in_a_uuid(report in any::<u128>(), index in any::<u32>()) {
             let report = ReportUuid::from(Uuid::from_u128(report));
-            let metric = uuid(report, place);
+            let metric = uuid(report, index);
             prop_assert_eq!(metric.uuid().as_bytes()[..12].to_vec(), report.uuid().as_bytes()[..12].to_vec());
             let tail = |uuid: Uuid| u32::from_be_bytes(uuid.into_bytes()[12..].try_into().unwrap());
-            prop_assert_eq!((tail(metric.uuid()) ^ tail(report.uuid())).wrapping_sub(1), place);
+            prop_assert_eq!((tail(metric.uuid()) ^ tail(report.uuid())).wrapping_sub(1), index);
         }
     }
 }

@@ -10,7 +10,7 @@ use tidemark_stats::{self as stats, Test};
 use uuid::Uuid;
 
 use crate::{
-    Fresh, List, Result, ThresholdId, Tx,
+    List, Result, ThresholdId, Tx, WriteContext,
     columns::{columns, insert_columns},
     sql::direction,
 };
@@ -57,13 +57,13 @@ pub fn list(tx: &mut Tx<'_>, threshold: ThresholdId, page: &Page) -> Result<(Vec
 /// Inserts models for thresholds that have no current model.
 pub(crate) fn insert_many(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    context: &WriteContext,
     models: &[(ThresholdId, stats::Model)],
 ) -> Result<()> {
     let rows: Vec<NewModel> = models
         .iter()
         .map(|(threshold, model)| NewModel {
-            uuid: fresh.uuid(),
+            uuid: context.uuid(),
             threshold_id: *threshold,
             test: model.test,
             min_sample_size: model.min_sample_size,
@@ -71,7 +71,7 @@ pub(crate) fn insert_many(
             span: model.window,
             lower_boundary: model.lower_boundary,
             upper_boundary: model.upper_boundary,
-            created: fresh.now,
+            created: context.now,
         })
         .collect();
     tx.insert_many("model", &rows, "")

@@ -6,23 +6,23 @@ use tidemark_api::{
 };
 
 use crate::{
-    Fresh, List, Lock, NoticeId, OrganizationId, Param, ProjectId, Result, Tx, UserId, columns::columns,
-    sql::direction,
+    List, Lock, NoticeId, OrganizationId, Param, ProjectId, Result, Tx, UserId, WriteContext,
+    columns::columns, sql::direction,
 };
 
 /// Maximum number of notices of a project or a user.
-pub const MOST: i64 = 64;
+pub const MAX_NOTICES: i64 = 64;
 
 /// Owner of a notice.
 #[derive(Clone, Copy, Debug)]
-pub enum Owner {
+pub enum NoticeOwner {
     /// A project; the notice covers this project.
     Project(ProjectId),
     /// A user; the notice covers the projects that the user may view.
     User(UserId),
 }
 
-impl Owner {
+impl NoticeOwner {
     /// Locks the number of notices of the owner.
     pub fn lock(self, tx: &mut Tx<'_>) -> Result<()> {
         tx.lock(match self {
@@ -58,7 +58,7 @@ pub struct NoticeRow {
 
 /// Fields of a notice that can be updated.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct NoticeSettings {
     /// Name.
     pub name: ResourceName,
     /// URL of the destination, unless it is e-mail.
@@ -102,33 +102,33 @@ pub(crate) const TABLES: &str = "notice left join project as about on about.id =
      left join account on account.id = notice.account_id";
 
 /// Returns the number of notices of an owner.
-pub fn count(tx: &mut Tx<'_>, owner: Owner) -> Result<i64> {
+pub fn count(tx: &mut Tx<'_>, owner: NoticeOwner) -> Result<i64> {
     tx.value(&format!("select count(*) from notice where {}", owner.condition()), &[owner.key()])
 }
 
 /// Inserts a notice of a project, or of a user for all organizations of the user, with the secret of a webhook.
 pub fn create(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
-    owner: Owner,
+    context: &WriteContext,
+    owner: NoticeOwner,
     about: Option<ProjectId>,
     kind: NoticeKind,
     secret: Option<&PlainKey>,
-    settings: &Settings,
+    settings: &NoticeSettings,
 ) -> Result<NoticeRow> {
-    let uuid = NoticeUuid::from(fresh.uuid());
+    let uuid = NoticeUuid::from(context.uuid());
     let user = match owner {
-        Owner::Project(_) => None,
-        Owner::User(user) => Some(user),
+        NoticeOwner::Project(_) => None,
+        NoticeOwner::User(user) => Some(user),
     };
-    let Settings { name, url, email, event, quiet, digest, archived } = settings;
+    let NoticeSettings { name, url, email, event, quiet, digest, archived } = settings;
     let (from, to) = (quiet.as_ref().map(|quiet| &quiet.from), quiet.as_ref().map(|quiet| &quiet.to));
     tx.execute(
         "insert into notice (uuid, project_id, account_id, name, kind, url, email, secret, event, quiet_from, quiet_to,
                              digest, created, modified, archived)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14)",
         &[
-            &uuid, &about, &user, name, &kind, url, email, &secret, event, &from, &to, digest, &fresh.now,
+            &uuid, &about, &user, name, &kind, url, email, &secret, event, &from, &to, digest, &context.now,
             archived,
         ],
     )?;
@@ -136,7 +136,7 @@ pub fn create(
 }
 
 /// Returns a notice.
-pub fn find(tx: &mut Tx<'_>, owner: Owner, notice: NoticeUuid) -> Result<NoticeRow> {
+pub fn find(tx: &mut Tx<'_>, owner: NoticeOwner, notice: NoticeUuid) -> Result<NoticeRow> {
     tx.fetch_one(
         "notice",
         &format!("select {{columns}} from {TABLES} where {} and notice.uuid = $2", owner.condition()),
@@ -145,7 +145,12 @@ pub fn find(tx: &mut Tx<'_>, owner: Owner, notice: NoticeUuid) -> Result<NoticeR
 }
 
 /// Lists the notices of a project or a user, by name.
-pub fn list(tx: &mut Tx<'_>, owner: Owner, filter: &NoticeFilter, page: &Page) -> Result<(Vec<Notice>, i64)> {
+pub fn list(
+    tx: &mut Tx<'_>,
+    owner: NoticeOwner,
+    filter: &NoticeFilter,
+    page: &Page,
+) -> Result<(Vec<Notice>, i64)> {
     let direction = direction(page.direction.unwrap_or(Direction::Asc));
     let (rows, total) = tx.page::<NoticeRow>(
         &List {
@@ -160,13 +165,13 @@ pub fn list(tx: &mut Tx<'_>, owner: Owner, filter: &NoticeFilter, page: &Page) -
 
 /// Whether a notice is not archived. It cannot be archived until the end of the transaction.
 pub fn is_used(tx: &mut Tx<'_>, notice: NoticeId) -> Result<bool> {
-    let sql = format!("select notice.archived is null from notice where id = $1 {}", tx.share("notice"));
+    let sql = format!("select notice.archived is null from notice where id = $1 {}", tx.for_share("notice"));
     tx.fetch_one("notice", &sql, &[&notice])
 }
 
 /// Updates a notice. Archiving it drops all of its waiting deliveries.
-pub fn update(tx: &mut Tx<'_>, notice: NoticeId, settings: &Settings, now: Timestamp) -> Result<()> {
-    let Settings { name, url, email, event, quiet, digest, archived } = settings;
+pub fn update(tx: &mut Tx<'_>, notice: NoticeId, settings: &NoticeSettings, now: Timestamp) -> Result<()> {
+    let NoticeSettings { name, url, email, event, quiet, digest, archived } = settings;
     let (from, to) = (quiet.as_ref().map(|quiet| &quiet.from), quiet.as_ref().map(|quiet| &quiet.to));
     tx.execute(
         "update notice set name = $2, url = $3, email = $4, event = $5, quiet_from = $6, quiet_to = $7, digest = $8,

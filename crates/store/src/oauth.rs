@@ -8,7 +8,7 @@ use crate::{Result, Tx, columns::columns};
 columns!(
     /// A pending sign-in.
     #[derive(Clone, Debug)]
-    pub struct OAuth {
+    pub struct PendingSignIn {
         /// UUID in the state that the provider returns.
         pub uuid: Uuid = "uuid",
         /// Provider.
@@ -33,7 +33,7 @@ columns!(
 );
 
 /// Inserts a pending sign-in.
-pub fn create(tx: &mut Tx<'_>, begun: &OAuth) -> Result<()> {
+pub fn create(tx: &mut Tx<'_>, begun: &PendingSignIn) -> Result<()> {
     tx.execute(
         "insert into oauth (uuid, provider, browser, has_challenge, nonce, verifier, invite, claim, plan,
                             expires)
@@ -56,7 +56,7 @@ pub fn create(tx: &mut Tx<'_>, begun: &OAuth) -> Result<()> {
 
 /// Proof of the client that completes a sign-in.
 #[derive(Clone, Debug)]
-pub enum Proof {
+pub enum SignInProof {
     /// Hash of the secret in the cookie of the browser that started the sign-in.
     Cookie(Vec<u8>),
     /// Hash of the verifier of the client that started the sign-in.
@@ -66,11 +66,16 @@ pub enum Proof {
 }
 
 /// Deletes and returns a sign-in for the client that started it, so that it can be completed only once.
-pub fn take(tx: &mut Tx<'_>, uuid: Uuid, proof: &Proof, now: Timestamp) -> Result<Option<OAuth>> {
+pub fn consume(
+    tx: &mut Tx<'_>,
+    uuid: Uuid,
+    proof: &SignInProof,
+    now: Timestamp,
+) -> Result<Option<PendingSignIn>> {
     let (has_challenge, hash) = match proof {
-        Proof::Cookie(hash) => (false, Some(hash.as_slice())),
-        Proof::Verifier(hash) => (true, Some(hash.as_slice())),
-        Proof::None => (false, None),
+        SignInProof::Cookie(hash) => (false, Some(hash.as_slice())),
+        SignInProof::Verifier(hash) => (true, Some(hash.as_slice())),
+        SignInProof::None => (false, None),
     };
     tx.fetch_optional(
         "delete from oauth where uuid = $1 and has_challenge = $2 and browser = coalesce($3, browser)

@@ -10,7 +10,7 @@ use tidemark_api::{
 };
 
 use crate::{
-    Cells, Error, Fresh, FromRow, List, OrganizationId, Param, Result, Tx, UserId,
+    Cells, Error, FromRow, List, OrganizationId, Param, Result, Tx, UserId, WriteContext,
     columns::columns,
     plan, slug,
     sql::{contains, direction},
@@ -51,7 +51,7 @@ impl FromRow for Organization {
 
 /// Fields to update.
 #[derive(Clone, Debug, Default)]
-pub struct Change {
+pub struct OrganizationUpdate {
     /// New name.
     pub name: Option<ResourceName>,
     /// New slug.
@@ -63,20 +63,20 @@ pub struct Change {
 /// Inserts an unclaimed organization. `uuid` is given for a personal organization, which has the UUID of its owner.
 pub fn create(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    context: &WriteContext,
     uuid: Option<OrganizationUuid>,
     name: &ResourceName,
     slug: Option<&Slug>,
 ) -> Result<OrganizationRow> {
-    let uuid = uuid.unwrap_or_else(|| fresh.uuid().into());
-    let slug = slug::choose(fresh, uuid.uuid(), slug, name.as_ref(), |slug| {
+    let uuid = uuid.unwrap_or_else(|| context.uuid().into());
+    let slug = slug::unused(context, uuid.uuid(), slug, name.as_ref(), |slug| {
         tx.value("select exists (select 1 from organization where slug = $1)", &[slug])
     })?;
     tx.fetch_one(
         "organization",
         "insert into organization (uuid, name, slug, created, modified) values ($1, $2, $3, $4, $4)
          returning {columns}",
-        &[&uuid, name, &slug, &fresh.now],
+        &[&uuid, name, &slug, &context.now],
     )
 }
 
@@ -110,8 +110,8 @@ pub fn exists(tx: &mut Tx<'_>, organization: OrganizationUuid) -> Result<bool> {
 }
 
 /// Replaces the UUID of a deleted organization, so that the owner of a personal organization can create another.
-pub fn release(tx: &mut Tx<'_>, fresh: &Fresh, organization: OrganizationUuid) -> Result<()> {
-    let uuid = fresh.uuid();
+pub fn replace_uuid(tx: &mut Tx<'_>, context: &WriteContext, organization: OrganizationUuid) -> Result<()> {
+    let uuid = context.uuid();
     tx.execute(
         "update organization set uuid = $2, name = $3, slug = $4 where uuid = $1 and deleted is not null",
         &[&organization, &uuid, &format!("Deleted {uuid}"), &format!("deleted-{uuid}")],
@@ -145,7 +145,7 @@ pub fn list(
 pub fn update(
     tx: &mut Tx<'_>,
     organization: OrganizationId,
-    change: &Change,
+    change: &OrganizationUpdate,
     now: Timestamp,
 ) -> Result<OrganizationRow> {
     tx.fetch_one(
@@ -185,7 +185,7 @@ pub fn delete(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) -> 
         return Err(Error::NotFound("organization"));
     }
     tx.execute("delete from sso where organization_id = $1", &[&organization])?;
-    plan::end(tx, organization, now)?;
+    plan::enqueue_cancellation(tx, organization, now)?;
     tx.execute(
         "update project set deleted = $2, name = 'Deleted ' || cast(uuid as text),
                 slug = 'deleted-' || cast(uuid as text), modified = $2
@@ -197,7 +197,7 @@ pub fn delete(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) -> 
 
 /// Deletes the organization and all of its data permanently.
 pub fn destroy(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) -> Result<()> {
-    plan::end(tx, organization, now)?;
+    plan::enqueue_cancellation(tx, organization, now)?;
     tx.execute("delete from organization where id = $1", &[&organization])?;
     Ok(())
 }

@@ -10,7 +10,7 @@ use crate::{
 columns! {
     /// An item that this server has claimed.
     #[derive(Clone, Debug)]
-    pub struct Item {
+    pub struct OutboxItem {
         /// Primary key.
         pub id: i64 = "id",
         /// Kind of work.
@@ -70,7 +70,7 @@ pub fn add_many(
 
 /// What to claim.
 #[derive(Clone, Copy, Debug)]
-pub struct Claim<'a> {
+pub struct ClaimOptions<'a> {
     /// Kinds of work.
     pub kinds: &'a [&'a str],
     /// Maximum number of items.
@@ -82,7 +82,7 @@ pub struct Claim<'a> {
 }
 
 /// Claims the items that are due, oldest first.
-pub fn claim(tx: &mut Tx<'_>, claim: &Claim<'_>, now: Timestamp) -> Result<Vec<Item>> {
+pub fn claim(tx: &mut Tx<'_>, claim: &ClaimOptions<'_>, now: Timestamp) -> Result<Vec<OutboxItem>> {
     let sql = format!(
         "update outbox set due = $2, attempts = attempts + 1, claimed = true
          where id in (select id from outbox where due <= $1 and id in (
@@ -99,7 +99,8 @@ pub fn claim(tx: &mut Tx<'_>, claim: &Claim<'_>, now: Timestamp) -> Result<Vec<I
         tx.skip_locked()
     );
     let (count, per_owner) = (as_limit(claim.count), as_limit(claim.per_owner));
-    let mut items: Vec<Item> = tx.fetch_all(&sql, &[&now, &claim.lease, &claim.kinds, &per_owner, &count])?;
+    let mut items: Vec<OutboxItem> =
+        tx.fetch_all(&sql, &[&now, &claim.lease, &claim.kinds, &per_owner, &count])?;
     items.sort_by_key(|item| item.id);
     Ok(items)
 }
@@ -115,7 +116,7 @@ pub fn release(tx: &mut Tx<'_>, now: Timestamp) -> Result<()> {
 }
 
 /// Deletes an item that is done or failed permanently.
-pub fn done(tx: &mut Tx<'_>, item: i64) -> Result<()> {
+pub fn delete(tx: &mut Tx<'_>, item: i64) -> Result<()> {
     tx.execute("delete from outbox where id = $1", &[&item])?;
     Ok(())
 }
@@ -130,7 +131,7 @@ pub fn postpone(tx: &mut Tx<'_>, item: i64, due: Timestamp, error: &str) -> Resu
 }
 
 /// Postpones an item until `due` because it cannot run yet. This does not count as an attempt.
-pub fn put_back(tx: &mut Tx<'_>, item: i64, due: Timestamp) -> Result<()> {
+pub fn defer(tx: &mut Tx<'_>, item: i64, due: Timestamp) -> Result<()> {
     tx.execute(
         "update outbox set due = $2, attempts = attempts - 1, claimed = false where id = $1",
         &[&item, &due],

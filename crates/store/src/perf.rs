@@ -9,7 +9,7 @@ use crate::{HeadId, ReportId, Result, SpecId, TestbedId, Tx, VersionId, columns:
 columns! {
     /// A report with its position in the history.
     #[derive(Clone, Debug)]
-    pub struct Placed {
+    pub struct PerfReport {
         /// Primary key.
         pub id: ReportId = "report.id",
         /// UUID.
@@ -35,14 +35,14 @@ columns! {
 
 /// Returns the reports of heads on testbeds, ordered by version, start time and primary key; reports of the heads `others`
 /// only up to the version `last`.
-pub fn placed(
+pub fn reports(
     tx: &mut Tx<'_>,
     heads: &[i64],
     (others, last): (&[i64], VersionId),
     testbeds: &[i64],
     start_time: Option<Timestamp>,
     end_time: Option<Timestamp>,
-) -> Result<Vec<Placed>> {
+) -> Result<Vec<PerfReport>> {
     let all: Vec<i64> = heads.iter().chain(others).copied().collect();
     tx.fetch_all(
         "select {columns} from report join version on version.id = report.version_id

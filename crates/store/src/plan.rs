@@ -11,12 +11,12 @@ pub const SYNC: &str = "plan.sync";
 pub const SESSION: &str = "plan.session";
 /// Outbox kind that cancels a subscription; the payload is the subscription.
 pub const CANCEL: &str = "plan.cancel";
-/// Outbox kind that reports usage; the payload is a [`Reading`].
+/// Outbox kind that reports usage; the payload is a [`MeterReading`].
 pub const METER: &str = "plan.meter";
 
 /// A usage record for the payment provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reading {
+pub struct MeterReading {
     /// Meter.
     pub meter: String,
     /// Customer at the provider.
@@ -69,7 +69,7 @@ pub fn view(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<Option<Plan
 }
 
 /// Upserts the plan of an organization with the state read from the provider.
-pub fn put(
+pub fn upsert(
     tx: &mut Tx<'_>,
     organization: OrganizationId,
     subscription: &str,
@@ -96,7 +96,7 @@ pub fn delete(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<()> {
 }
 
 /// Enqueues the cancellation of the subscription of an organization.
-pub fn end(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) -> Result<()> {
+pub fn enqueue_cancellation(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) -> Result<()> {
     match of(tx, organization)? {
         Some(found) if !found.status.has_ended() => outbox::add(tx, CANCEL, &found.subscription, None, now),
         _ => Ok(()),
@@ -135,7 +135,8 @@ pub fn meter(
         &[&organization],
     )?;
     let Some(customer) = customer else { return Ok(()) };
-    let reading = Reading { meter: meter.to_owned(), customer, value, identifier: identifier.to_owned() };
+    let reading =
+        MeterReading { meter: meter.to_owned(), customer, value, identifier: identifier.to_owned() };
     enqueue_readings(tx, &[reading], now)
 }
 
@@ -157,7 +158,7 @@ pub(crate) fn meter_jobs(tx: &mut Tx<'_>, jobs: &[JobUuid], now: Timestamp) -> R
          where job.uuid in {uuids $1} and job.completed > job.started",
         &[&&jobs[..]],
     )?;
-    let reading = |used: JobUsage| Reading {
+    let reading = |used: JobUsage| MeterReading {
         meter: "runner_minutes".to_owned(),
         customer: used.customer,
         value: used.minutes,
@@ -167,7 +168,7 @@ pub(crate) fn meter_jobs(tx: &mut Tx<'_>, jobs: &[JobUuid], now: Timestamp) -> R
     enqueue_readings(tx, &readings, now)
 }
 
-fn enqueue_readings(tx: &mut Tx<'_>, readings: &[Reading], now: Timestamp) -> Result<()> {
+fn enqueue_readings(tx: &mut Tx<'_>, readings: &[MeterReading], now: Timestamp) -> Result<()> {
     let written = readings.iter().map(|reading| Ok((serde_json::to_string(reading)?, None)));
     let written: serde_json::Result<Vec<_>> = written.collect();
     outbox::add_many(tx, METER, &written.map_err(|error| Error::Engine(error.into()))?, now)

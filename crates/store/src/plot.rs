@@ -13,13 +13,13 @@ use tidemark_api::{
 use uuid::Uuid;
 
 use crate::{
-    Cells, Error, Fresh, FromRow, List, PlotId, ProjectId, Result, Tx,
+    Cells, Error, FromRow, List, PlotId, ProjectId, Result, Tx, WriteContext,
     columns::{columns, insert_columns},
     sql::{contains, direction},
 };
 
 /// Maximum number of plots of a project.
-pub const MOST: i64 = 64;
+pub const MAX_PLOTS: i64 = 64;
 
 /// A plot with its primary key.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub struct PlotRow {
 
 /// All fields of a plot except its position and its dimensions.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct PlotSettings {
     /// Title.
     pub title: Option<ResourceName>,
     /// Whether to draw lower values.
@@ -53,7 +53,7 @@ pub struct Settings {
 
 /// Dimensions of a plot, in order.
 #[derive(Clone, Debug)]
-pub struct Dimensions {
+pub struct PlotDimensions {
     /// Branches.
     pub branches: Vec<BranchUuid>,
     /// Testbeds.
@@ -64,7 +64,7 @@ pub struct Dimensions {
     pub measures: Vec<MeasureUuid>,
 }
 
-columns!(Settings {
+columns!(PlotSettings {
     title: "plot.title",
     lower_value: "plot.lower_value",
     upper_value: "plot.upper_value",
@@ -80,7 +80,7 @@ columns! {
         id: PlotId = "plot.id",
         uuid: PlotUuid = "plot.uuid",
         project: ProjectUuid = "project.uuid",
-        settings: Settings,
+        settings: PlotSettings,
         created: Timestamp = "plot.created",
         modified: Timestamp = "plot.modified",
     }
@@ -133,14 +133,14 @@ pub fn count(tx: &mut Tx<'_>, project: ProjectId) -> Result<i64> {
 /// Inserts a plot at a position.
 pub fn create(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    context: &WriteContext,
     project: ProjectId,
     index: u8,
-    settings: &Settings,
-    dimensions: &Dimensions,
+    settings: &PlotSettings,
+    dimensions: &PlotDimensions,
 ) -> Result<PlotRow> {
-    let place = make_room(tx, project, index)?;
-    let uuid = PlotUuid::from(fresh.uuid());
+    let place = free_position(tx, project, index)?;
+    let uuid = PlotUuid::from(context.uuid());
     let id: PlotId = tx.fetch_one(
         "plot",
         "insert into plot (uuid, project_id, place, title, lower_value, upper_value, lower_boundary,
@@ -158,7 +158,7 @@ pub fn create(
             &settings.x_axis,
             &settings.y_axis,
             &settings.window,
-            &fresh.now,
+            &context.now,
         ],
     )?;
     set_dimensions(tx, project, id, dimensions)?;
@@ -209,7 +209,7 @@ pub fn list(
 }
 
 /// Updates a plot, without its position.
-pub fn update(tx: &mut Tx<'_>, plot: PlotId, settings: &Settings, now: Timestamp) -> Result<()> {
+pub fn update(tx: &mut Tx<'_>, plot: PlotId, settings: &PlotSettings, now: Timestamp) -> Result<()> {
     tx.execute(
         "update plot set title = $2, lower_value = $3, upper_value = $4, lower_boundary = $5, upper_boundary = $6,
                 x_axis = $7, y_axis = $8, span = $9, modified = $10
@@ -231,17 +231,17 @@ pub fn update(tx: &mut Tx<'_>, plot: PlotId, settings: &Settings, now: Timestamp
 }
 
 /// Moves a plot to a position.
-pub fn set_place(tx: &mut Tx<'_>, project: ProjectId, plot: PlotId, index: u8) -> Result<()> {
+pub fn move_to(tx: &mut Tx<'_>, project: ProjectId, plot: PlotId, index: u8) -> Result<()> {
     // Move the plot to the end first, so that it does not count among the plots before the new position.
     tx.execute("update plot set place = $2 where id = $1", &[&plot, &i64::MAX])?;
-    let place = make_room(tx, project, index)?;
+    let place = free_position(tx, project, index)?;
     tx.execute("update plot set place = $2 where id = $1", &[&plot, &place])?;
     Ok(())
 }
 
 /// Increments the positions of the plots from the index on. Returns the free position; an index beyond the end gives
 /// the end.
-fn make_room(tx: &mut Tx<'_>, project: ProjectId, index: u8) -> Result<i64> {
+fn free_position(tx: &mut Tx<'_>, project: ProjectId, index: u8) -> Result<i64> {
     let taken: Option<i64> = tx.fetch_optional(
         "select place from plot where project_id = $1 and place < $2 order by place, id limit 1 offset $3",
         &[&project, &i64::MAX, &index],
@@ -270,7 +270,7 @@ pub fn set_dimensions(
     tx: &mut Tx<'_>,
     project: ProjectId,
     plot: PlotId,
-    dimensions: &Dimensions,
+    dimensions: &PlotDimensions,
 ) -> Result<()> {
     let branches: Vec<_> = dimensions.branches.iter().map(|id| id.uuid()).collect();
     let testbeds: Vec<_> = dimensions.testbeds.iter().map(|id| id.uuid()).collect();

@@ -33,7 +33,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use uuid::Uuid;
 
 use crate::{
-    db::Load,
+    db::ConnectionLoad,
     error::{Error, Result},
     migrate,
     row::Row,
@@ -43,13 +43,13 @@ use crate::{
 };
 
 /// Maximum time that a call waits for a connection before it fails with `Busy`.
-const PATIENCE: Duration = Duration::from_secs(15);
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(15);
 /// Time between two attempts to cancel an abandoned transaction.
 const CANCEL_INTERVAL: Duration = Duration::from_millis(100);
 /// Time limit of one cancel request.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of messages of other servers that wait to be processed.
-const NOTICES: usize = 256;
+const NOTIFICATION_QUEUE_CAPACITY: usize = 256;
 
 #[derive(Clone)]
 pub(crate) struct Postgres {
@@ -78,7 +78,7 @@ impl Postgres {
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let pool = Pool::builder(Manager::from_config(config.clone(), tls.clone(), recycling))
             .max_size(connections)
-            .wait_timeout(Some(PATIENCE))
+            .wait_timeout(Some(CONNECTION_TIMEOUT))
             .runtime(Runtime::Tokio1)
             // JIT compilation takes longer than any statement of this crate.
             .post_create(Hook::async_fn(|client, _| {
@@ -109,7 +109,7 @@ impl Postgres {
         // The receiver is dropped with this future. The client of an abandoned request may repeat it, so nothing is
         // committed.
         let (caller, _waits) = oneshot::channel::<()>();
-        let mut running = Running {
+        let mut running = RunningTransaction {
             token: client.cancel_token(),
             tls: self.tls.clone(),
             handle: handle.clone(),
@@ -125,11 +125,11 @@ impl Postgres {
         outcome
     }
 
-    /// Passes the messages that servers send under a topic, a plain word, to `heard`, on a separate connection. Returns
-    /// when the connection ends.
-    pub(crate) async fn listen(&self, topic: &str, mut heard: impl FnMut(&str)) -> Result<()> {
+    /// Passes the messages that servers send under a topic, a plain word, to `on_message`, on a separate connection.
+    /// Returns when the connection ends.
+    pub(crate) async fn listen(&self, topic: &str, mut on_message: impl FnMut(&str)) -> Result<()> {
         let (client, mut connection) = self.config.connect(self.tls.clone()).await?;
-        let (sender, mut receiver) = mpsc::channel(NOTICES);
+        let (sender, mut receiver) = mpsc::channel(NOTIFICATION_QUEUE_CAPACITY);
         tokio::spawn(async move {
             while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
                 if let AsyncMessage::Notification(notice) = message
@@ -141,7 +141,7 @@ impl Postgres {
         });
         client.batch_execute(&format!("listen {topic}")).await?;
         while let Some(notice) = receiver.recv().await {
-            heard(&notice);
+            on_message(&notice);
         }
         Ok(())
     }
@@ -150,9 +150,9 @@ impl Postgres {
         self.pool.close();
     }
 
-    pub(crate) fn load(&self) -> Load {
+    pub(crate) fn load(&self) -> ConnectionLoad {
         let status = self.pool.status();
-        Load {
+        ConnectionLoad {
             connections: status.max_size,
             busy: status.size.saturating_sub(status.available),
             waiting: status.waiting,
@@ -189,14 +189,14 @@ fn transact<T, E: From<Error>>(
 
 /// A transaction on its thread. Dropping it before the end cancels its statements: otherwise it would keep its
 /// connection and its locks, or wait for locks of other transactions, until the last statement ends.
-struct Running<R: Send + 'static> {
+struct RunningTransaction<R: Send + 'static> {
     token: CancelToken,
     tls: MakeRustlsConnect,
     handle: Handle,
     task: Option<JoinHandle<(Object, R)>>,
 }
 
-impl<R: Send + 'static> Drop for Running<R> {
+impl<R: Send + 'static> Drop for RunningTransaction<R> {
     fn drop(&mut self) {
         let Some(mut task) = self.task.take() else { return };
         let (token, tls) = (self.token.clone(), self.tls.clone());
@@ -311,7 +311,7 @@ fn translate(sql: &str) -> Cow<'_, str> {
         return Cow::Borrowed(sql);
     }
     let sql = sql.replace(" in {", " = any {");
-    Cow::Owned(expand_lists(&sql, |kind, param| format!("({param}::{}[])", type_word(kind))))
+    Cow::Owned(expand_lists(&sql, |kind, param| format!("({param}::{}[])", type_name(kind))))
 }
 
 /// Returns an `insert` statement with one array parameter per column. It inserts the rows in their order.
@@ -320,7 +320,7 @@ fn insert(table: &str, columns: &[(&str, Kind)], suffix: &str) -> String {
     let arrays = columns
         .iter()
         .enumerate()
-        .map(|(index, (_, kind))| format!("${}::{}[]", index + 1, type_word(*kind)))
+        .map(|(index, (_, kind))| format!("${}::{}[]", index + 1, type_name(*kind)))
         .collect::<Vec<_>>()
         .join(", ");
     format!("insert into {table} ({names}) select * from unnest({arrays}) {suffix}")
@@ -334,7 +334,7 @@ fn columns_of<'a>(arrays: &'a [Vec<Bound<'_>>]) -> Vec<&'a (dyn ToSql + Sync)> {
     arrays.iter().map(|array| array as &(dyn ToSql + Sync)).collect()
 }
 
-fn type_word(kind: Kind) -> &'static str {
+fn type_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Int => "bigint",
         Kind::Real => "double precision",

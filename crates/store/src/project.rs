@@ -14,7 +14,7 @@ use tidemark_api::{
 use uuid::Uuid;
 
 use crate::{
-    Fresh, List, OrganizationId, Param, ProjectId, Result, Tx, UserId,
+    List, OrganizationId, Param, ProjectId, Result, Tx, UserId, WriteContext,
     columns::columns,
     slug,
     sql::{contains, direction},
@@ -48,7 +48,7 @@ const TABLES: &str = "project join organization on organization.id = project.org
 columns!(
     /// Roles of a user in a project and its organization.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-    pub struct Roles {
+    pub struct ProjectRoles {
         /// Role in the organization.
         pub organization: Option<OrganizationRole> = "member.role",
         /// Role in the project.
@@ -71,7 +71,7 @@ pub enum Viewer {
 
 /// Fields to update.
 #[derive(Clone, Debug, Default)]
-pub struct Change {
+pub struct ProjectUpdate {
     /// New name.
     pub name: Option<ResourceName>,
     /// New slug.
@@ -84,7 +84,7 @@ pub struct Change {
 
 /// A project to insert.
 #[derive(Clone, Copy, Debug)]
-pub struct New<'a> {
+pub struct NewProjectRow<'a> {
     /// Organization.
     pub organization: OrganizationId,
     /// UUID; generated if `None`.
@@ -100,17 +100,17 @@ pub struct New<'a> {
 }
 
 /// Inserts a project into an organization.
-pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<ProjectRow> {
-    let New { organization, uuid, name, slug, url, visibility } = *new;
-    let uuid = uuid.unwrap_or_else(|| fresh.uuid());
-    let slug = slug::choose(fresh, uuid, slug, name.as_ref(), |slug| {
+pub fn create(tx: &mut Tx<'_>, context: &WriteContext, new: &NewProjectRow<'_>) -> Result<ProjectRow> {
+    let NewProjectRow { organization, uuid, name, slug, url, visibility } = *new;
+    let uuid = uuid.unwrap_or_else(|| context.uuid());
+    let slug = slug::unused(context, uuid, slug, name.as_ref(), |slug| {
         tx.value("select exists (select 1 from project where slug = $1)", &[slug])
     })?;
     let id: ProjectId = tx.fetch_one(
         "project",
         "insert into project (uuid, organization_id, name, slug, url, visibility, created, modified, notifies)
          values ($1, $2, $3, $4, $5, $6, $7, $7, $8) returning id",
-        &[&uuid, &organization, name, &slug, &url, &visibility, &fresh.now, &Notifies::default()],
+        &[&uuid, &organization, name, &slug, &url, &visibility, &context.now, &Notifies::default()],
     )?;
     by_id(tx, id)
 }
@@ -123,12 +123,16 @@ pub fn by_id(tx: &mut Tx<'_>, project: ProjectId) -> Result<ProjectRow> {
 columns!(
     struct ProjectWithRoles {
         project: ProjectRow,
-        roles: Roles,
+        roles: ProjectRoles,
     }
 );
 
 /// Returns the project with this slug or UUID, unless it is deleted, and the roles of a user in it.
-pub fn find(tx: &mut Tx<'_>, project: &ResourceId, user: Option<UserId>) -> Result<(ProjectRow, Roles)> {
+pub fn find(
+    tx: &mut Tx<'_>,
+    project: &ResourceId,
+    user: Option<UserId>,
+) -> Result<(ProjectRow, ProjectRoles)> {
     let (column, value) = key(project);
     let ProjectWithRoles { project, roles } = tx.fetch_one(
         "project",
@@ -216,16 +220,20 @@ pub fn list(
 }
 
 /// Maximum length in bytes of a name that gets a number without truncation. A longer name is truncated to
-/// [`NUMBERED_CUT`] characters.
-const NUMBERED: usize = 41;
-const NUMBERED_CUT: usize = 38;
+/// [`NUMBERED_NAME_CUT`] characters.
+const NUMBERED_NAME_MAX_BYTES: usize = 41;
+const NUMBERED_NAME_CUT: usize = 38;
 
 /// Returns a name that no project of the organization has: the given name, or the name with the next number as a
 /// suffix.
-pub fn free_name(tx: &mut Tx<'_>, organization: OrganizationId, name: &ResourceName) -> Result<ResourceName> {
+pub fn unused_name(
+    tx: &mut Tx<'_>,
+    organization: OrganizationId,
+    name: &ResourceName,
+) -> Result<ResourceName> {
     let stem = match name.as_str() {
-        text if text.len() > NUMBERED => {
-            format!("{}...", text.chars().take(NUMBERED_CUT).collect::<String>())
+        text if text.len() > NUMBERED_NAME_MAX_BYTES => {
+            format!("{}...", text.chars().take(NUMBERED_NAME_CUT).collect::<String>())
         }
         text => text.to_owned(),
     };
@@ -248,7 +256,12 @@ pub fn free_name(tx: &mut Tx<'_>, organization: OrganizationId, name: &ResourceN
 }
 
 /// Updates a project.
-pub fn update(tx: &mut Tx<'_>, project: ProjectId, change: &Change, now: Timestamp) -> Result<ProjectRow> {
+pub fn update(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    change: &ProjectUpdate,
+    now: Timestamp,
+) -> Result<ProjectRow> {
     tx.execute(
         "update project set name = coalesce($2, name), slug = coalesce($3, slug),
                 url = case when $4 then $5 else url end, visibility = coalesce($6, visibility), modified = $7

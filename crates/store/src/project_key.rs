@@ -11,9 +11,9 @@ use tidemark_api::{
 use uuid::Uuid;
 
 use crate::{
-    Fresh, List, OrganizationId, Param, ProjectId, Result, Tx, UserId,
+    List, OrganizationId, Param, ProjectId, Result, Tx, UserId, WriteContext,
     columns::columns,
-    key::New,
+    key::NewKeyRow,
     sql::{contains, direction},
 };
 
@@ -32,16 +32,16 @@ const TABLES: &str = "project_key join project on project.id = project_key.proje
 /// Inserts a key of a project.
 pub fn create(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    context: &WriteContext,
     project: ProjectId,
     creator: UserId,
-    key: New<'_>,
+    key: NewKeyRow<'_>,
 ) -> Result<ProjectKey> {
-    let uuid = ProjectKeyUuid::from(fresh.uuid());
+    let uuid = ProjectKeyUuid::from(context.uuid());
     tx.execute(
         "insert into project_key (uuid, project_id, creator_id, name, hash, created, expires)
          values ($1, $2, $3, $4, $5, $6, $7)",
-        &[&uuid, &project, &creator, key.name, &key.hash, &fresh.now, &key.expires],
+        &[&uuid, &project, &creator, key.name, &key.hash, &context.now, &key.expires],
     )?;
     view(tx, project, uuid)
 }
@@ -110,7 +110,7 @@ pub fn revoke(tx: &mut Tx<'_>, project: ProjectId, key: ProjectKeyUuid, now: Tim
 columns!(
     /// A valid key whose creator may no longer manage its project.
     #[derive(Clone, Debug)]
-    pub struct Orphan {
+    pub struct OrphanedKey {
         id: i64 = "project_key.id",
         /// UUID of the key.
         pub uuid: ProjectKeyUuid = "project_key.uuid",
@@ -123,12 +123,12 @@ columns!(
 
 /// Returns the valid keys that a user created in the projects of an organization and could not create now: the user is
 /// neither a leader of the organization nor a maintainer of the project.
-pub fn orphans(
+pub fn orphaned(
     tx: &mut Tx<'_>,
     organization: OrganizationId,
     creator: UserId,
     now: Timestamp,
-) -> Result<Vec<Orphan>> {
+) -> Result<Vec<OrphanedKey>> {
     tx.fetch_all(
         "select {columns} from project_key join project on project.id = project_key.project_id
          where project.organization_id = $1 and project_key.creator_id = $2
@@ -143,7 +143,7 @@ pub fn orphans(
 }
 
 /// Revokes all of these keys.
-pub fn revoke_all(tx: &mut Tx<'_>, keys: &[Orphan], now: Timestamp) -> Result<()> {
+pub fn revoke_all(tx: &mut Tx<'_>, keys: &[OrphanedKey], now: Timestamp) -> Result<()> {
     let keys: Vec<i64> = keys.iter().map(|key| key.id).collect();
     tx.execute(
         "update project_key set revoked = $2 where id in {ints $1} and revoked is null",
@@ -154,15 +154,20 @@ pub fn revoke_all(tx: &mut Tx<'_>, keys: &[Orphan], now: Timestamp) -> Result<()
 
 /// Returns the valid key with this hash, unless its project is deleted.
 pub fn authenticate(tx: &mut Tx<'_>, hash: &[u8], now: Timestamp) -> Result<Option<ProjectKeyRow>> {
-    live(tx, "hash", &hash, now)
+    find_valid(tx, "hash", &hash, now)
 }
 
 /// Returns the key with this UUID, if it is valid and its project is not deleted.
 pub fn by_uuid(tx: &mut Tx<'_>, key: ProjectKeyUuid, now: Timestamp) -> Result<Option<ProjectKeyRow>> {
-    live(tx, "uuid", &key, now)
+    find_valid(tx, "uuid", &key, now)
 }
 
-fn live(tx: &mut Tx<'_>, column: &str, value: &dyn Param, now: Timestamp) -> Result<Option<ProjectKeyRow>> {
+fn find_valid(
+    tx: &mut Tx<'_>,
+    column: &str,
+    value: &dyn Param,
+    now: Timestamp,
+) -> Result<Option<ProjectKeyRow>> {
     tx.fetch_optional(
         &format!(
             "select {{columns}} from project_key join project on project.id = project_key.project_id

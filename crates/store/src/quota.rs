@@ -6,7 +6,7 @@ use crate::{BranchId, OrganizationId, Param, ProjectId, Result, ThresholdId, Tx}
 
 /// The resources that are counted together.
 #[derive(Clone, Copy, Debug)]
-pub enum Scope {
+pub enum QuotaScope {
     /// Projects of an organization.
     Projects(OrganizationId),
     /// Branches of a project.
@@ -29,7 +29,7 @@ pub enum Scope {
     Reports(ProjectId),
 }
 
-impl Scope {
+impl QuotaScope {
     /// Returns the noun for one resource, which is also the table name.
     pub fn noun(self) -> &'static str {
         match self {
@@ -47,7 +47,7 @@ impl Scope {
     }
 }
 
-impl Scope {
+impl QuotaScope {
     /// Returns the column of the owner of the resources, and the primary key of the owner.
     fn owner(&self) -> (&'static str, &dyn Param) {
         match self {
@@ -66,7 +66,7 @@ impl Scope {
 }
 
 /// Returns when the `limit`-th newest resource was created; `None` if there are fewer.
-pub fn limit_reached(tx: &mut Tx<'_>, scope: Scope, limit: u32) -> Result<Option<Timestamp>> {
+pub fn limit_reached(tx: &mut Tx<'_>, scope: QuotaScope, limit: u32) -> Result<Option<Timestamp>> {
     let (table, (column, id)) = (scope.noun(), scope.owner());
     tx.fetch_optional(
         &format!("select created from {table} where {column} = $1 order by created desc limit 1 offset $2"),
@@ -76,7 +76,12 @@ pub fn limit_reached(tx: &mut Tx<'_>, scope: Scope, limit: u32) -> Result<Option
 
 /// Returns when the newest resource beyond `limit` was created; `None` if the limit is not exceeded or no resource was
 /// created at `now`.
-pub fn overrun(tx: &mut Tx<'_>, scope: Scope, limit: u32, now: Timestamp) -> Result<Option<Timestamp>> {
+pub fn limit_exceeded(
+    tx: &mut Tx<'_>,
+    scope: QuotaScope,
+    limit: u32,
+    now: Timestamp,
+) -> Result<Option<Timestamp>> {
     let (table, (column, id)) = (scope.noun(), scope.owner());
     tx.fetch_optional(
         &format!(

@@ -5,7 +5,7 @@ use tidemark_api::time::Timestamp;
 use crate::{Result, Tx};
 
 /// Returns the state with this name and locks it against other servers until the transaction ends.
-pub fn take(tx: &mut Tx<'_>, name: &str, empty: &str, expires: Timestamp) -> Result<String> {
+pub fn load_for_update(tx: &mut Tx<'_>, name: &str, empty: &str, expires: Timestamp) -> Result<String> {
     // The update changes only the expiry time; it locks the row until the end of the transaction.
     tx.fetch_one(
         "rate window",
@@ -16,7 +16,7 @@ pub fn take(tx: &mut Tx<'_>, name: &str, empty: &str, expires: Timestamp) -> Res
 }
 
 /// Stores the state with this name.
-pub fn put(tx: &mut Tx<'_>, name: &str, state: &str) -> Result<()> {
+pub fn save(tx: &mut Tx<'_>, name: &str, state: &str) -> Result<()> {
     tx.execute("update rate_window set state = $2 where name = $1", &[&name, &state])?;
     Ok(())
 }

@@ -13,8 +13,8 @@ use tidemark_api::{
 use uuid::Uuid;
 
 use crate::{
-    BranchId, Error, Fresh, HeadId, ProjectId, ReportId, Result, SpecId, TestbedId, Tx, UserId, VersionId,
-    alert, change,
+    BranchId, Error, HeadId, ProjectId, ReportId, Result, SpecId, TestbedId, Tx, UserId, VersionId,
+    WriteContext, alert, change,
     columns::columns,
     dimension::Dimension,
     head, lane, metric, series,
@@ -26,7 +26,7 @@ use crate::{
 
 /// A report to insert.
 #[derive(Clone, Debug)]
-pub struct New<'a> {
+pub struct NewReportRow<'a> {
     /// Project.
     pub project: ProjectId,
     /// User who sent the report.
@@ -61,7 +61,7 @@ pub struct New<'a> {
 
 /// Filter of the reports to list.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Filter {
+pub struct ReportFilter {
     /// Only reports of this branch.
     pub branch: Option<BranchId>,
     /// Only reports of this testbed.
@@ -131,8 +131,12 @@ impl ReportColumns {
 }
 
 /// Inserts a report, without its metrics.
-pub fn insert(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<(ReportId, ReportUuid)> {
-    let uuid = ReportUuid::from(fresh.uuid());
+pub fn insert(
+    tx: &mut Tx<'_>,
+    context: &WriteContext,
+    new: &NewReportRow<'_>,
+) -> Result<(ReportId, ReportUuid)> {
+    let uuid = ReportUuid::from(context.uuid());
     let counts = serde_json::to_string(new.counts).map_err(|error| Error::Engine(error.into()))?;
     let iterations = i64::try_from(new.counts.len()).unwrap_or(i64::MAX);
     let metrics = i64::try_from(new.metrics).unwrap_or(i64::MAX);
@@ -159,7 +163,7 @@ pub fn insert(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<(ReportId
             &counts,
             &iterations,
             &metrics,
-            &fresh.now,
+            &context.now,
             &new.binary_hash,
             &new.host,
         ]
@@ -176,9 +180,9 @@ pub fn by_idempotency_key(tx: &mut Tx<'_>, project: ProjectId, key: Uuid) -> Res
 }
 
 columns! {
-    /// Position of a report that has no results yet.
+    /// Project, branch, head, testbed, spec and version of a report.
     #[derive(Clone, Copy, Debug)]
-    pub struct Empty {
+    pub struct ReportDimensions {
         /// Project.
         pub project: ProjectId = "project_id",
         /// Branch.
@@ -194,8 +198,8 @@ columns! {
     }
 }
 
-/// Returns the position of a report.
-pub fn place(tx: &mut Tx<'_>, report: ReportId) -> Result<Empty> {
+/// Returns the project, branch, head, testbed, spec and version of a report.
+pub fn dimensions(tx: &mut Tx<'_>, report: ReportId) -> Result<ReportDimensions> {
     tx.fetch_one("report", "select {columns} from report where id = $1", &[&report])
 }
 
@@ -205,7 +209,7 @@ pub fn adapter(tx: &mut Tx<'_>, report: ReportId) -> Result<Adapter> {
 }
 
 /// Updates the times, the host and the counts of a report when its results arrive. Returns the UUID of the report.
-pub fn fill(
+pub fn record_results(
     tx: &mut Tx<'_>,
     report: ReportId,
     (start_time, end_time): (Timestamp, Timestamp),
@@ -274,7 +278,7 @@ pub fn summaries(tx: &mut Tx<'_>, project: &Project, reports: &[ReportId]) -> Re
 pub fn list(
     tx: &mut Tx<'_>,
     (id, project): (ProjectId, &Project),
-    filter: &Filter,
+    filter: &ReportFilter,
     page: &Page,
 ) -> Result<(Vec<ReportRow>, i64)> {
     let state = if filter.archived {
@@ -349,7 +353,7 @@ fn count_alerts(tx: &mut Tx<'_>, reports: &mut [ReportRow]) -> Result<()> {
 /// Adds the results and the alerts to reports.
 pub fn expand(tx: &mut Tx<'_>, reports: &mut [ReportRow]) -> Result<()> {
     let ids: Vec<i64> = reports.iter().map(|found| found.id.get()).collect();
-    let mut metrics: HashMap<ReportId, Vec<(u32, metric::Packed)>> = HashMap::new();
+    let mut metrics: HashMap<ReportId, Vec<(u32, metric::PackedMetric)>> = HashMap::new();
     metric::of_reports(tx, &ids, |report, place, metric| {
         metrics.entry(report).or_default().push((place, metric));
         Ok(())
@@ -419,8 +423,8 @@ pub fn expand(tx: &mut Tx<'_>, reports: &mut [ReportRow]) -> Result<()> {
 /// Deletes a report with its metrics and alerts. Also deletes its version if it was the last report of the version, and
 /// renumbers the later versions.
 pub fn delete(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
-    change::leave(tx, report)?;
-    let unused = metric::only_in(tx, report)?;
+    change::reassign_report(tx, report)?;
+    let unused = metric::exclusive_series(tx, report)?;
     let mut judged: BTreeMap<i64, i64> = BTreeMap::new();
     metric::of_reports(tx, &[report.get()], |_, _, metric| {
         if let Some(one) = metric.judged {
@@ -428,8 +432,8 @@ pub fn delete(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
         }
         Ok(())
     })?;
-    threshold::forget(tx, report, &judged)?;
-    lane::leave(tx, report)?;
+    threshold::subtract_counts(tx, report, &judged)?;
+    lane::remove_report(tx, report)?;
     let version =
         tx.fetch_one("report", "delete from report where id = $1 returning version_id", &[&report])?;
     series::delete(tx, &unused)?;

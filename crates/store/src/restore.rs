@@ -19,38 +19,38 @@ use crate::{
 
 /// Exclusive lock of the server on the database file, held for the lifetime of this value.
 #[derive(Debug)]
-pub struct Claim {
+pub struct ExclusiveLock {
     _lock: File,
 }
 
 /// Locks the database file, or returns `None` if another process holds the lock. The folder must exist.
-pub fn claim(database: &Path) -> io::Result<Option<Claim>> {
-    lock(&beside(database, ".lock"))
+pub fn lock_exclusive(database: &Path) -> io::Result<Option<ExclusiveLock>> {
+    lock(&with_suffix(database, ".lock"))
 }
 
 /// Shared lock of a program other than the server on the database file, held for the lifetime of this value.
 #[derive(Debug)]
-pub struct Visit {
+pub struct SharedLock {
     _lock: File,
 }
 
 /// Takes the shared lock on the database file, with or without a running server. Waits while a restore replaces the
 /// file.
-pub fn visit(database: &Path) -> io::Result<Visit> {
-    let lock = open_lock(&beside(database, ".visit"))?;
+pub fn lock_shared(database: &Path) -> io::Result<SharedLock> {
+    let lock = open_lock(&with_suffix(database, ".visit"))?;
     lock.lock_shared()?;
-    Ok(Visit { _lock: lock })
+    Ok(SharedLock { _lock: lock })
 }
 
 /// Prevents programs from taking the shared lock, or returns `None` if a program holds it.
-pub fn keep_visitors_out(database: &Path) -> io::Result<Option<Claim>> {
-    lock(&beside(database, ".visit"))
+pub fn block_shared_locks(database: &Path) -> io::Result<Option<ExclusiveLock>> {
+    lock(&with_suffix(database, ".visit"))
 }
 
-fn lock(file: &Path) -> io::Result<Option<Claim>> {
+fn lock(file: &Path) -> io::Result<Option<ExclusiveLock>> {
     let lock = open_lock(file)?;
     match lock.try_lock() {
-        Ok(()) => Ok(Some(Claim { _lock: lock })),
+        Ok(()) => Ok(Some(ExclusiveLock { _lock: lock })),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(error)) => Err(error),
     }
@@ -76,21 +76,21 @@ pub fn check(database: &Path) -> Result<()> {
 }
 
 /// Returns the path of the old database after a restore.
-pub fn set_aside(database: &Path) -> PathBuf {
-    beside(database, ".before-restore")
+pub fn old_database_path(database: &Path) -> PathBuf {
+    with_suffix(database, ".before-restore")
 }
 
-/// Replaces the database by a checked copy. Keeps an existing database at [`set_aside`], together with its write-ahead
-/// log, which may contain transactions that are not in the file yet. If the process is interrupted, the path contains
-/// one of the two databases, complete. The caller holds the [`Claim`].
-pub fn replace(_claim: &Claim, copy: &Path, database: &Path) -> io::Result<()> {
+/// Replaces the database by a checked copy. Keeps an existing database at [`old_database_path`], together with its
+/// write-ahead log, which may contain transactions that are not in the file yet. If the process is interrupted, the
+/// path contains one of the two databases, complete. The caller holds the [`ExclusiveLock`].
+pub fn replace(_lock: &ExclusiveLock, copy: &Path, database: &Path) -> io::Result<()> {
     if database.try_exists()? {
-        let aside = set_aside(database);
+        let aside = old_database_path(database);
         for suffix in ["-shm", "-wal", ""] {
-            remove(&beside(&aside, suffix))?;
+            remove(&with_suffix(&aside, suffix))?;
         }
         for suffix in ["-wal", ""] {
-            link(&beside(database, suffix), &beside(&aside, suffix))?;
+            link(&with_suffix(database, suffix), &with_suffix(&aside, suffix))?;
         }
         // Copies the log into the file, so that the old database is complete without the log. This fails if the
         // database is damaged; then only the saved pair of files contains its data.
@@ -99,7 +99,7 @@ pub fn replace(_claim: &Claim, copy: &Path, database: &Path) -> io::Result<()> {
     }
     // A log must not be next to a file that it was not written for.
     for suffix in ["-wal", "-shm"] {
-        remove(&beside(database, suffix))?;
+        remove(&with_suffix(database, suffix))?;
     }
     sync_folder(database)?;
     fs::rename(copy, database)?;
@@ -107,15 +107,15 @@ pub fn replace(_claim: &Claim, copy: &Path, database: &Path) -> io::Result<()> {
 }
 
 fn remove(file: &Path) -> io::Result<()> {
-    unless_missing(fs::remove_file(file))
+    ignore_not_found(fs::remove_file(file))
 }
 
 /// Creates a hard link, or a copy if the file system has no hard links.
 fn link(from: &Path, to: &Path) -> io::Result<()> {
-    unless_missing(fs::hard_link(from, to)).or_else(|_| fs::copy(from, to).map(drop))
+    ignore_not_found(fs::hard_link(from, to)).or_else(|_| fs::copy(from, to).map(drop))
 }
 
-fn unless_missing(done: io::Result<()>) -> io::Result<()> {
+fn ignore_not_found(done: io::Result<()>) -> io::Result<()> {
     done.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
@@ -130,7 +130,7 @@ fn sync_folder(database: &Path) -> io::Result<()> {
 }
 
 /// Returns the path of a file next to the database.
-fn beside(database: &Path, suffix: &str) -> PathBuf {
+fn with_suffix(database: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(database);
     name.push(suffix);
     name.into()
@@ -161,21 +161,21 @@ mod tests {
         database(&copy).await;
         check(&copy).unwrap();
         fs::write(&old, "old").unwrap();
-        fs::write(beside(&old, "-wal"), "old log").unwrap();
+        fs::write(with_suffix(&old, "-wal"), "old log").unwrap();
 
-        let claimed = claim(&old).unwrap().unwrap();
-        assert!(claim(&old).unwrap().is_none());
-        replace(&claimed, &copy, &old).unwrap();
+        let exclusive = lock_exclusive(&old).unwrap().unwrap();
+        assert!(lock_exclusive(&old).unwrap().is_none());
+        replace(&exclusive, &copy, &old).unwrap();
         check(&old).unwrap();
-        assert_eq!(fs::read_to_string(set_aside(&old)).unwrap(), "old");
-        assert_eq!(fs::read_to_string(beside(&set_aside(&old), "-wal")).unwrap(), "old log");
-        assert!(!beside(&old, "-wal").exists() && !copy.exists());
-        drop(claimed);
-        assert!(claim(&old).unwrap().is_some());
-        let visits = (visit(&old).unwrap(), visit(&old).unwrap());
-        assert!(claim(&old).unwrap().is_some() && keep_visitors_out(&old).unwrap().is_none());
-        drop(visits);
-        assert!(keep_visitors_out(&old).unwrap().is_some());
+        assert_eq!(fs::read_to_string(old_database_path(&old)).unwrap(), "old");
+        assert_eq!(fs::read_to_string(with_suffix(&old_database_path(&old), "-wal")).unwrap(), "old log");
+        assert!(!with_suffix(&old, "-wal").exists() && !copy.exists());
+        drop(exclusive);
+        assert!(lock_exclusive(&old).unwrap().is_some());
+        let shared = (lock_shared(&old).unwrap(), lock_shared(&old).unwrap());
+        assert!(lock_exclusive(&old).unwrap().is_some() && block_shared_locks(&old).unwrap().is_none());
+        drop(shared);
+        assert!(block_shared_locks(&old).unwrap().is_some());
     }
 
     #[tokio::test]
@@ -188,16 +188,16 @@ mod tests {
         let connection = Connection::open(&live).unwrap();
         connection.execute_batch("pragma journal_mode = wal; create table late (id integer)").unwrap();
         fs::copy(&live, &old).unwrap();
-        fs::copy(beside(&live, "-wal"), beside(&old, "-wal")).unwrap();
+        fs::copy(with_suffix(&live, "-wal"), with_suffix(&old, "-wal")).unwrap();
         drop(connection);
 
         for _ in 0..2 {
-            replace(&claim(&old).unwrap().unwrap(), &copy, &old).unwrap();
+            replace(&lock_exclusive(&old).unwrap().unwrap(), &copy, &old).unwrap();
             check(&old).unwrap();
-            let aside = Connection::open(set_aside(&old)).unwrap();
+            let aside = Connection::open(old_database_path(&old)).unwrap();
             assert!(aside.table_exists(None, "late").unwrap());
             fs::rename(&old, &copy).unwrap();
-            fs::rename(set_aside(&old), &old).unwrap();
+            fs::rename(old_database_path(&old), &old).unwrap();
         }
     }
 
@@ -223,9 +223,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (file, copy) = (folder.path().join("tidemark.db"), folder.path().join("copy"));
         database(&copy).await;
-        fs::write(beside(&file, "-wal"), "stale").unwrap();
-        replace(&claim(&file).unwrap().unwrap(), &copy, &file).unwrap();
-        assert!(file.exists() && !beside(&file, "-wal").exists());
+        fs::write(with_suffix(&file, "-wal"), "stale").unwrap();
+        replace(&lock_exclusive(&file).unwrap().unwrap(), &copy, &file).unwrap();
+        assert!(file.exists() && !with_suffix(&file, "-wal").exists());
     }
 
     #[tokio::test]
@@ -310,7 +310,7 @@ mod tests {
         db.close().await;
 
         check(&copy).unwrap();
-        replace(&claim(&file).unwrap().unwrap(), &copy, &file).unwrap();
+        replace(&lock_exclusive(&file).unwrap().unwrap(), &copy, &file).unwrap();
         let db = Db::open(&location).await.unwrap();
         let restored: Vec<(Uuid, String)> =
             db.read(|tx| tx.fetch_all("select server, document from server_report", &[])).await.unwrap();

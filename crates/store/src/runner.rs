@@ -13,7 +13,7 @@ use tidemark_api::{
 };
 
 use crate::{
-    Error, Fresh, List, Param, Result, RunnerId, SpecId, Tx,
+    Error, List, Param, Result, RunnerId, SpecId, Tx, WriteContext,
     columns::columns,
     sql::{contains, direction},
 };
@@ -23,7 +23,7 @@ const TABLES: &str =
 
 /// A runner to insert.
 #[derive(Clone, Copy, Debug)]
-pub struct New<'a> {
+pub struct NewRunnerRow<'a> {
     /// Name.
     pub name: &'a ResourceName,
     /// Slug; derived from the name if `None`.
@@ -84,13 +84,13 @@ impl RunnerColumns {
 }
 
 /// Inserts a runner.
-pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<RunnerUuid> {
-    let uuid = RunnerUuid::from(fresh.uuid());
+pub fn create(tx: &mut Tx<'_>, context: &WriteContext, new: &NewRunnerRow<'_>) -> Result<RunnerUuid> {
+    let uuid = RunnerUuid::from(context.uuid());
     let slug = new.slug.cloned().or_else(|| Slug::derive(new.name.as_str()));
     let slug = slug.unwrap_or_else(|| Slug::from_uuid(uuid.uuid()));
     tx.execute(
         "insert into runner (uuid, name, slug, hash, created, modified) values ($1, $2, $3, $4, $5, $5)",
-        &[&uuid, new.name, &slug, &new.hash, &fresh.now],
+        &[&uuid, new.name, &slug, &new.hash, &context.now],
     )?;
     Ok(uuid)
 }

@@ -67,8 +67,8 @@ pub fn ensure(
     if series_keys.is_empty() {
         return Ok(Vec::new());
     }
-    let mut known = known(tx, testbed, series_keys)?;
-    let missing: Vec<usize> = (0..series_keys.len()).filter(|place| known[*place].is_none()).collect();
+    let mut existing = existing(tx, testbed, series_keys)?;
+    let missing: Vec<usize> = (0..series_keys.len()).filter(|place| existing[*place].is_none()).collect();
     let rows: Vec<NewSeries> = missing
         .iter()
         .map(|place| {
@@ -80,9 +80,9 @@ pub fn ensure(
     let keys = tx.insert_keyed("series", &rows, "")?;
     for (place, key) in missing.into_iter().zip(keys) {
         let id = u32::try_from(key).map_err(|_| Error::engine("the numbers of series are used up"))?;
-        known[place] = Some(Series { id, since: report });
+        existing[place] = Some(Series { id, since: report });
     }
-    let mut found = known
+    let mut found = existing
         .into_iter()
         .map(|series| series.ok_or_else(|| Error::engine("a new series is not there")))
         .collect::<Result<Vec<_>>>()?;
@@ -99,7 +99,7 @@ pub fn ensure(
 }
 
 /// Returns the existing series with these keys.
-fn known(tx: &mut Tx<'_>, testbed: TestbedId, series_keys: &[SeriesKey]) -> Result<Vec<Option<Series>>> {
+fn existing(tx: &mut Tx<'_>, testbed: TestbedId, series_keys: &[SeriesKey]) -> Result<Vec<Option<Series>>> {
     let mut benchmarks: Vec<i64> = series_keys.iter().map(|series_key| series_key.benchmark.get()).collect();
     benchmarks.dedup();
     let mut found: Vec<Option<Series>> = vec![None; series_keys.len()];

@@ -6,14 +6,14 @@ use tidemark_api::{
     time::Timestamp,
 };
 
-use crate::{Fresh, Lock, Result, Tx, columns::columns};
+use crate::{Lock, Result, Tx, WriteContext, columns::columns};
 
 /// Returns the identity of this server, which is created at the first start and never changes.
-pub fn identity(tx: &mut Tx<'_>, fresh: &Fresh) -> Result<Server> {
+pub fn identity(tx: &mut Tx<'_>, context: &WriteContext) -> Result<Server> {
     tx.lock(Lock::Server)?;
     tx.execute(
         "insert into server (id, uuid, created) values (1, $1, $2) on conflict (id) do nothing",
-        &[&fresh.uuid(), &fresh.now],
+        &[&context.uuid(), &context.now],
     )?;
     view(tx)
 }
@@ -50,9 +50,9 @@ fn cohort(tx: &mut Tx<'_>, table: &str, now: Timestamp) -> Result<Cohort> {
 
 /// Maximum number of other servers whose statistics are stored. The limit is required because anyone can send
 /// statistics with any UUID.
-pub const REPORTS: i64 = 1000;
+pub const MAX_SERVERS: i64 = 1000;
 
-/// Stores the newest statistics of another server, and deletes all but the [`REPORTS`] most recently received.
+/// Stores the newest statistics of another server, and deletes all but the [`MAX_SERVERS`] most recently received.
 pub fn record_report(tx: &mut Tx<'_>, server: ServerUuid, document: &str, now: Timestamp) -> Result<()> {
     tx.execute(
         "insert into server_report (server, received, document) values ($1, $2, $3)
@@ -62,7 +62,7 @@ pub fn record_report(tx: &mut Tx<'_>, server: ServerUuid, document: &str, now: T
     tx.execute(
         "delete from server_report where server not in
              (select server from server_report order by received desc, server desc limit $1)",
-        &[&REPORTS],
+        &[&MAX_SERVERS],
     )?;
     Ok(())
 }

@@ -8,7 +8,7 @@ use tidemark_api::{
 };
 use uuid::Uuid;
 
-use crate::{Fresh, List, Result, Tx, UserId, columns::columns, sql::direction, user::UserRow};
+use crate::{List, Result, Tx, UserId, WriteContext, columns::columns, sql::direction, user::UserRow};
 
 /// Origin of a session, by which its owner recognizes it.
 #[derive(Clone, Copy, Debug)]
@@ -22,15 +22,15 @@ pub struct SessionOrigin<'a> {
 /// Creates a session and returns its UUID.
 pub fn open(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    context: &WriteContext,
     user: UserId,
     place: SessionOrigin<'_>,
     expires: Timestamp,
 ) -> Result<Uuid> {
-    let uuid = fresh.uuid();
+    let uuid = context.uuid();
     tx.execute(
         "insert into session (uuid, account_id, created, expires, address, agent) values ($1, $2, $3, $4, $5, $6)",
-        &[&uuid, &user, &fresh.now, &expires, &place.address, &place.agent],
+        &[&uuid, &user, &context.now, &expires, &place.address, &place.agent],
     )?;
     Ok(uuid)
 }

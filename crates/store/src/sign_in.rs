@@ -7,7 +7,7 @@ use tidemark_api::{
 };
 use uuid::Uuid;
 
-use crate::{Fresh, Result, Tx, UserId, columns::columns};
+use crate::{Result, Tx, UserId, WriteContext, columns::columns};
 
 columns!(
     /// A mailed link that is not used yet.
@@ -33,7 +33,7 @@ columns!(
 /// Inserts a link that is about to be mailed.
 pub fn create(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    context: &WriteContext,
     user: UserId,
     email: &Email,
     invitation: Option<InvitationUuid>,
@@ -44,12 +44,12 @@ pub fn create(
         "sign-in",
         "insert into sign_in (uuid, account_id, email, invitation, claim, created, expires)
          values ($1, $2, $3, $4, $5, $6, $7) returning {columns}",
-        &[&fresh.uuid(), &user, email, &invitation, &claim, &fresh.now, &expires],
+        &[&context.uuid(), &user, email, &invitation, &claim, &context.now, &expires],
     )
 }
 
 /// Deletes and returns a link, so that only one caller can use it.
-pub fn take(tx: &mut Tx<'_>, uuid: Uuid, now: Timestamp) -> Result<Option<SignIn>> {
+pub fn consume(tx: &mut Tx<'_>, uuid: Uuid, now: Timestamp) -> Result<Option<SignIn>> {
     tx.fetch_optional(
         "delete from sign_in where uuid = $1 and expires > $2 returning {columns}",
         &[&uuid, &now],
@@ -57,7 +57,7 @@ pub fn take(tx: &mut Tx<'_>, uuid: Uuid, now: Timestamp) -> Result<Option<SignIn
 }
 
 /// Deletes all links of a user.
-pub fn drop_all(tx: &mut Tx<'_>, user: UserId) -> Result<()> {
+pub fn delete_all(tx: &mut Tx<'_>, user: UserId) -> Result<()> {
     tx.execute("delete from sign_in where account_id = $1", &[&user])?;
     Ok(())
 }

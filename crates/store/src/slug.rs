@@ -3,14 +3,14 @@
 use tidemark_api::slug::Slug;
 use uuid::Uuid;
 
-use crate::{Fresh, Result};
+use crate::{Result, WriteContext};
 
 const BASE_36: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
 /// Returns the slug of a new resource: `wanted` or a slug derived from the name, with a suffix if it is taken. `taken`
 /// returns whether a slug is in use.
-pub(crate) fn choose(
-    fresh: &Fresh,
+pub(crate) fn unused(
+    context: &WriteContext,
     uuid: Uuid,
     wanted: Option<&Slug>,
     name: &str,
@@ -20,12 +20,12 @@ pub(crate) fn choose(
     let mut slug = stem.clone();
     // A suffix has 36^8 values: a second iteration is already unlikely.
     while taken(&slug)? {
-        slug = suffixed(fresh, &stem);
+        slug = with_random_suffix(context, &stem);
     }
     Ok(slug)
 }
 
 /// Returns the slug with a random suffix.
-pub(crate) fn suffixed(fresh: &Fresh, slug: &Slug) -> Slug {
-    slug.with_suffix(&fresh.letters(BASE_36, 8))
+pub(crate) fn with_random_suffix(context: &WriteContext, slug: &Slug) -> Slug {
+    slug.with_suffix(&context.random_text(BASE_36, 8))
 }

@@ -11,7 +11,7 @@ use tidemark_api::{
 use uuid::Uuid;
 
 use crate::{
-    Error, Fresh, List, Lock, Param, Result, SpecId, Tx,
+    Error, List, Lock, Param, Result, SpecId, Tx, WriteContext,
     columns::columns,
     slug,
     sql::{contains, direction},
@@ -46,13 +46,13 @@ columns! {
 }
 
 /// Inserts a spec. If it is the fallback spec, which serves jobs without a spec, it replaces the current one.
-pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &NewSpec) -> Result<SpecRow> {
-    let uuid = SpecUuid::from(fresh.uuid());
-    let slug = slug::choose(fresh, uuid.uuid(), new.slug.as_ref(), new.name.as_str(), |slug| {
+pub fn create(tx: &mut Tx<'_>, context: &WriteContext, new: &NewSpec) -> Result<SpecRow> {
+    let uuid = SpecUuid::from(context.uuid());
+    let slug = slug::unused(context, uuid.uuid(), new.slug.as_ref(), new.name.as_str(), |slug| {
         tx.value("select exists (select 1 from spec where slug = $1)", &[slug])
     })?;
     if new.fallback {
-        clear_fallback(tx, fresh.now)?;
+        clear_fallback(tx, context.now)?;
     }
     let number = |number: u64| i64::try_from(number).map_err(|error| Error::Engine(error.into()));
     let id = tx.fetch_one(
@@ -71,8 +71,8 @@ pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &NewSpec) -> Result<SpecRow> 
             &number(new.memory.get())?,
             &number(new.disk.get())?,
             &new.network,
-            &new.fallback.then_some(fresh.now),
-            &fresh.now,
+            &new.fallback.then_some(context.now),
+            &context.now,
         ],
     )?;
     by_id(tx, id)

@@ -27,32 +27,32 @@ use tokio::{
 };
 
 use crate::{
-    db::Load,
+    db::ConnectionLoad,
     error::{Error, Result},
     migrate,
     tx::Tx,
 };
 
 /// Maximum number of writes in the queue; further callers wait.
-const QUEUE: usize = 1024;
+const QUEUE_CAPACITY: usize = 1024;
 /// Maximum number of writes per commit, to limit the latency of the first one.
-const GROUP: usize = 128;
+const GROUP_COMMIT_MAX: usize = 128;
 /// Pages in the write-ahead log before a checkpoint: consecutive reports change the same pages, which are then copied
 /// once.
-const LOG_PAGES: i64 = 4096;
+const WAL_CHECKPOINT_PAGES: i64 = 4096;
 /// Maximum time that a call waits for a reader before it fails with `Busy`.
-const PATIENCE: Duration = Duration::from_secs(15);
+const READER_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Delay between attempts to change the journal mode.
 const BUSY_RETRY_DELAY: Duration = Duration::from_millis(5);
 
 /// A write. It runs in the open transaction and returns a function that reports the result once the commit is known.
-type Job = Box<dyn FnOnce(&Connection, Scope) -> Report + Send>;
-type Report = Box<dyn FnOnce(Option<&rusqlite::Error>) + Send>;
+type WriteJob = Box<dyn FnOnce(&Connection, RollbackScope) -> CommitCallback + Send>;
+type CommitCallback = Box<dyn FnOnce(Option<&rusqlite::Error>) + Send>;
 
 /// What a failed write rolls back.
 #[derive(Clone, Copy)]
-enum Scope {
+enum RollbackScope {
     /// The whole transaction, which contains no other write.
     Transaction,
     /// Only the write itself.
@@ -63,7 +63,7 @@ enum Scope {
 pub(crate) struct Sqlite {
     file: Arc<PathBuf>,
     busy_timeout: Duration,
-    writer: Arc<Mutex<Option<mpsc::Sender<Job>>>>,
+    writer: Arc<Mutex<Option<mpsc::Sender<WriteJob>>>>,
     stopped: Arc<tokio::sync::Mutex<Option<oneshot::Receiver<()>>>>,
     readers: Arc<Mutex<Vec<Connection>>>,
     permits: Arc<Semaphore>,
@@ -80,7 +80,7 @@ impl Sqlite {
             prepare(&connection, busy_timeout)?;
             retry_while_busy(busy_timeout, || connection.pragma_update(None, "journal_mode", "wal"))?;
             connection.pragma_update(None, "synchronous", "full")?;
-            connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
+            connection.pragma_update(None, "wal_autocheckpoint", WAL_CHECKPOINT_PAGES)?;
             connection.pragma_update(None, "cache_size", -i64::from(cache_kib))?;
             in_transaction(&connection, "begin immediate", |connection| {
                 migrate::run(&mut Tx::sqlite(connection, &AtomicU64::new(0)))
@@ -89,7 +89,7 @@ impl Sqlite {
         })
         .await?;
 
-        let (sender, receiver) = mpsc::channel(QUEUE);
+        let (sender, receiver) = mpsc::channel(QUEUE_CAPACITY);
         let (ended, stopped) = oneshot::channel();
         thread::Builder::new()
             .name("sqlite-writer".into())
@@ -119,8 +119,8 @@ impl Sqlite {
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
-        let waiting = Waiting::count(&self.waiting);
-        let permit = tokio::time::timeout(PATIENCE, Arc::clone(&self.permits).acquire_owned()).await;
+        let waiting = WaitingCall::count(&self.waiting);
+        let permit = tokio::time::timeout(READER_TIMEOUT, Arc::clone(&self.permits).acquire_owned()).await;
         drop(waiting);
         let Ok(Ok(permit)) = permit else {
             return Err(Error::Busy("no connection became free in time".into()).into());
@@ -148,14 +148,14 @@ impl Sqlite {
         let closed = || Error::Busy("the database is closing".into());
         let sender = self.writer.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or_else(closed)?;
         let (answer, answered) = oneshot::channel();
-        let job: Job = Box::new(move |connection, scope| {
+        let job: WriteJob = Box::new(move |connection, scope| {
             // A caller that dropped the future may retry, so the write must not be committed.
             let outcome = if answer.is_closed() {
-                Err(abandoned().into())
+                Err(caller_dropped().into())
             } else {
                 in_scope(connection, scope, |connection| {
                     let done = work(&mut Tx::sqlite(connection, &statements))?;
-                    if answer.is_closed() { Err(abandoned().into()) } else { Ok(done) }
+                    if answer.is_closed() { Err(caller_dropped().into()) } else { Ok(done) }
                 })
             };
             Box::new(move |failure| {
@@ -166,7 +166,7 @@ impl Sqlite {
                 let _ = answer.send(outcome);
             })
         });
-        let _waiting = Waiting::count(&self.waiting);
+        let _waiting = WaitingCall::count(&self.waiting);
         let sent = sender.send(job).await;
         drop(sender);
         let answer = answered.await;
@@ -199,9 +199,9 @@ impl Sqlite {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    pub(crate) fn load(&self) -> Load {
+    pub(crate) fn load(&self) -> ConnectionLoad {
         let waiting = self.waiting.load(Ordering::Relaxed);
-        Load {
+        ConnectionLoad {
             connections: self.size,
             busy: self.size.saturating_sub(self.permits.available_permits()),
             waiting: usize::try_from(waiting).unwrap_or(usize::MAX),
@@ -223,16 +223,16 @@ impl Sqlite {
 }
 
 /// Counts a waiting call for the lifetime of this value, so that abandoned calls are not counted.
-struct Waiting(Arc<AtomicU64>);
+struct WaitingCall(Arc<AtomicU64>);
 
-impl Waiting {
+impl WaitingCall {
     fn count(counter: &Arc<AtomicU64>) -> Self {
         counter.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(counter))
     }
 }
 
-impl Drop for Waiting {
+impl Drop for WaitingCall {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -278,10 +278,10 @@ fn prepare(connection: &Connection, busy_timeout: Duration) -> Result<()> {
 /// Runs writes until all senders are dropped. SQLite collects no statistics: statistics of a small database would
 /// mislead its planner when the database grows; without statistics the planner uses the indexes, which match the
 /// queries.
-fn write_until_closed(connection: &Connection, mut jobs: mpsc::Receiver<Job>) {
+fn write_until_closed(connection: &Connection, mut jobs: mpsc::Receiver<WriteJob>) {
     while let Some(first) = jobs.blocking_recv() {
         let mut reports = Vec::new();
-        let mut run = |job: Job, scope| {
+        let mut run = |job: WriteJob, scope| {
             if let Ok(report) = catch_unwind(AssertUnwindSafe(|| job(connection, scope))) {
                 reports.push(report);
             }
@@ -291,13 +291,13 @@ fn write_until_closed(connection: &Connection, mut jobs: mpsc::Receiver<Job>) {
         if let Err(error) = &begun {
             tracing::warn!(%error, "the database could not be locked for writing");
         }
-        run(first, Scope::Transaction);
+        run(first, RollbackScope::Transaction);
         let failed = begun.is_ok() && connection.is_autocommit();
         // Queued writes join the transaction if it is still open. If it could not be started, each write fails with its
         // own error.
         while (begun.is_err() || !connection.is_autocommit())
             && let Ok(job) = jobs.try_recv()
-            && run(job, Scope::Savepoint) < GROUP
+            && run(job, RollbackScope::Savepoint) < GROUP_COMMIT_MAX
         {}
         let committed = begun.and_then(|()| commit(connection));
         if let Err(error) = &committed
@@ -322,7 +322,7 @@ fn commit(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Returns the error of a write whose caller dropped the future.
-fn abandoned() -> Error {
+fn caller_dropped() -> Error {
     Error::Busy("the caller has given up".into())
 }
 
@@ -337,15 +337,15 @@ fn not_committed(failure: &rusqlite::Error) -> Error {
 
 fn in_scope<T, E: From<Error>>(
     connection: &Connection,
-    scope: Scope,
+    scope: RollbackScope,
     work: impl FnOnce(&Connection) -> Result<T, E>,
 ) -> Result<T, E> {
     if connection.is_autocommit() {
         return Err(Error::Busy("the database is locked by another process".into()).into());
     }
     let (begin, undo, end) = match scope {
-        Scope::Transaction => ("", "rollback", ""),
-        Scope::Savepoint => ("savepoint job", "rollback to job; release job", "release job"),
+        RollbackScope::Transaction => ("", "rollback", ""),
+        RollbackScope::Savepoint => ("savepoint job", "rollback to job; release job", "release job"),
     };
     connection.execute_batch(begin).map_err(Error::from)?;
     let mut guard = Rollback { connection, sql: undo, armed: true };

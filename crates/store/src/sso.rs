@@ -5,17 +5,22 @@ use tidemark_api::{
     page::{Direction, Page},
 };
 
-use crate::{Error, Fresh, List, OrganizationId, Result, Tx, columns::columns, sql::direction};
+use crate::{Error, List, OrganizationId, Result, Tx, WriteContext, columns::columns, sql::direction};
 
 columns!(Sso { uuid: "sso.uuid", domain: "sso.domain", created: "sso.created" });
 
 /// Inserts a domain; a domain that any organization has is a conflict.
-pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, organization: OrganizationId, domain: &Domain) -> Result<Sso> {
+pub fn create(
+    tx: &mut Tx<'_>,
+    context: &WriteContext,
+    organization: OrganizationId,
+    domain: &Domain,
+) -> Result<Sso> {
     tx.fetch_one(
         "domain",
         "insert into sso (uuid, organization_id, domain, created) values ($1, $2, $3, $4)
          returning {columns}",
-        &[&fresh.uuid(), &organization, domain, &fresh.now],
+        &[&context.uuid(), &organization, domain, &context.now],
     )
 }
 

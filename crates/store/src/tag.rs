@@ -5,7 +5,7 @@ use tidemark_api::time::Timestamp;
 use crate::{ManifestId, RepositoryId, Result, Tx};
 
 /// Upserts a tag that points to a manifest.
-pub fn put(
+pub fn upsert(
     tx: &mut Tx<'_>,
     repository: RepositoryId,
     name: &str,

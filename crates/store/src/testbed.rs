@@ -11,9 +11,9 @@ use tidemark_api::{
 use uuid::Uuid;
 
 use crate::{
-    Fresh, ProjectId, Result, SpecId, TestbedId, Tx,
+    ProjectId, Result, SpecId, TestbedId, Tx, WriteContext,
     columns::{columns, insert_columns},
-    dimension::{self, Change, Dimension, Filter, NewItem, Wanted, only},
+    dimension::{self, Dimension, DimensionFilter, DimensionUpdate, ItemReference, NewItem, single_key},
 };
 
 columns!(Testbed {
@@ -62,7 +62,7 @@ impl Dimension for Testbed {
     }
 }
 
-impl<'a> From<&'a TestbedFilter> for Filter<'a> {
+impl<'a> From<&'a TestbedFilter> for DimensionFilter<'a> {
     fn from(filter: &'a TestbedFilter) -> Self {
         Self {
             name: filter.name.as_ref().map(ResourceName::as_str),
@@ -72,7 +72,7 @@ impl<'a> From<&'a TestbedFilter> for Filter<'a> {
     }
 }
 
-impl<'a> From<&'a TestbedPatch> for Change<'a> {
+impl<'a> From<&'a TestbedPatch> for DimensionUpdate<'a> {
     fn from(patch: &'a TestbedPatch) -> Self {
         Self {
             name: patch.name.as_ref().map(ResourceName::as_str),
@@ -85,13 +85,13 @@ impl<'a> From<&'a TestbedPatch> for Change<'a> {
 /// Returns the primary key of a testbed. Creates it if it is missing and restores it if it is archived.
 pub fn ensure(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    context: &WriteContext,
     project: ProjectId,
     testbed: &NameId,
     name: &ResourceName,
 ) -> Result<TestbedId> {
-    let wanted = Wanted { reference: Some(testbed), name: name.as_str(), slug: None, fields: None };
-    only(dimension::ensure::<Testbed>(tx, fresh, project, &[wanted])?)
+    let wanted = ItemReference { reference: Some(testbed), name: name.as_str(), slug: None, fields: None };
+    single_key(dimension::ensure::<Testbed>(tx, context, project, &[wanted])?)
 }
 
 /// Sets or removes the spec of a testbed.

@@ -13,8 +13,8 @@ use tidemark_stats as stats;
 use uuid::Uuid;
 
 use crate::{
-    BranchId, Error, Fresh, IN_USE, List, MeasureId, ModelId, ProjectId, ReportId, Result, TestbedId,
-    ThresholdId, Tx,
+    BranchId, Error, IN_USE, List, MeasureId, ModelId, ProjectId, ReportId, Result, TestbedId, ThresholdId,
+    Tx, WriteContext,
     columns::{columns, insert_columns},
     head, model,
     sql::direction,
@@ -44,7 +44,7 @@ columns!(Threshold {
 
 /// Filter of the thresholds to list.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Filter {
+pub struct ThresholdFilter {
     /// Only thresholds of this branch.
     pub branch: Option<BranchId>,
     /// Only thresholds of this testbed.
@@ -67,26 +67,26 @@ fn tables(model: &str) -> String {
     )
 }
 
-const IN_FORCE: &str = "model.replaced is null";
+const CURRENT_MODEL: &str = "model.replaced is null";
 
 /// Inserts a threshold with its first model.
 pub fn create(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    context: &WriteContext,
     project: ProjectId,
     branch: BranchId,
     testbed: TestbedId,
     measure: MeasureId,
     model: &stats::Model,
 ) -> Result<ThresholdRow> {
-    let uuid = ThresholdUuid::from(fresh.uuid());
+    let uuid = ThresholdUuid::from(context.uuid());
     let id: ThresholdId = tx.fetch_one(
         "threshold",
         "insert into threshold (uuid, project_id, branch_id, testbed_id, measure_id, created, modified)
          values ($1, $2, $3, $4, $5, $6, $6) returning id",
-        &[&uuid, &project, &branch, &testbed, &measure, &fresh.now],
+        &[&uuid, &project, &branch, &testbed, &measure, &context.now],
     )?;
-    model::insert_many(tx, fresh, &[(id, *model)])?;
+    model::insert_many(tx, context, &[(id, *model)])?;
     find(tx, project, uuid)
 }
 
@@ -94,7 +94,7 @@ pub fn create(
 pub fn find(tx: &mut Tx<'_>, project: ProjectId, threshold: ThresholdUuid) -> Result<ThresholdRow> {
     let sql = format!(
         "select {{columns}} from {} where threshold.project_id = $1 and threshold.uuid = $2",
-        tables(IN_FORCE)
+        tables(CURRENT_MODEL)
     );
     tx.fetch_one("threshold", &sql, &[&project, &threshold])
 }
@@ -103,7 +103,7 @@ pub fn find(tx: &mut Tx<'_>, project: ProjectId, threshold: ThresholdUuid) -> Re
 pub fn list(
     tx: &mut Tx<'_>,
     project: ProjectId,
-    filter: &Filter,
+    filter: &ThresholdFilter,
     sort: ProjThresholdsSort,
     page: &Page,
 ) -> Result<(Vec<Threshold>, i64)> {
@@ -124,7 +124,7 @@ pub fn list(
                  and (cast($2 as bigint) is null or threshold.branch_id = $2)
                  and (cast($3 as bigint) is null or threshold.testbed_id = $3)
                  and (cast($4 as bigint) is null or threshold.measure_id = $4)",
-                tables(IN_FORCE)
+                tables(CURRENT_MODEL)
             ),
             order: &format!("threshold.{column} {direction}, threshold.id {direction}"),
         },
@@ -134,15 +134,15 @@ pub fn list(
 }
 
 /// Replaces or removes the current model.
-pub fn put(
+pub fn replace_model(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    context: &WriteContext,
     threshold: ThresholdId,
     model: Option<&stats::Model>,
 ) -> Result<()> {
-    retire(tx, &[threshold.get()], fresh.now)?;
+    mark_models_replaced(tx, &[threshold.get()], context.now)?;
     if let Some(model) = model {
-        model::insert_many(tx, fresh, &[(threshold, *model)])?;
+        model::insert_many(tx, context, &[(threshold, *model)])?;
     }
     Ok(())
 }
@@ -159,9 +159,9 @@ pub fn delete(tx: &mut Tx<'_>, threshold: ThresholdId) -> Result<()> {
 
 /// Copies the models of the thresholds of a branch to another branch, per testbed and measure. Thresholds without a
 /// counterpart lose their model.
-pub fn mirror(
+pub fn copy_models(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    context: &WriteContext,
     project: ProjectId,
     source: BranchId,
     target: BranchId,
@@ -170,7 +170,7 @@ pub fn mirror(
     let present = by_dimensions(tx, target)?;
     let missing: Vec<_> = wanted.keys().filter(|key| !present.contains_key(key)).copied().collect();
     if !missing.is_empty() {
-        insert(tx, fresh, project, target, &missing)?;
+        insert(tx, context, project, target, &missing)?;
     }
     let (mut changed, mut models) = (Vec::new(), Vec::new());
     for (key, (id, before)) in by_dimensions(tx, target)? {
@@ -182,14 +182,14 @@ pub fn mirror(
         models.extend(model.map(|model| (id, model)));
     }
     if !changed.is_empty() {
-        retire(tx, &changed, fresh.now)?;
+        mark_models_replaced(tx, &changed, context.now)?;
     }
-    model::insert_many(tx, fresh, &models)
+    model::insert_many(tx, context, &models)
 }
 
 /// A threshold of a branch and a testbed, with its current model.
 #[derive(Clone, Copy, Debug)]
-pub struct Active {
+pub struct LaneThreshold {
     /// Threshold.
     pub id: ThresholdId,
     /// Measure.
@@ -199,7 +199,7 @@ pub struct Active {
 }
 
 /// Returns the thresholds of a branch and a testbed.
-pub fn active(tx: &mut Tx<'_>, branch: BranchId, testbed: TestbedId) -> Result<Vec<Active>> {
+pub fn of_lane(tx: &mut Tx<'_>, branch: BranchId, testbed: TestbedId) -> Result<Vec<LaneThreshold>> {
     let rows: Vec<ThresholdSettings> = tx.fetch_all(
         "select {columns} from threshold
          left join model on model.threshold_id = threshold.id and model.replaced is null
@@ -208,7 +208,7 @@ pub fn active(tx: &mut Tx<'_>, branch: BranchId, testbed: TestbedId) -> Result<V
     )?;
     let active = |row: ThresholdSettings| {
         let model = row.model_id.zip(row.model.map(|model| model.settings()));
-        Active { id: row.id, measure: row.measure, model }
+        LaneThreshold { id: row.id, measure: row.measure, model }
     };
     Ok(rows.into_iter().map(active).collect())
 }
@@ -226,24 +226,24 @@ columns! {
 
 /// Sets the models of the thresholds of a branch and a testbed; with `reset`, removes the models of all other
 /// thresholds.
-pub fn set(
+pub fn set_models(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    context: &WriteContext,
     project: ProjectId,
     (branch, testbed): (BranchId, TestbedId),
     wanted: &[(MeasureId, stats::Model)],
     reset: bool,
 ) -> Result<()> {
-    let mut present: HashMap<MeasureId, Active> =
-        active(tx, branch, testbed)?.into_iter().map(|one| (one.measure, one)).collect();
+    let mut present: HashMap<MeasureId, LaneThreshold> =
+        of_lane(tx, branch, testbed)?.into_iter().map(|one| (one.measure, one)).collect();
     let missing: Vec<_> = wanted
         .iter()
         .filter(|(measure, _)| !present.contains_key(measure))
         .map(|(measure, _)| (testbed, *measure))
         .collect();
     if !missing.is_empty() {
-        insert(tx, fresh, project, branch, &missing)?;
-        present = active(tx, branch, testbed)?.into_iter().map(|one| (one.measure, one)).collect();
+        insert(tx, context, project, branch, &missing)?;
+        present = of_lane(tx, branch, testbed)?.into_iter().map(|one| (one.measure, one)).collect();
     }
     let (mut changed, mut models) = (Vec::new(), Vec::new());
     for (measure, model) in wanted {
@@ -258,13 +258,13 @@ pub fn set(
         changed.extend(present.values().filter(|one| one.model.is_some()).map(|one| one.id.get()));
     }
     if !changed.is_empty() {
-        retire(tx, &changed, fresh.now)?;
+        mark_models_replaced(tx, &changed, context.now)?;
     }
-    model::insert_many(tx, fresh, &models)
+    model::insert_many(tx, context, &models)
 }
 
 /// Adds to the numbers of checked metrics and active alerts of thresholds.
-pub fn count(tx: &mut Tx<'_>, counts: &[(ThresholdId, i64, i64)]) -> Result<()> {
+pub fn add_counts(tx: &mut Tx<'_>, counts: &[(ThresholdId, i64, i64)]) -> Result<()> {
     let rows: Vec<NewCount> = counts
         .iter()
         .map(|(threshold, judged, active)| NewCount {
@@ -291,7 +291,7 @@ insert_columns! {
 }
 
 /// Subtracts the counts of a report that is being deleted: its checked metrics, by model, and its alerts.
-pub(crate) fn forget(tx: &mut Tx<'_>, report: ReportId, judged: &BTreeMap<i64, i64>) -> Result<()> {
+pub(crate) fn subtract_counts(tx: &mut Tx<'_>, report: ReportId, judged: &BTreeMap<i64, i64>) -> Result<()> {
     if judged.is_empty() {
         return Ok(());
     }
@@ -303,7 +303,7 @@ pub(crate) fn forget(tx: &mut Tx<'_>, report: ReportId, judged: &BTreeMap<i64, i
         *counts.entry(threshold).or_default() -= judged.get(&model).copied().unwrap_or_default();
     }
     let counts: Vec<_> = counts.into_iter().map(|(threshold, judged)| (threshold, judged, 0)).collect();
-    count(tx, &counts)?;
+    add_counts(tx, &counts)?;
     tx.execute("delete from alert where report_id = $1", &[&report])?;
     let thresholds: Vec<i64> = counts.iter().map(|(threshold, ..)| threshold.get()).collect();
     count_alerts(tx, &thresholds)
@@ -364,7 +364,7 @@ fn by_dimensions(tx: &mut Tx<'_>, branch: BranchId) -> Result<ByDimensions> {
 /// Inserts thresholds without models.
 fn insert(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    context: &WriteContext,
     project: ProjectId,
     branch: BranchId,
     dimensions: &[(TestbedId, MeasureId)],
@@ -372,13 +372,13 @@ fn insert(
     let rows: Vec<NewThreshold> = dimensions
         .iter()
         .map(|(testbed, measure)| NewThreshold {
-            uuid: fresh.uuid(),
+            uuid: context.uuid(),
             project_id: project,
             branch_id: branch,
             testbed_id: *testbed,
             measure_id: *measure,
-            created: fresh.now,
-            modified: fresh.now,
+            created: context.now,
+            modified: context.now,
         })
         .collect();
     tx.insert_many("threshold", &rows, "")
@@ -396,7 +396,7 @@ insert_columns! {
     }
 }
 
-fn retire(tx: &mut Tx<'_>, thresholds: &[i64], now: Timestamp) -> Result<()> {
+fn mark_models_replaced(tx: &mut Tx<'_>, thresholds: &[i64], now: Timestamp) -> Result<()> {
     tx.execute(
         "update model set replaced = $2 where threshold_id in {ints $1} and replaced is null",
         &[&thresholds, &now],

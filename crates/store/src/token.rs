@@ -10,7 +10,7 @@ use tidemark_api::{
 };
 
 use crate::{
-    Cells, Fresh, FromRow, List, Result, Tx, UserId,
+    Cells, FromRow, List, Result, Tx, UserId, WriteContext,
     columns::columns,
     sql::{contains, direction},
 };
@@ -40,7 +40,7 @@ impl FromRow for Token {
 /// Inserts a token that is used for the first time, so that its owner can view and revoke it.
 pub fn record(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    context: &WriteContext,
     user: UserId,
     name: &ResourceName,
     hash: &[u8],
@@ -50,7 +50,7 @@ pub fn record(
     tx.execute(
         "insert into user_token (uuid, account_id, name, hash, created, expires) values ($1, $2, $3, $4, $5, $6)
          on conflict (hash) do nothing",
-        &[&fresh.uuid(), &user, name, &hash, &created, &expires],
+        &[&context.uuid(), &user, name, &hash, &created, &expires],
     )?;
     Ok(())
 }

@@ -169,7 +169,7 @@ impl<'c> Tx<'c> {
     }
 
     /// Returns the clause that locks the selected rows of a table against updates until the transaction ends.
-    pub fn share(&self, table: &str) -> String {
+    pub fn for_share(&self, table: &str) -> String {
         match &self.connection {
             Connection::Sqlite(_) => String::new(),
             Connection::Postgres(_) => format!("for share of {table}"),

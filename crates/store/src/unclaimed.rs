@@ -6,7 +6,7 @@ use crate::{OrganizationId, Result, Tx, repository::ROW_BYTES};
 
 /// Stored data that counts towards a quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stored {
+pub struct StoredData {
     /// Number of metrics.
     pub metrics: u64,
     /// Size of the reports as received, in bytes.
@@ -15,7 +15,7 @@ pub struct Stored {
 
 /// Records that an anonymous run or push created an organization, which expires when it is idle. `claim_hash` is the
 /// hash of its claim token.
-pub fn begin(
+pub fn create(
     tx: &mut Tx<'_>,
     organization: OrganizationId,
     claim_hash: Option<&[u8]>,
@@ -38,7 +38,12 @@ pub fn touch(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) -> R
 }
 
 /// Adds a report to the stored data of an organization. Returns the new totals.
-pub fn add(tx: &mut Tx<'_>, organization: OrganizationId, added: Stored, now: Timestamp) -> Result<Stored> {
+pub fn add(
+    tx: &mut Tx<'_>,
+    organization: OrganizationId,
+    added: StoredData,
+    now: Timestamp,
+) -> Result<StoredData> {
     let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     let (metrics, report_bytes) = tx.fetch_one(
         "organization",
@@ -47,18 +52,18 @@ pub fn add(tx: &mut Tx<'_>, organization: OrganizationId, added: Stored, now: Ti
          where id = $1 returning metrics, report_bytes",
         &[&organization, &number(added.metrics), &number(added.report_bytes), &now],
     )?;
-    Ok(Stored { metrics, report_bytes })
+    Ok(StoredData { metrics, report_bytes })
 }
 
 /// Returns the stored data of all unclaimed organizations together.
-pub fn total(tx: &mut Tx<'_>) -> Result<Stored> {
+pub fn total(tx: &mut Tx<'_>) -> Result<StoredData> {
     let (metrics, report_bytes) = tx.fetch_one(
         "organization",
         "select cast(coalesce(sum(metrics), 0) as bigint), cast(coalesce(sum(report_bytes), 0) as bigint)
          from organization where claimed is null and deleted is null",
         &[],
     )?;
-    Ok(Stored { metrics, report_bytes })
+    Ok(StoredData { metrics, report_bytes })
 }
 
 /// Returns the size in bytes of the images of all unclaimed organizations together, with [`ROW_BYTES`] for each row.

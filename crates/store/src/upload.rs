@@ -3,7 +3,7 @@
 use tidemark_api::time::Timestamp;
 use uuid::Uuid;
 
-use crate::{Fresh, RepositoryId, Result, Tx, UploadId, columns::columns};
+use crate::{RepositoryId, Result, Tx, UploadId, WriteContext, columns::columns};
 
 columns! {
     /// An upload and its progress.
@@ -21,7 +21,7 @@ columns! {
 columns! {
     /// The part of one request.
     #[derive(Clone, Debug)]
-    pub struct Part {
+    pub struct UploadPart {
         /// Name of the object.
         pub object: Uuid = "object",
         /// Size in bytes.
@@ -32,11 +32,11 @@ columns! {
 }
 
 /// Starts an upload and returns its UUID.
-pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, repository: RepositoryId) -> Result<Uuid> {
-    let uuid = fresh.uuid();
+pub fn create(tx: &mut Tx<'_>, context: &WriteContext, repository: RepositoryId) -> Result<Uuid> {
+    let uuid = context.uuid();
     tx.execute(
         "insert into upload (uuid, repository_id, size, created, touched) values ($1, $2, 0, $3, $3)",
-        &[&uuid, &repository, &fresh.now],
+        &[&uuid, &repository, &context.now],
     )?;
     Ok(uuid)
 }
@@ -56,7 +56,7 @@ pub fn touch(tx: &mut Tx<'_>, upload: UploadId, now: Timestamp) -> Result<()> {
 }
 
 /// Appends a part, if the upload has not progressed since `from`; otherwise returns `false`.
-pub fn append(tx: &mut Tx<'_>, from: &UploadRow, part: &Part, now: Timestamp) -> Result<bool> {
+pub fn append(tx: &mut Tx<'_>, from: &UploadRow, part: &UploadPart, now: Timestamp) -> Result<bool> {
     let (before, size) = (integer(from.size)?, integer(part.size)?);
     let moved = tx.execute(
         "update upload set size = size + $3, touched = $4 where id = $1 and size = $2",
@@ -73,7 +73,7 @@ pub fn append(tx: &mut Tx<'_>, from: &UploadRow, part: &Part, now: Timestamp) ->
 }
 
 /// Returns the parts received so far, in order.
-pub fn parts(tx: &mut Tx<'_>, upload: UploadId) -> Result<Vec<Part>> {
+pub fn parts(tx: &mut Tx<'_>, upload: UploadId) -> Result<Vec<UploadPart>> {
     tx.fetch_all("select {columns} from upload_part where upload_id = $1 order by place", &[&upload])
 }
 

@@ -9,7 +9,7 @@ use crate::{OrganizationId, Result, Tx, columns::columns, vector};
 columns!(
     /// Metrics received in a period.
     #[derive(Clone, Copy, Debug, Default)]
-    pub struct Received {
+    pub struct ReceivedMetrics {
         /// Number of metrics.
         pub metrics: u64 = "cast(coalesce(sum(report.metrics), 0) as bigint)",
         /// Time when the first metrics were received.
@@ -24,7 +24,7 @@ pub fn received(
     organization: OrganizationId,
     from: Timestamp,
     until: Timestamp,
-) -> Result<Received> {
+) -> Result<ReceivedMetrics> {
     tx.fetch_one(
         "value",
         "select {columns} from project

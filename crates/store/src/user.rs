@@ -11,7 +11,7 @@ use tidemark_api::{
 };
 
 use crate::{
-    Fresh, List, Lock, Result, Tx, UserId,
+    List, Lock, Result, Tx, UserId, WriteContext,
     columns::columns,
     slug,
     sql::{contains, direction},
@@ -42,7 +42,7 @@ columns!(PubUser { uuid: "account.uuid", name: "account.name", slug: "account.sl
 
 /// Fields to update immediately; a new address must be confirmed first.
 #[derive(Clone, Debug, Default)]
-pub struct Change {
+pub struct UserUpdate {
     /// New name.
     pub name: Option<UserName>,
     /// New slug.
@@ -56,22 +56,22 @@ pub struct Change {
 /// Inserts an unconfirmed user; the first user of a server is an administrator.
 pub fn create(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    context: &WriteContext,
     name: &UserName,
     slug: Option<&Slug>,
     email: &Email,
 ) -> Result<UserRow> {
     tx.lock(Lock::Server)?;
     let admin = !tx.value::<bool>("select exists (select 1 from account)", &[])?;
-    let uuid = fresh.uuid();
-    let slug = slug::choose(fresh, uuid, slug, name.as_ref(), |slug| {
+    let uuid = context.uuid();
+    let slug = slug::unused(context, uuid, slug, name.as_ref(), |slug| {
         tx.value("select exists (select 1 from account where slug = $1)", &[slug])
     })?;
     tx.fetch_one(
         "user",
         "insert into account (uuid, name, slug, email, admin, locked, created, modified)
          values ($1, $2, $3, $4, $5, false, $6, $6) returning {columns}",
-        &[&uuid, name, &slug, email, &admin, &fresh.now],
+        &[&uuid, name, &slug, email, &admin, &context.now],
     )
 }
 
@@ -119,7 +119,7 @@ pub fn list(tx: &mut Tx<'_>, filter: &UserFilter, page: &Page) -> Result<(Vec<Us
 }
 
 /// Updates the fields that do not need confirmation.
-pub fn update(tx: &mut Tx<'_>, user: UserId, change: &Change, now: Timestamp) -> Result<UserRow> {
+pub fn update(tx: &mut Tx<'_>, user: UserId, change: &UserUpdate, now: Timestamp) -> Result<UserRow> {
     tx.fetch_one(
         "user",
         "update account set name = coalesce($2, name), slug = coalesce($3, slug),
@@ -144,7 +144,7 @@ pub fn set_email(tx: &mut Tx<'_>, user: UserId, email: &Email, now: Timestamp) -
         &[&user, &now],
     )?;
     tx.execute("update user_key set revoked = $2 where account_id = $1 and revoked is null", &[&user, &now])?;
-    crate::sign_in::drop_all(tx, user)?;
+    crate::sign_in::delete_all(tx, user)?;
     crate::session::end_all(tx, user)
 }
 
@@ -155,7 +155,7 @@ pub fn confirm(tx: &mut Tx<'_>, user: UserId, now: Timestamp) -> Result<()> {
 }
 
 /// Returns when a user last changed from this address to another one, if ever.
-pub fn email_given_up(tx: &mut Tx<'_>, email: &Email) -> Result<Option<Timestamp>> {
+pub fn former_email_changed(tx: &mut Tx<'_>, email: &Email) -> Result<Option<Timestamp>> {
     tx.fetch_optional("select changed from former_email where email = $1", &[email])
 }
 

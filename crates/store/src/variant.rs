@@ -6,14 +6,14 @@ use tidemark_api::{Parameters, Timestamp, Variant};
 use uuid::Uuid;
 
 use crate::{
-    BenchmarkId, Cells, Error, Fresh, FromRow, Result, Tx, VariantId,
+    BenchmarkId, Cells, Error, FromRow, Result, Tx, VariantId, WriteContext,
     columns::{columns, insert_columns},
 };
 
 columns!(Variant { uuid: "variant.uuid", parameters: "variant.parameters" });
 
 columns! {
-    struct KnownVariant {
+    struct ExistingVariant {
         id: VariantId = "id",
         benchmark: BenchmarkId = "benchmark_id",
         parameters: String = "parameters",
@@ -33,19 +33,19 @@ insert_columns! {
 /// lock of the project.
 pub fn ensure(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    context: &WriteContext,
     wanted: &[(BenchmarkId, &Parameters)],
 ) -> Result<Vec<VariantId>> {
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
     let texts = wanted.iter().map(|(_, parameters)| text(parameters)).collect::<Result<Vec<_>>>()?;
-    let mut known = known(tx, wanted)?;
+    let mut existing = existing(tx, wanted)?;
     let mut missing: Vec<(BenchmarkId, &str)> = wanted
         .iter()
         .zip(&texts)
         .map(|((benchmark, _), text)| (*benchmark, text.as_str()))
-        .filter(|(benchmark, text)| !known.contains_key(&(*benchmark, (*text).to_owned())))
+        .filter(|(benchmark, text)| !existing.contains_key(&(*benchmark, (*text).to_owned())))
         .collect();
     if !missing.is_empty() {
         missing.sort_unstable();
@@ -53,31 +53,34 @@ pub fn ensure(
         let rows: Vec<NewVariant<'_>> = missing
             .iter()
             .map(|(benchmark, text)| NewVariant {
-                uuid: fresh.uuid(),
+                uuid: context.uuid(),
                 benchmark_id: *benchmark,
                 parameters: text,
-                created: fresh.now,
+                created: context.now,
             })
             .collect();
         let keys = tx.insert_keyed("variant", &rows, "")?;
         let new = missing.into_iter().map(|(benchmark, text)| (benchmark, text.to_owned()));
-        known.extend(new.zip(keys.into_iter().map(VariantId::from)));
+        existing.extend(new.zip(keys.into_iter().map(VariantId::from)));
     }
     wanted
         .iter()
         .zip(texts)
         .map(|((benchmark, _), text)| {
-            known.get(&(*benchmark, text)).copied().ok_or_else(|| Error::engine("a new variant is not there"))
+            existing
+                .get(&(*benchmark, text))
+                .copied()
+                .ok_or_else(|| Error::engine("a new variant is not there"))
         })
         .collect()
 }
 
-fn known(
+fn existing(
     tx: &mut Tx<'_>,
     wanted: &[(BenchmarkId, &Parameters)],
 ) -> Result<HashMap<(BenchmarkId, String), VariantId>> {
     let benchmarks: Vec<i64> = wanted.iter().map(|(benchmark, _)| benchmark.get()).collect();
-    let rows: Vec<KnownVariant> =
+    let rows: Vec<ExistingVariant> =
         tx.fetch_all("select {columns} from variant where benchmark_id in {ints $1}", &[&benchmarks])?;
     Ok(rows.into_iter().map(|row| ((row.benchmark, row.parameters), row.id)).collect())
 }

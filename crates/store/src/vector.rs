@@ -13,7 +13,7 @@ use crate::{
 
 /// Filter of the earlier reports whose vectors to read, in a version range.
 #[derive(Clone, Copy, Debug)]
-pub struct Earlier {
+pub struct VectorFilter {
     /// Testbed.
     pub testbed: TestbedId,
     /// Only reports of jobs on this spec.
@@ -36,7 +36,7 @@ pub struct Earlier {
 pub type ReportPosition = (VersionId, Timestamp, ReportId);
 
 /// Returns the cursor before the first report.
-pub fn before_all() -> ReportPosition {
+pub fn start_cursor() -> ReportPosition {
     (VersionId::from(0), Timestamp::MIN, ReportId::from(0))
 }
 
@@ -45,7 +45,7 @@ pub fn before_all() -> ReportPosition {
 pub fn earlier(
     tx: &mut Tx<'_>,
     stretch: &VersionRange,
-    earlier: &Earlier,
+    earlier: &VectorFilter,
     mut vector: impl FnMut(Timestamp, &[u8], &[u8]),
 ) -> Result<Option<ReportPosition>> {
     let (mut count, mut mark) = (0, None);
@@ -98,7 +98,7 @@ impl From<Position> for ReportPosition {
 
 /// Common factors of a report: by measure, the logarithm of the factor that moved all benchmarks. Measures without a
 /// common factor are absent.
-pub type Factors = Vec<(MeasureId, f64)>;
+pub type CommonFactors = Vec<(MeasureId, f64)>;
 
 columns! {
     /// A report of a head and a testbed.
@@ -117,13 +117,13 @@ columns! {
         /// Host of the run.
         pub host: Option<String> = "report.host",
         /// Common factors; `None` before the first analysis.
-        pub factors: Option<Factors> = "report_factor.factors",
+        pub factors: Option<CommonFactors> = "report_factor.factors",
     }
 }
 
 impl MeasuredReport {
     /// Returns the position of the report.
-    pub fn mark(&self) -> ReportPosition {
+    pub fn position(&self) -> ReportPosition {
         (self.version, self.start_time, self.report)
     }
 
@@ -224,7 +224,7 @@ pub fn values(bytes: &[u8]) -> &[[u8; size_of::<f64>()]] {
     bytes.as_chunks().0
 }
 
-impl FromRow for Factors {
+impl FromRow for CommonFactors {
     fn from_row(cells: &mut Cells<'_>) -> Result<Self> {
         let (numbers, _) = cells.bytes()?.as_chunks::<{ size_of::<i64>() }>();
         let pair =
@@ -234,15 +234,15 @@ impl FromRow for Factors {
 }
 
 /// Stores the common factors of reports that still exist.
-pub fn insert_factors(tx: &mut Tx<'_>, reports: &[(ReportId, Factors)]) -> Result<()> {
-    let bytes = |factors: &Factors| -> Vec<u8> {
+pub fn insert_factors(tx: &mut Tx<'_>, reports: &[(ReportId, CommonFactors)]) -> Result<()> {
+    let bytes = |factors: &CommonFactors| -> Vec<u8> {
         let pair = |(measure, factor): &(MeasureId, f64)| {
             [measure.get().to_le_bytes(), factor.to_le_bytes()].concat()
         };
         factors.iter().flat_map(pair).collect()
     };
     let ids: Vec<i64> = reports.iter().map(|(report, _)| report.get()).collect();
-    let sql = format!("select id from report where id in {{ints $1}} {}", tx.share("report"));
+    let sql = format!("select id from report where id in {{ints $1}} {}", tx.for_share("report"));
     let existing: HashSet<ReportId> = tx.fetch_all(&sql, &[&ids])?.into_iter().collect();
     let reports = reports.iter().filter(|(report, _)| existing.contains(report));
     let rows: Vec<NewFactors> =
@@ -272,5 +272,5 @@ pub(crate) fn insert(
         "insert into report_vector (report_id, series, vals) values ($1, $2, $3)",
         &[&report, &series, &values],
     )?;
-    lane::join(tx, report)
+    lane::add_report(tx, report)
 }

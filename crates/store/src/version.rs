@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use tidemark_api::{GitHash, Version};
 
-use crate::{Fresh, HeadId, Result, Tx, VersionId, columns::columns, value::distinct};
+use crate::{HeadId, Result, Tx, VersionId, WriteContext, columns::columns, value::distinct};
 
 columns!(Version { number: "version.number", hash: "version.hash" });
 
@@ -24,7 +24,7 @@ pub struct VersionRange {
 
 impl VersionRange {
     /// Returns the range of all versions of a head.
-    pub fn whole(head: HeadId) -> Self {
+    pub fn of_head(head: HeadId) -> Self {
         Self { head, first: VersionId::from(0), last: VersionId::from(i64::MAX) }
     }
 }
@@ -36,7 +36,7 @@ pub fn history(tx: &mut Tx<'_>, head: HeadId) -> Result<Vec<VersionRange>> {
 
 /// Returns the history of each head.
 pub fn histories(tx: &mut Tx<'_>, heads: &[i64]) -> Result<HashMap<HeadId, Vec<VersionRange>>> {
-    let own = |head: &i64| (HeadId::from(*head), vec![VersionRange::whole(HeadId::from(*head))]);
+    let own = |head: &i64| (HeadId::from(*head), vec![VersionRange::of_head(HeadId::from(*head))]);
     let mut histories: HashMap<_, _> = heads.iter().map(own).collect();
     let ranges: Vec<Segment> = tx.fetch_all(
         "select {columns} from segment where head_id in {ints $1} order by head_id, last_number desc",
@@ -85,7 +85,12 @@ pub fn between(tx: &mut Tx<'_>, spans: &[(HeadId, u32, u32)], most: usize) -> Re
 }
 
 /// Returns the version for a report on a head: the version of the same commit, or a new one.
-pub fn ensure(tx: &mut Tx<'_>, fresh: &Fresh, head: HeadId, hash: Option<&GitHash>) -> Result<VersionId> {
+pub fn ensure(
+    tx: &mut Tx<'_>,
+    context: &WriteContext,
+    head: HeadId,
+    hash: Option<&GitHash>,
+) -> Result<VersionId> {
     if let Some(hash) = hash {
         let same = tx.fetch_optional(
             "select id from version where head_id = $1 and hash = $2 order by number desc limit 1",
@@ -102,7 +107,7 @@ pub fn ensure(tx: &mut Tx<'_>, fresh: &Fresh, head: HeadId, hash: Option<&GitHas
                              (select max(last_number) from segment where head_id = $1), -1) + 1,
                 cast($2 as text), cast($3 as bigint)
          returning id",
-        &[&head, &hash, &fresh.now],
+        &[&head, &hash, &context.now],
     )
 }
 

@@ -16,7 +16,7 @@ use tidemark_server::{
     infra::config::{Config, Flags, LogFormat, LogLevel, Logging},
     transport::router::router,
 };
-use tidemark_store::restore::{self, Visit};
+use tidemark_store::restore::{self, SharedLock};
 use tokio::runtime::{self, Runtime};
 use tower::ServiceExt;
 
@@ -38,7 +38,7 @@ struct LocalServer {
     runtime: Runtime,
     app: App,
     router: Router,
-    _visit: Option<Visit>,
+    _lock: Option<SharedLock>,
 }
 
 /// Returns a client of the database on this machine. Creates the database if it does not exist.
@@ -90,9 +90,9 @@ impl LocalServer {
                  name a server with --host."
             ))
         })?;
-        let visit = match config.database.url {
+        let lock = match config.database.url {
             Some(_) => None,
-            None => Some(restore::visit(&config.database.file).map_err(|error| {
+            None => Some(restore::lock_shared(&config.database.file).map_err(|error| {
                 Failure::new(format!(
                     "The database {path} cannot be locked ({error}); set TIDEMARK_DATA_DIR to another folder, or name \
                      a server with --host."
@@ -105,7 +105,7 @@ impl LocalServer {
             .map_err(|error| Failure::new(format!("The store cannot start its threads ({error}).")))?;
         let app = runtime.block_on(App::embed(config)).map_err(|error| cannot_open(&path, &error))?;
         let router = router(app.clone());
-        Ok(Self { runtime, app, router, _visit: visit })
+        Ok(Self { runtime, app, router, _lock: lock })
     }
 
     /// Processes a request.

@@ -5,7 +5,7 @@ use std::{num::NonZero, ops::Deref, sync::Arc, thread::available_parallelism};
 use tidemark_api::{
     CONTRACT_VERSION, Email, InvitationUuid, Jwt, OrganizationRole, OrganizationUuid, Server, Timestamp,
 };
-use tidemark_store::{Db, Entropy, Fresh, server};
+use tidemark_store::{Db, Entropy, WriteContext, server};
 use uuid::Uuid;
 
 use crate::{
@@ -121,7 +121,7 @@ impl App {
         let db = Db::open(&config.location()).await?;
         let source: FreshSource = {
             let (clock, entropy) = (clock.clone(), Arc::clone(&entropy));
-            Arc::new(move || Fresh::new(clock.now(), Arc::clone(&entropy)))
+            Arc::new(move || WriteContext::new(clock.now(), Arc::clone(&entropy)))
         };
         let fresh = source();
         let mut server = db.write(move |tx| server::identity(tx, &fresh)).await?;
@@ -209,8 +209,8 @@ impl App {
     }
 
     /// Returns the time and randomness for one operation.
-    pub fn fresh(&self) -> Fresh {
-        Fresh::new(self.clock.now(), Arc::clone(&self.entropy))
+    pub fn fresh(&self) -> WriteContext {
+        WriteContext::new(self.clock.now(), Arc::clone(&self.entropy))
     }
 
     /// Stops the background work and closes the database.

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use tidemark_api::{Actor, ActorKind, Timestamp};
 use tidemark_store::{
-    self as store, Db, Fresh, Tx, audit, delivery, job, oauth, outbox, plan, rate_window, session, sign_in,
-    unclaimed,
+    self as store, Db, Tx, WriteContext, audit, delivery, job, oauth, outbox, plan, rate_window, session,
+    sign_in, unclaimed,
 };
 use tokio::{
     sync::{Mutex, watch},
@@ -260,7 +260,8 @@ impl Worker {
             None => return Ok(Duration::MAX),
         }
         let lease = now.plus_seconds(LEASE_SECONDS);
-        let claim = outbox::Claim { kinds: queue.kinds, count: free, per_owner: MAX_PER_ORGANIZATION, lease };
+        let claim =
+            outbox::ClaimOptions { kinds: queue.kinds, count: free, per_owner: MAX_PER_ORGANIZATION, lease };
         let items = self.db.write(move |tx| outbox::claim(tx, &claim, now)).await?;
         if items.is_empty() {
             // Another server claimed the items, or their owners are at the limit.
@@ -320,7 +321,7 @@ impl Worker {
                 oauth::purge(tx, now)?;
                 session::purge(tx, now)?;
                 rate_window::purge(tx, now)?;
-                job::forget_callbacks(tx, now.plus_seconds(-CALLBACK_RETENTION))?;
+                job::delete_callbacks(tx, now.plus_seconds(-CALLBACK_RETENTION))?;
                 if bills {
                     plan::enqueue_sync(tx, now.plus_seconds(1 - CLEANUP_INTERVAL), now)?;
                 }
@@ -348,7 +349,7 @@ impl Worker {
     }
 
     /// Attempts an item once and records the result.
-    async fn attempt(&self, item: &outbox::Item) {
+    async fn attempt(&self, item: &outbox::OutboxItem) {
         let outcome = timeout(ATTEMPT_TIMEOUT, self.perform(item)).await.unwrap_or_else(|_| {
             Err(DeliveryError::Temporary(format!(
                 "it took longer than {} seconds",
@@ -359,8 +360,8 @@ impl Worker {
         let (id, attempts, kind) = (item.id, item.attempts, item.kind.as_str());
         let too_old = item.created.plus_seconds(retry_period(&item.kind)) <= fresh.now;
         let recorded = match outcome {
-            Ok(()) => self.db.write(move |tx| outbox::done(tx, id)).await,
-            Err(DeliveryError::NotDue(due)) => self.db.write(move |tx| outbox::put_back(tx, id, due)).await,
+            Ok(()) => self.db.write(move |tx| outbox::delete(tx, id)).await,
+            Err(DeliveryError::NotDue(due)) => self.db.write(move |tx| outbox::defer(tx, id, due)).await,
             Err(DeliveryError::Temporary(reason)) if !too_old => {
                 tracing::warn!(item = id, kind, attempts, reason, "outbox work failed; retrying");
                 let due = fresh.now.plus_seconds(retry_delay(attempts, &fresh));
@@ -374,7 +375,7 @@ impl Worker {
                     reason,
                     "outbox work failed permanently; dropping it"
                 );
-                self.db.write(move |tx| outbox::done(tx, id)).await
+                self.db.write(move |tx| outbox::delete(tx, id)).await
             }
         };
         if let Err(error) = recorded {
@@ -387,7 +388,7 @@ impl Worker {
         }
     }
 
-    async fn perform(&self, item: &outbox::Item) -> Result<(), DeliveryError> {
+    async fn perform(&self, item: &outbox::OutboxItem) -> Result<(), DeliveryError> {
         match item.kind.as_str() {
             mail::KIND => self.mailer.deliver(item, (self.fresh)().now).await,
             job::CALLBACK => self.callback_sender.send(item).await,
@@ -410,7 +411,7 @@ fn log_panic(result: Result<(), JoinError>) {
 }
 
 /// Deletes unclaimed organizations without a run or push for `days` days.
-fn expire_unclaimed(tx: &mut Tx<'_>, fresh: &Fresh, days: u32) -> store::Result<()> {
+fn expire_unclaimed(tx: &mut Tx<'_>, fresh: &WriteContext, days: u32) -> store::Result<()> {
     let expired =
         unclaimed::expire(tx, fresh.now.plus_seconds(-DAY * i64::from(days)), MAX_EXPIRED_PER_HOUR)?;
     if expired.is_empty() {
@@ -420,7 +421,7 @@ fn expire_unclaimed(tx: &mut Tx<'_>, fresh: &Fresh, days: u32) -> store::Result<
     tracing::info!(slugs, days, "deleted idle unclaimed organizations");
     let actor = Actor { kind: ActorKind::System, uuid: None, name: None };
     let (target, detail) = (format!("{} organizations", expired.len()), [("slugs", slugs.as_str())]);
-    let entry = audit::New {
+    let entry = audit::NewAuditRow {
         actor: &actor,
         address: None,
         action: "organization.expire",
@@ -442,7 +443,7 @@ fn retry_period(kind: &str) -> i64 {
 }
 
 /// Returns the delay before the next attempt in seconds: exponential, with up to 25 % jitter.
-fn retry_delay(attempts: i64, fresh: &Fresh) -> i64 {
+fn retry_delay(attempts: i64, fresh: &WriteContext) -> i64 {
     let doublings = u32::try_from(attempts - 1).unwrap_or_default().min(16);
     let base = INITIAL_RETRY_DELAY.saturating_mul(1 << doublings).min(MAX_RETRY_DELAY);
     // The last byte of a new id is random.
@@ -459,7 +460,7 @@ mod tests {
 
     #[test]
     fn delays_double_up_to_an_hour_and_never_march_in_step() {
-        let fresh = Fresh::new(Timestamp::from_micros(0), Arc::new(SeededEntropy::new(1)));
+        let fresh = WriteContext::new(Timestamp::from_micros(0), Arc::new(SeededEntropy::new(1)));
         for (attempts, least) in [(1, 10), (2, 20), (3, 40), (9, 2560), (10, 3600), (1000, 3600)] {
             for _ in 0..100 {
                 let delay = retry_delay(attempts, &fresh);

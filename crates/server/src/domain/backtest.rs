@@ -57,7 +57,7 @@ pub(crate) struct LaneData {
 impl LaneData {
     /// Reads the series of a lane that match a filter.
     pub(crate) fn read(tx: &mut Tx<'_>, lane: &Lane, part: &SeriesFilter) -> Result<Self> {
-        let mut history = History::read(tx, &[VersionRange::whole(lane.head)], lane.testbed, MAX_REPORTS)?;
+        let mut history = History::read(tx, &[VersionRange::of_head(lane.head)], lane.testbed, MAX_REPORTS)?;
         let ids: Vec<i64> = history.series.keys().map(|series| i64::from(*series)).collect();
         let mut series_keys = series::series_keys(tx, &ids)?;
         series_keys.retain(|_, series_key| {

@@ -13,8 +13,8 @@ use tidemark_api::{
 };
 use tidemark_store::{
     Db, Lock, OrganizationId, Tx, job, organization,
-    outbox::Item,
-    plan::{self, Reading},
+    outbox::OutboxItem,
+    plan::{self, MeterReading},
     user,
 };
 use tokio::task::spawn_blocking;
@@ -247,7 +247,7 @@ impl Billing {
     }
 
     /// Performs an outbox item.
-    pub(crate) async fn perform(&self, item: &Item) -> Result<(), DeliveryError> {
+    pub(crate) async fn perform(&self, item: &OutboxItem) -> Result<(), DeliveryError> {
         let payload = item.payload.clone();
         match item.kind.as_str() {
             plan::SYNC => self.sync_subscription(&payload).await.map(drop).map_err(to_delivery_error),
@@ -260,14 +260,14 @@ impl Billing {
                 self.sync_subscription(&payload).await.map(drop).map_err(to_delivery_error)
             }
             _ => {
-                let reading: Reading = serde_json::from_str(&payload).map_err(|error| {
+                let reading: MeterReading = serde_json::from_str(&payload).map_err(|error| {
                     DeliveryError::Permanent(format!(
                         "the stored reading cannot be read by this release: {error}"
                     ))
                 })?;
                 let seconds = item.created.seconds();
                 let sent = self.call_provider(move |provider| {
-                    let Reading { meter, customer, value, identifier } = &reading;
+                    let MeterReading { meter, customer, value, identifier } = &reading;
                     provider.meter(meter, customer, *value, identifier, seconds)
                 });
                 sent.await.map_err(|error| provider_error_to_delivery_error(&error))
@@ -385,7 +385,7 @@ impl Billing {
             // The provider has deleted it.
             if let (Some(own), Some(mut gone)) = (own, before) {
                 gone.status = PlanStatus::Canceled;
-                plan::put(tx, found.id, subscription, &own.customer, &gone, now)?;
+                plan::upsert(tx, found.id, subscription, &own.customer, &gone, now)?;
                 return Ok(LookupResult::Stored(found.id));
             }
             return Ok(LookupResult::Unrelated);
@@ -401,9 +401,9 @@ impl Billing {
             Some(other) if own.is_none() && !other.status.has_ended() => return Ok(LookupResult::Surplus),
             _ => {}
         }
-        plan::put(tx, found.id, subscription, &details.customer.id, &plan, now)?;
+        plan::upsert(tx, found.id, subscription, &details.customer.id, &plan, now)?;
         if plan.status.is_in_effect() {
-            job::raise(tx, found.id, job_request::PAID_PRIORITY)?;
+            job::raise_rank(tx, found.id, job_request::PAID_PRIORITY)?;
         }
         let is_gone = plan::of(tx, found.id)?.is_some_and(|plan| plan.is_deleted);
         Ok(if is_gone && !is_over { LookupResult::Surplus } else { LookupResult::Stored(found.id) })

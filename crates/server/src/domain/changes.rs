@@ -94,7 +94,7 @@ impl Changes {
 
 /// Analyzes all pending lanes and returns when done. Used by servers without a background worker.
 pub(crate) async fn catch_up(app: &App) -> Result<()> {
-    let mut next = Some(lane::before_all());
+    let mut next = Some(lane::start_cursor());
     while let Some(from) = next {
         next = analyze_lanes(app, from).await?.next;
     }
@@ -104,7 +104,7 @@ pub(crate) async fn catch_up(app: &App) -> Result<()> {
 async fn run(app: App) {
     let mut stopped = app.changes.stop.subscribe();
     let pause = if app.db.is_shared() { SHARED_POLL_INTERVAL } else { POLL_INTERVAL };
-    let (mut from, mut has_worked) = (lane::before_all(), false);
+    let (mut from, mut has_worked) = (lane::start_cursor(), false);
     loop {
         let result = tokio::select! {
             result = analyze_lanes(&app, from) => result,
@@ -117,7 +117,7 @@ async fn run(app: App) {
         });
         has_worked |= made_progress;
         // Each lane is analyzed once before any lane is analyzed again. A lane that failed is retried in the next pass.
-        from = next.unwrap_or(lane::before_all());
+        from = next.unwrap_or(lane::start_cursor());
         if next.is_none() && !std::mem::take(&mut has_worked) {
             tokio::select! {
                 _ = stopped.wait_for(|stop| *stop) => return,
@@ -138,7 +138,7 @@ struct RoundResult {
 
 /// Analyzes up to `LANES_PER_ROUND` lanes after `from` that have new reports.
 async fn analyze_lanes(app: &App, from: (BranchId, TestbedId)) -> Result<RoundResult> {
-    let lanes = app.db.read(move |tx| lane::stale(tx, from, LANES_PER_ROUND)).await?;
+    let lanes = app.db.read(move |tx| lane::pending(tx, from, LANES_PER_ROUND)).await?;
     let mut round =
         RoundResult { next: lanes.last().map(|last| (last.branch, last.testbed)), made_progress: false };
     for lane in lanes {
@@ -191,7 +191,7 @@ async fn analyze(app: &App, lane: Lane) -> Result<()> {
             }
         }
         // Locks the lane before the reports, as the deletion of a report does.
-        lane::settle(tx, &lane)?;
+        lane::mark_analyzed(tx, &lane)?;
         vector::insert_factors(tx, &monitors.take_unstored_factors())?;
         Ok::<_, Error>((monitors, is_enqueued))
     };
@@ -223,7 +223,7 @@ async fn build_monitors(app: &App, lane: &Lane) -> Result<Monitors> {
         .read(move |tx| {
             let (mark, given) = vector::newest_from(tx, head, testbed, most)?;
             let mut series = 0;
-            vector::newest(tx, &VersionRange::whole(head), testbed, 1, |_, bytes, _| {
+            vector::newest(tx, &VersionRange::of_head(head), testbed, 1, |_, bytes, _| {
                 series = vector::series(bytes).count();
             })?;
             Ok::<_, Error>((mark, given, series))
@@ -231,7 +231,7 @@ async fn build_monitors(app: &App, lane: &Lane) -> Result<Monitors> {
         .await?;
     let parts = (series * Series::BYTES).div_ceil(app.changes.cache().max_bytes().max(1)).max(1);
     let given = usize::try_from(given).unwrap_or_default();
-    let (from, is_all) = (mark.unwrap_or_else(vector::before_all), mark.is_none());
+    let (from, is_all) = (mark.unwrap_or_else(vector::start_cursor), mark.is_none());
     let mut all: Option<Monitors> = None;
     for part in 0..parts {
         let empty = Monitors::new(report_count(lane), given, is_all, lane.deleted);
@@ -282,7 +282,7 @@ async fn read_reports(
         let (vectors, named) = app.db.read(read).await?;
         monitors.add_series_keys(named);
         let Some(last) = vectors.last() else { return Ok(monitors) };
-        mark = last.measured.mark();
+        mark = last.measured.position();
         let is_last = (vectors.len() as i64) < REPORTS_PER_READ;
         let is_wanted = is_wanted.clone();
         monitors = run_blocking(move || {

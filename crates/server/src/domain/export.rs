@@ -18,7 +18,7 @@ use parquet::{
 };
 use serde::{Deserialize, Serialize, Serializer};
 use tidemark_api::Timestamp;
-use tidemark_store::export::Entry;
+use tidemark_store::export::ExportedMetric;
 use utoipa::ToSchema;
 
 /// A format of exports.
@@ -57,10 +57,10 @@ impl Format {
 /// Media type of Parquet, which is already compressed.
 pub(crate) const PARQUET: &str = "application/vnd.apache.parquet";
 
-type Text = for<'a> fn(&'a Entry<'a>) -> Option<Cow<'a, str>>;
-type Time = fn(&Entry<'_>) -> Timestamp;
-type Whole = fn(&Entry<'_>) -> u32;
-type Real = fn(&Entry<'_>) -> Option<f64>;
+type Text = for<'a> fn(&'a ExportedMetric<'a>) -> Option<Cow<'a, str>>;
+type Time = fn(&ExportedMetric<'_>) -> Timestamp;
+type Whole = fn(&ExportedMetric<'_>) -> u32;
+type Real = fn(&ExportedMetric<'_>) -> Option<f64>;
 
 /// The type of a column, and the function that reads it from a metric. Texts and real numbers may be absent.
 enum Column {
@@ -94,7 +94,7 @@ const COLUMNS: [(&str, Column); 20] = [
     ("alert", Column::Text(|entry| entry.alert.map(|status| status.as_str().into()))),
 ];
 
-fn parameters<'a>(entry: &'a Entry<'a>) -> Option<Cow<'a, str>> {
+fn parameters<'a>(entry: &'a ExportedMetric<'a>) -> Option<Cow<'a, str>> {
     let parameters = &entry.variant?.parameters;
     Some(serde_json::to_string(parameters).expect("a map from text to text is JSON").into())
 }
@@ -121,7 +121,7 @@ impl<W: Write + Send> Writer<W> {
     }
 
     /// Writes one metric.
-    pub(crate) fn write(&mut self, entry: &Entry<'_>) -> io::Result<()> {
+    pub(crate) fn write(&mut self, entry: &ExportedMetric<'_>) -> io::Result<()> {
         match self {
             Self::Csv(writer) => Ok(writer.serialize(Cells(entry))?),
             Self::Ndjson(sink) => {
@@ -143,7 +143,7 @@ impl<W: Write + Send> Writer<W> {
 }
 
 /// A metric as the list of its cells.
-struct Cells<'a>(&'a Entry<'a>);
+struct Cells<'a>(&'a ExportedMetric<'a>);
 
 impl Serialize for Cells<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -152,7 +152,7 @@ impl Serialize for Cells<'_> {
 }
 
 /// A metric as an object.
-struct Members<'a>(&'a Entry<'a>);
+struct Members<'a>(&'a ExportedMetric<'a>);
 
 impl Serialize for Members<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -161,7 +161,7 @@ impl Serialize for Members<'_> {
 }
 
 /// The value of a metric in a column.
-struct Cell<'a>(&'a Column, &'a Entry<'a>);
+struct Cell<'a>(&'a Column, &'a ExportedMetric<'a>);
 
 impl Serialize for Cell<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -209,7 +209,7 @@ impl<W: Write + Send> ParquetWriter<W> {
         Ok(Self { file, columns, rows: 0 })
     }
 
-    fn write(&mut self, entry: &Entry<'_>) -> io::Result<()> {
+    fn write(&mut self, entry: &ExportedMetric<'_>) -> io::Result<()> {
         self.columns.iter_mut().for_each(|column| column.push(entry));
         self.rows += 1;
         if self.rows == ROW_GROUP { self.end_row_group().map_err(failure) } else { Ok(()) }
@@ -260,7 +260,7 @@ impl Gathered {
         }
     }
 
-    fn push(&mut self, entry: &Entry<'_>) {
+    fn push(&mut self, entry: &ExportedMetric<'_>) {
         match self {
             Self::Text { read, values, levels } => {
                 let text = read(entry);

@@ -11,7 +11,7 @@ use tidemark_render::{
 };
 use tidemark_store::{
     ProjectId, Result, Tx,
-    feed::{self, Alert, FeedChange},
+    feed::{self, FeedAlert, FeedChange},
     series_filter::SeriesFilter,
 };
 
@@ -25,7 +25,7 @@ const SHORT_HASH: usize = 10;
 /// A report that raised alerts or changes, with the worst of them.
 #[derive(Debug)]
 pub(crate) struct Event {
-    about: feed::Event,
+    about: feed::FeedEvent,
     noun: &'static str,
     items: Items,
 }
@@ -66,7 +66,7 @@ impl Items {
 }
 
 impl Item {
-    fn of_alert(alert: &Alert) -> Self {
+    fn of_alert(alert: &FeedAlert) -> Self {
         let (worse, units) = (alert.measure.worse(), alert.measure.units.as_str());
         let change = change(alert.value, alert.boundary.baseline);
         Self {

@@ -70,7 +70,7 @@ impl Housekeeper {
         let mut pages = self.blobs.list(before, PAGE_SIZE as usize);
         while let Some(mut objects) = pages.try_next().await? {
             let page = objects.clone();
-            let known = self.db.read(move |tx| blob::known(tx, &page)).await?;
+            let known = self.db.read(move |tx| blob::existing_objects(tx, &page)).await?;
             objects.retain(|object| !known.contains(object));
             self.blobs.delete(objects).await?;
         }

@@ -14,8 +14,9 @@ use tidemark_api::{
 };
 use tidemark_stats::Model;
 use tidemark_store::{
-    BranchId, Dimension, Fresh, Lock, MeasureId, OrganizationId, ProjectId, ReportId, SpecId, TestbedId, Tx,
-    UserId, branch, head, project, quota::Scope, report, testbed, threshold, unclaimed::Stored, version,
+    BranchId, Dimension, Lock, MeasureId, OrganizationId, ProjectId, ReportId, SpecId, TestbedId, Tx, UserId,
+    WriteContext, branch, head, project, quota::QuotaScope, report, testbed, threshold,
+    unclaimed::StoredData, version,
 };
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
@@ -167,7 +168,7 @@ pub struct RecordedReport {
 /// before.
 pub fn record(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    fresh: &WriteContext,
     quota: Quota,
     target_project: TargetProject,
     new: &Submission,
@@ -185,7 +186,7 @@ pub fn record(
     }
     let billing_status = quota.billing_status(tx, organization)?;
     billing_status.check(visibility)?;
-    quota.check(tx, Scope::Reports(project), claimed, fresh.now)?;
+    quota.check(tx, QuotaScope::Reports(project), claimed, fresh.now)?;
     quota.check_metrics(tx, organization, claimed, billing_status, fresh.now)?;
     let branch = ensure_branch(tx, fresh, project, new)?;
     let name = valid::<ResourceName>("testbed", &new.testbed)?;
@@ -200,7 +201,7 @@ pub fn record(
     let head = head::current(tx, branch)?.id;
     let items = resolve::resolve(tx, fresh, project, &new.results, new.fold)?;
     let version = version::ensure(tx, fresh, head, new.hash.as_ref())?;
-    let new_report = report::New {
+    let new_report = report::NewReportRow {
         project,
         user: new.user,
         branch,
@@ -233,12 +234,12 @@ pub fn record(
         is_enqueued = judge::write(tx, fresh, &context, items)?;
     }
     let made = [
-        Scope::Branches(project),
-        Scope::Heads(branch),
-        Scope::Testbeds(project),
-        Scope::Benchmarks(project),
-        Scope::Measures(project),
-        Scope::Thresholds(project),
+        QuotaScope::Branches(project),
+        QuotaScope::Heads(branch),
+        QuotaScope::Testbeds(project),
+        QuotaScope::Benchmarks(project),
+        QuotaScope::Measures(project),
+        QuotaScope::Thresholds(project),
     ];
     quota.check_created(tx, &made, claimed, fresh.now)?;
     if !claimed {
@@ -268,13 +269,14 @@ pub(crate) struct JobResults {
 /// earlier, regardless of when they were sent.
 pub(crate) fn fill_report(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    fresh: &WriteContext,
     quota: Quota,
     target_project: TargetProject,
     report: ReportId,
     job_results: &JobResults,
 ) -> Result<()> {
-    let report::Empty { project, branch, head, testbed, spec, .. } = report::place(tx, report)?;
+    let report::ReportDimensions { project, branch, head, testbed, spec, .. } =
+        report::dimensions(tx, report)?;
     if !target_project.claimed {
         tx.lock(Lock::Organization(target_project.organization.get()))?;
     }
@@ -290,7 +292,14 @@ pub(crate) fn fill_report(
     let items = resolve::resolve(tx, fresh, project, &job_results.results, job_results.fold)?;
     let JobResults { start_time, end_time, .. } = *job_results;
     let host = job_results.host.as_deref();
-    let uuid = report::fill(tx, report, (start_time, end_time), host, &resolve::count(&items), items.len())?;
+    let uuid = report::record_results(
+        tx,
+        report,
+        (start_time, end_time),
+        host,
+        &resolve::count(&items),
+        items.len(),
+    )?;
     if !target_project.claimed {
         quota.store_unclaimed(
             tx,
@@ -303,18 +312,23 @@ pub(crate) fn fill_report(
     let before = ReportId::from(i64::MAX);
     let context = ReportContext { project, branch, head, testbed, spec, report, before, start_time };
     judge::write(tx, fresh, &context, items)?;
-    let made = [Scope::Benchmarks(project), Scope::Measures(project)];
+    let made = [QuotaScope::Benchmarks(project), QuotaScope::Measures(project)];
     quota.check_created(tx, &made, target_project.claimed, fresh.now)?;
     if target_project.claimed { Ok(()) } else { quota.check_total(tx) }
 }
 
 /// Returns the storage that a report uses of the quota of its organization.
-fn stored(metrics: usize, bytes: usize) -> Stored {
+fn stored(metrics: usize, bytes: usize) -> StoredData {
     let number = |number| u64::try_from(number).unwrap_or(u64::MAX);
-    Stored { metrics: number(metrics), report_bytes: number(bytes.saturating_add(REPORT_BYTES)) }
+    StoredData { metrics: number(metrics), report_bytes: number(bytes.saturating_add(REPORT_BYTES)) }
 }
 
-fn ensure_branch(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, new: &Submission) -> Result<BranchId> {
+fn ensure_branch(
+    tx: &mut Tx<'_>,
+    fresh: &WriteContext,
+    project: ProjectId,
+    new: &Submission,
+) -> Result<BranchId> {
     let name = valid::<BranchName>("branch", &new.branch)?;
     let mut start = None;
     if let Some(wanted) = &new.start_point
@@ -350,7 +364,7 @@ fn unknown(error: tidemark_store::Error, noun: &str, reference: &NameId) -> Erro
 
 fn set_thresholds(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    fresh: &WriteContext,
     project: ProjectId,
     lane: (BranchId, TestbedId),
     thresholds: &ReportThresholds,
@@ -382,5 +396,5 @@ fn set_thresholds(
         }
     }
     let complete: Vec<_> = complete.into_iter().map(|(measure, (_, model))| (measure, model)).collect();
-    Ok(threshold::set(tx, fresh, project, lane, &complete, reset)?)
+    Ok(threshold::set_models(tx, fresh, project, lane, &complete, reset)?)
 }

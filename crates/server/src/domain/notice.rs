@@ -11,7 +11,7 @@ use sha2::Sha256;
 use tidemark_api::{DeliveryStatus, Digest, Email, NoticeKind, Notifies, PlainKey, Report, Timestamp, Url};
 use tidemark_render::notification::{Notification, NotificationContent};
 use tidemark_store::{
-    self as store, Db, Fresh, ReportId, Tx, change,
+    self as store, Db, ReportId, Tx, WriteContext, change,
     delivery::{self, PendingDelivery},
     detection, notice, outbox, project, report,
 };
@@ -36,10 +36,10 @@ const DAY: i64 = 24 * 60 * 60;
 const SECRET: (&str, usize) = ("whsec_", 40);
 
 /// Creates a secret for a webhook.
-pub(crate) fn new_secret(fresh: &Fresh) -> Result<PlainKey> {
+pub(crate) fn new_secret(fresh: &WriteContext) -> Result<PlainKey> {
     let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     let (prefix, length) = SECRET;
-    let secret = format!("{prefix}{}", fresh.letters(alphabet, length));
+    let secret = format!("{prefix}{}", fresh.random_text(alphabet, length));
     secret.parse().map_err(|error: tidemark_api::Invalid| Error::Internal(error.into()))
 }
 
@@ -74,7 +74,11 @@ enum DeliveryStep {
 
 impl Notifier {
     /// Delivers the event of an outbox item, if it is due.
-    pub(crate) async fn deliver(&self, item: &outbox::Item, now: Timestamp) -> Result<(), DeliveryError> {
+    pub(crate) async fn deliver(
+        &self,
+        item: &outbox::OutboxItem,
+        now: Timestamp,
+    ) -> Result<(), DeliveryError> {
         let uuid = item
             .payload
             .parse()
@@ -88,7 +92,7 @@ impl Notifier {
         }
         if pending.notice.notice.digest == Digest::Daily && !pending.again {
             let own = pending.clone();
-            let gather = move |tx: &mut Tx<'_>| delivery::gather(tx, &own, end_of_day(own.enqueued));
+            let gather = move |tx: &mut Tx<'_>| delivery::merge_waiting(tx, &own, end_of_day(own.enqueued));
             self.db.write(gather).await.map_err(later)?;
         }
         let (own, console) = (pending.clone(), self.console.clone());
@@ -110,11 +114,11 @@ impl Notifier {
         let is_last = item.attempts >= max_attempts;
         let recorded = outcome.clone();
         let record = move |tx: &mut Tx<'_>| match &recorded {
-            Ok(()) => delivery::end(tx, &pending, DeliveryStatus::Delivered, None, now).map(drop),
+            Ok(()) => delivery::complete(tx, &pending, DeliveryStatus::Delivered, None, now).map(drop),
             Err(error) if is_last => {
-                delivery::end(tx, &pending, DeliveryStatus::Failed, Some(error), now).map(drop)
+                delivery::complete(tx, &pending, DeliveryStatus::Failed, Some(error), now).map(drop)
             }
-            Err(error) => delivery::put_off(tx, &pending, error, now),
+            Err(error) => delivery::record_failed_attempt(tx, &pending, error, now),
         };
         self.db.write(record).await.map_err(later)?;
         outcome.map_err(|reason| match is_last {
@@ -146,10 +150,10 @@ impl DeliveryStep {
     fn end(self, tx: &mut Tx<'_>, pending: &PendingDelivery, now: Timestamp) -> store::Result<()> {
         match self {
             Self::Drop(reason) => {
-                delivery::end(tx, pending, DeliveryStatus::Dropped, Some(reason), now)?;
+                delivery::complete(tx, pending, DeliveryStatus::Dropped, Some(reason), now)?;
             }
             Self::Mail(email, message) => {
-                if delivery::end(tx, pending, DeliveryStatus::Delivered, None, now)? {
+                if delivery::complete(tx, pending, DeliveryStatus::Delivered, None, now)? {
                     mail::enqueue(tx, now, &email, &message)?;
                 }
             }

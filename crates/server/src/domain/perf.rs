@@ -15,8 +15,8 @@ use tidemark_api::{
 };
 use tidemark_store::{
     BranchId, Dimension, HeadId, ModelId, ProjectId, ReportId, SpecId, TestbedId, Tx, alert, branch, head,
-    metric::{self, Packed},
-    perf::Placed,
+    metric::{self, PackedMetric},
+    perf::PerfReport,
     series, spec, threshold, variant,
 };
 use uuid::Uuid;
@@ -145,7 +145,7 @@ fn search(
     tx: &mut Tx<'_>,
     lanes: &[Lane],
     missing: &mut [HashSet<u32>],
-    part: fn(&Lane) -> &[Arc<Placed>],
+    part: fn(&Lane) -> &[Arc<PerfReport>],
 ) -> Result<()> {
     let mut reports: HashMap<ReportId, Vec<usize>> = HashMap::new();
     for (number, lane) in lanes.iter().enumerate().filter(|(number, _)| !missing[*number].is_empty()) {
@@ -268,7 +268,7 @@ fn distinct(uuids: impl Iterator<Item = Uuid>) -> Vec<Uuid> {
 #[derive(Default)]
 struct Points {
     /// By series, ordered by the key of the report.
-    metrics: HashMap<u32, Vec<(ReportId, u32, Packed)>>,
+    metrics: HashMap<u32, Vec<(ReportId, u32, PackedMetric)>>,
     alerts: HashMap<(ReportId, u32), MetricAlert>,
 }
 
@@ -278,7 +278,7 @@ impl Points {
         batch: &[(RequestedSeries, Lane)],
         thresholds: &mut HashMap<ModelId, Shared<ThresholdModel>>,
     ) -> Result<Self> {
-        let mut metrics: HashMap<u32, Vec<(ReportId, u32, Packed)>> = batch
+        let mut metrics: HashMap<u32, Vec<(ReportId, u32, PackedMetric)>> = batch
             .iter()
             .map(|(requested, lane)| (requested.series, Vec::with_capacity(lane.len())))
             .collect();
@@ -309,7 +309,7 @@ impl Points {
     fn of(
         &self,
         series: u32,
-        lane: &[Arc<Placed>],
+        lane: &[Arc<PerfReport>],
         thresholds: &HashMap<ModelId, Shared<ThresholdModel>>,
     ) -> Vec<PerfMetric> {
         let Some(found) = self.metrics.get(&series) else { return Vec::new() };

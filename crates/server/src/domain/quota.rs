@@ -4,8 +4,8 @@
 use tidemark_api::{ReportUuid, Timestamp};
 use tidemark_store::{
     Lock, OrganizationId, Tx, plan,
-    quota::{Scope, limit_reached, overrun},
-    unclaimed::{self, Stored},
+    quota::{QuotaScope, limit_exceeded, limit_reached},
+    unclaimed::{self, StoredData},
     usage,
 };
 
@@ -59,7 +59,13 @@ impl Quota {
     }
 
     /// Rejects a creation if the limit within the window is reached. The limit of unclaimed projects is lower.
-    pub(crate) fn check(&self, tx: &mut Tx<'_>, scope: Scope, claimed: bool, now: Timestamp) -> Result<()> {
+    pub(crate) fn check(
+        &self,
+        tx: &mut Tx<'_>,
+        scope: QuotaScope,
+        claimed: bool,
+        now: Timestamp,
+    ) -> Result<()> {
         let Some(limit) = self.limit(claimed) else { return Ok(()) };
         let window = i64::from(self.window);
         let available_at = match limit {
@@ -74,14 +80,14 @@ impl Quota {
     pub(crate) fn check_created(
         &self,
         tx: &mut Tx<'_>,
-        scopes: &[Scope],
+        scopes: &[QuotaScope],
         claimed: bool,
         now: Timestamp,
     ) -> Result<()> {
         let Some(limit) = self.limit(claimed) else { return Ok(()) };
         for scope in scopes {
             let available_at =
-                overrun(tx, *scope, limit, now)?.map(|made| made.plus_seconds(i64::from(self.window)));
+                limit_exceeded(tx, *scope, limit, now)?.map(|made| made.plus_seconds(i64::from(self.window)));
             self.reject_until(available_at, limit, scope.noun(), now)?;
         }
         Ok(())
@@ -113,7 +119,7 @@ impl Quota {
         &self,
         tx: &mut Tx<'_>,
         organization: OrganizationId,
-        added: Stored,
+        added: StoredData,
         now: Timestamp,
     ) -> Result<()> {
         if self.stored == Unclaimed::NONE {

@@ -61,7 +61,7 @@ impl VerdictInput {
         report: ReportId,
     ) -> Result<Self> {
         let found = report::summary(tx, project_view, report)?.report;
-        let place = report::place(tx, report)?;
+        let place = report::dimensions(tx, report)?;
         let version = place.version;
         let own = |first: VersionId, last: VersionId| VersionRange { head: place.head, first, last };
         let mut head = History::read(tx, &[own(version, version)], place.testbed, Monitor::MAX_VALUES)?;
@@ -105,7 +105,7 @@ impl VerdictInput {
             benchmarks: Benchmark::by_ids(tx, &keys(|series_key| series_key.benchmark.get()))?,
             variants: variant::by_ids(tx, &keys(|series_key| series_key.variant))?,
             measures: Measure::by_ids(tx, &keys(|series_key| series_key.measure.get()))?,
-            settled: lane::is_settled(tx, place.branch, place.testbed)?,
+            settled: lane::is_analyzed(tx, place.branch, place.testbed)?,
             changes: change::list(tx, project, &which, ProjChangesSort::Size, &page)?.0,
             report: found,
             base,

@@ -10,7 +10,7 @@ use std::{
 
 use rand::{Rng as _, SeedableRng as _, TryRng as _, rngs::StdRng, rngs::SysRng};
 use tidemark_api::Timestamp;
-use tidemark_store::{Entropy, Fresh};
+use tidemark_store::{Entropy, WriteContext};
 
 /// Source of the current time.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ impl Clock {
 }
 
 /// Returns the time and randomness for one operation, outside of requests.
-pub type FreshSource = Arc<dyn Fn() -> Fresh + Send + Sync>;
+pub type FreshSource = Arc<dyn Fn() -> WriteContext + Send + Sync>;
 
 /// Randomness of the operating system.
 #[derive(Debug)]

@@ -184,7 +184,7 @@ impl Limits {
                 db.write(move |tx| {
                     for check in &checks {
                         let name = hex::encode(check.key);
-                        let state = rate_window::take(tx, &name, "", check.rate.expires(now))?;
+                        let state = rate_window::load_for_update(tx, &name, "", check.rate.expires(now))?;
                         // State that cannot be parsed is from another release; counting starts again.
                         let mut state: State = serde_json::from_str(&state).unwrap_or_default();
                         // A rejection rolls the transaction back, including the counts of the previous rules.
@@ -192,7 +192,7 @@ impl Limits {
                         state.count(check.rate);
                         let state = serde_json::to_string(&state)
                             .map_err(|error| store::Error::Engine(error.into()))?;
-                        rate_window::put(tx, &name, &state)?;
+                        rate_window::save(tx, &name, &state)?;
                     }
                     Ok(())
                 })

@@ -138,7 +138,7 @@ impl Mailer {
     }
 
     /// Sends one mail of the outbox. A mail that is sent twice has the same message ID, so that mail programs show it once.
-    pub async fn deliver(&self, item: &outbox::Item, now: Timestamp) -> Result<(), DeliveryError> {
+    pub async fn deliver(&self, item: &outbox::OutboxItem, now: Timestamp) -> Result<(), DeliveryError> {
         let Envelope { to, message } = serde_json::from_str(&item.payload).map_err(|error| {
             DeliveryError::Permanent(format!("the stored mail cannot be read by this release: {error}"))
         })?;
@@ -156,7 +156,7 @@ impl Mailer {
 }
 
 /// Returns the message ID: the same for every attempt, unique per mail, and without information about its content.
-fn message_id(item: &outbox::Item) -> String {
+fn message_id(item: &outbox::OutboxItem) -> String {
     let digest = Sha256::new()
         .chain_update(item.id.to_le_bytes())
         .chain_update(item.created.micros().to_le_bytes())

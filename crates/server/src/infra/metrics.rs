@@ -13,7 +13,7 @@ use prometheus_client::{
     },
     registry::Registry,
 };
-use tidemark_store::Load;
+use tidemark_store::ConnectionLoad;
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Request {
@@ -97,7 +97,7 @@ impl Metrics {
     }
 
     /// Returns the metrics in the Prometheus text format.
-    pub fn render(&self, load: Load, statements: u64, outbox: i64) -> String {
+    pub fn render(&self, load: ConnectionLoad, statements: u64, outbox: i64) -> String {
         let gauge = |gauge: &Gauge, value: usize| gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
         gauge(&self.connections, load.connections);
         gauge(&self.busy, load.busy);

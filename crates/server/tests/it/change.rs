@@ -59,7 +59,8 @@ impl Lab {
     /// Waits until all reports have been analyzed.
     pub(crate) async fn settled(&self) {
         until("a report is not looked at", async || {
-            let stale = self.server.app.db.read(|tx| lane::stale(tx, lane::before_all(), 1)).await.unwrap();
+            let stale =
+                self.server.app.db.read(|tx| lane::pending(tx, lane::start_cursor(), 1)).await.unwrap();
             stale.is_empty().then_some(())
         })
         .await;

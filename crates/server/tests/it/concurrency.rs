@@ -131,7 +131,7 @@ both! {
                 db.write(move |tx: &mut Tx<'_>| {
                     tx.lock(Lock::Project(project.get()))?;
                     let found = threshold::find(tx, project, uuid)?;
-                    threshold::count(tx, &[(found.id, 1, 0)])?;
+                    threshold::add_counts(tx, &[(found.id, 1, 0)])?;
                     begun.send(()).unwrap();
                     may_end.recv().unwrap();
                     Ok::<_, Error>(())

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use tidemark_api::Timestamp;
 use tidemark_store::{
     Error, ReportId, Tx,
-    export::{self, Filter},
+    export::{self, ExportFilter},
 };
 
 use crate::{Engine, Lab, both};
@@ -273,7 +273,7 @@ both! {
         lab.sql(other, Vec::new()).await;
         let project = lab.id;
         let read = move |tx: &mut Tx<'_>| {
-            let batch = export::batch(tx, project, &Filter::default(), ReportId::from(0))?;
+            let batch = export::batch(tx, project, &ExportFilter::default(), ReportId::from(0))?;
             assert_eq!(batch.entries().count(), 101);
             Ok::<_, Error>(())
         };

@@ -18,7 +18,7 @@ pub(crate) async fn image(server: &TestServer, slug: &str, path: &str) -> String
     let digest = format!("sha256:{}", "a".repeat(64));
     let (now, wanted, path) =
         (server.app.clock.now(), ResourceId::Slug(slug.parse().unwrap()), path.to_owned());
-    let new = manifest::New {
+    let new = manifest::NewManifestRow {
         digest: digest.clone(),
         media_type: "application/vnd.oci.image.manifest.v1+json".into(),
         artifact_type: None,
@@ -30,7 +30,7 @@ pub(crate) async fn image(server: &TestServer, slug: &str, path: &str) -> String
         let (found, _) = project::find(tx, &wanted, None)?;
         let repository = repository::ensure(tx, found.id, &path, now)?;
         let manifest = manifest::store(tx, repository, &new, &[], now)?;
-        tag::put(tx, repository, "v1", manifest, now)
+        tag::upsert(tx, repository, "v1", manifest, now)
     };
     server.app.db.write(write).await.unwrap();
     digest

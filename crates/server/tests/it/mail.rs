@@ -20,7 +20,7 @@ use tidemark_server::{
 };
 use tidemark_store::{
     Tx,
-    outbox::{self, Claim},
+    outbox::{self, ClaimOptions},
 };
 
 use crate::{Engine, PATIENCE, TestServer, both, until};
@@ -246,7 +246,7 @@ async fn a_restarted_server_takes_over_what_was_claimed() {
     server.app.background.stop().await;
     enqueue_notices(&server, 1).await;
     let now = server.app.clock.now();
-    let claim = Claim { kinds: &[mail::KIND], count: 1, per_owner: 1, lease: now.plus_seconds(60) };
+    let claim = ClaimOptions { kinds: &[mail::KIND], count: 1, per_owner: 1, lease: now.plus_seconds(60) };
     let claim = move |tx: &mut Tx<'_>| outbox::claim(tx, &claim, now);
     assert_eq!(server.app.db.write(claim).await.unwrap().len(), 1);
     server.app.close().await;

@@ -9,7 +9,7 @@ use serde_json::json;
 use tidemark_api::Timestamp;
 use tidemark_store::{
     OrganizationId, Tx,
-    outbox::{self, Claim, Item},
+    outbox::{self, ClaimOptions, OutboxItem},
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -122,17 +122,17 @@ both! {
             Ok::<_, tidemark_store::Error>(())
         };
         server.app.db.write(enqueue).await.unwrap();
-        let claim = async |count: usize, now: Timestamp| -> Vec<Item> {
-            let claim = Claim { kinds: &["x"], count, per_owner: 2, lease: now.plus_seconds(60) };
+        let claim = async |count: usize, now: Timestamp| -> Vec<OutboxItem> {
+            let claim = ClaimOptions { kinds: &["x"], count, per_owner: 2, lease: now.plus_seconds(60) };
             server.app.db.write(move |tx: &mut Tx<'_>| outbox::claim(tx, &claim, now)).await.unwrap()
         };
-        let payloads = |items: Vec<Item>| items.into_iter().map(|item| item.payload).collect::<Vec<_>>();
+        let payloads = |items: Vec<OutboxItem>| items.into_iter().map(|item| item.payload).collect::<Vec<_>>();
         let first = claim(4, now).await;
         let done = first[0].id;
         assert_eq!(payloads(first), ["ann 0", "ann 1", "ben", "none 0"]);
         assert_eq!(payloads(claim(10, now).await), ["none 1", "none 2"]);
         // Finished work makes room for the next work of its owner.
-        server.app.db.write(move |tx| outbox::done(tx, done)).await.unwrap();
+        server.app.db.write(move |tx| outbox::delete(tx, done)).await.unwrap();
         assert_eq!(payloads(claim(10, now).await), ["ann 2"]);
         // Expired claims count as waiting.
         assert_eq!(payloads(claim(3, now.plus_seconds(60)).await), ["ann 1", "ann 3", "ben"]);

@@ -6,7 +6,7 @@ use tidemark_server::domain::{
     ingest::{self, Submission, TargetProject},
     quota::Quota,
 };
-use tidemark_store::{Fresh, OrganizationId, ProjectId, ReportId, Tx};
+use tidemark_store::{OrganizationId, ProjectId, ReportId, Tx, WriteContext};
 
 use crate::{Answer, Lab, both};
 
@@ -70,7 +70,7 @@ pub(crate) fn with(mut object: Value, more: Value) -> Value {
 /// Records a report without HTTP.
 pub(crate) fn record(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    fresh: &WriteContext,
     (organization, project): (OrganizationId, ProjectId),
     results: Value,
     more: Value,

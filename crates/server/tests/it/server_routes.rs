@@ -128,14 +128,14 @@ both! {
 
         let now = server.app.clock.now();
         let write = move |tx: &mut Tx<'_>| {
-            for number in 1..=statistics::REPORTS + 5 {
+            for number in 1..=statistics::MAX_SERVERS + 5 {
                 let uuid = Uuid::from_u128(number.unsigned_abs().into());
                 statistics::record_report(tx, uuid.into(), "{}", now.plus_seconds(number))?;
             }
             tx.fetch_one::<(i64, Timestamp)>("report", "select count(*), min(received) from server_report", &[])
         };
         let (kept, oldest) = server.app.db.write::<_, Error, _>(write).await.unwrap();
-        assert_eq!((kept, oldest), (statistics::REPORTS, now.plus_seconds(6)));
+        assert_eq!((kept, oldest), (statistics::MAX_SERVERS, now.plus_seconds(6)));
     }
 
     async fn received_statistics_are_limited(server: TestServer) {
@@ -287,7 +287,7 @@ async fn bring_back(server: &TestServer, folder: &Path) -> (Db, Option<Database>
         Engine::Sqlite => {
             let file = folder.join("tidemark.db");
             restore::check(&copy).unwrap();
-            restore::replace(&restore::claim(&file).unwrap().unwrap(), &copy, &file).unwrap();
+            restore::replace(&restore::lock_exclusive(&file).unwrap().unwrap(), &copy, &file).unwrap();
             (Location::Sqlite { file, busy_timeout: Duration::ZERO, cache_kib: 1024 }, None)
         }
         Engine::Postgres => {

@@ -84,7 +84,7 @@ async fn add(server: &TestServer, ada: &Person, numbers: Range<usize>) -> Thresh
                 ada,
                 fresh.now.plus_seconds(60),
             )?;
-            let new = project::New {
+            let new = project::NewProjectRow {
                 organization: home,
                 uuid: None,
                 name: &name,
@@ -95,7 +95,7 @@ async fn add(server: &TestServer, ada: &Person, numbers: Range<usize>) -> Thresh
             project::create(tx, &fresh, &new)?;
             project_member::add(tx, project, person, ProjectRole::Viewer, fresh.now)?;
             let hash = fresh.uuid().as_bytes().repeat(2);
-            let key = key::New { name: &name, hash: &hash, expires: fresh.now.plus_seconds(60) };
+            let key = key::NewKeyRow { name: &name, hash: &hash, expires: fresh.now.plus_seconds(60) };
             project_key::create(tx, &fresh, project, ada, key)?;
             key::create(tx, &fresh, ada, key)?;
             tx.execute(
@@ -113,19 +113,19 @@ async fn add(server: &TestServer, ada: &Person, numbers: Range<usize>) -> Thresh
             let model = model.complete(Measure::view(tx, measure)?.worse()).unwrap();
             let threshold = threshold::create(tx, &fresh, project, branch, testbed, measure, &model)?;
             let first = tx.value("select min(id) from threshold", &[])?;
-            threshold::put(tx, &fresh, first, Some(&model))?;
+            threshold::replace_model(tx, &fresh, first, Some(&model))?;
             last = Some(threshold.threshold.uuid);
             let limit = json!({ "models": { "latency": { "test": "static", "upper_boundary": 0 } } });
             let more = json!({ "branch": text, "testbed": text, "thresholds": limit });
             record(tx, &fresh, (home, project), json!([bench(1.0)]), more);
             if number < PLOTS {
-                let dimensions = plot::Dimensions {
+                let dimensions = plot::PlotDimensions {
                     branches: vec![threshold.threshold.branch.uuid],
                     testbeds: vec![threshold.threshold.testbed.uuid],
                     benchmarks: vec![Benchmark::view(tx, benchmark)?.uuid],
                     measures: vec![threshold.threshold.measure.uuid],
                 };
-                let settings = plot::Settings {
+                let settings = plot::PlotSettings {
                     title: Some(name),
                     lower_value: true,
                     upper_value: true,

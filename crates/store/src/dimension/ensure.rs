@@ -6,14 +6,14 @@ use tidemark_api::{id::NameId, slug::Slug, time::Timestamp};
 use uuid::Uuid;
 
 use super::{Dimension, NewItem, count};
-use crate::{Error, Fresh, Lock, ProjectId, Result, Tx, columns::columns, slug};
+use crate::{Error, Lock, ProjectId, Result, Tx, WriteContext, columns::columns, slug};
 
 /// Maximum number of rounds when concurrent transactions change the same names.
-const ROUNDS: usize = 8;
+const MAX_ROUNDS: usize = 8;
 
 /// An item that a report names, and its fields if it has to be created.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted<'a, F> {
+pub(crate) struct ItemReference<'a, F> {
     /// Reference, if the item is referred to by more than its name.
     pub(crate) reference: Option<&'a NameId>,
     /// Name of a new item.
@@ -29,15 +29,15 @@ pub(crate) struct Wanted<'a, F> {
 /// with the number of items.
 pub(crate) fn ensure<D: Dimension>(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    context: &WriteContext,
     project: ProjectId,
-    wanted: &[Wanted<'_, D::Fields<'_>>],
+    wanted: &[ItemReference<'_, D::Fields<'_>>],
 ) -> Result<Vec<i64>> {
     // SQLite has only one writer, so rows cannot change after they are read.
-    let (mut locked, mut made, mut revived) = (!tx.is_postgres(), 0, 0);
+    let (mut locked, mut made, mut unarchived) = (!tx.is_postgres(), 0, 0);
     let mut known = existing::<D>(tx, project, wanted)?;
-    for _ in 0..ROUNDS {
-        let mut missing: BTreeMap<&str, Wanted<'_, D::Fields<'_>>> = BTreeMap::new();
+    for _ in 0..MAX_ROUNDS {
+        let mut missing: BTreeMap<&str, ItemReference<'_, D::Fields<'_>>> = BTreeMap::new();
         let mut keys = Vec::with_capacity(wanted.len());
         for one in wanted {
             let found = one.reference.and_then(|reference| known.find(reference));
@@ -53,15 +53,15 @@ pub(crate) fn ensure<D: Dimension>(
         }
         let archived: Vec<i64> = keys.iter().filter(|key| known.archived.contains(key)).copied().collect();
         if missing.is_empty() && archived.is_empty() {
-            if made + revived > 0 {
-                count::<D>(tx, project, made + revived, -revived)?;
+            if made + unarchived > 0 {
+                count::<D>(tx, project, made + unarchived, -unarchived)?;
             }
             return Ok(keys);
         }
         let mut stale = !locked || !archived.is_empty();
         if locked {
-            revived += revive::<D>(tx, &archived, fresh.now)?;
-            let (new, all) = insert::<D>(tx, fresh, project, missing, &mut known)?;
+            unarchived += unarchive::<D>(tx, &archived, context.now)?;
+            let (new, all) = insert::<D>(tx, context, project, missing, &mut known)?;
             made += new;
             stale |= !all;
         } else {
@@ -78,8 +78,8 @@ pub(crate) fn ensure<D: Dimension>(
 fn existing<D: Dimension>(
     tx: &mut Tx<'_>,
     project: ProjectId,
-    wanted: &[Wanted<'_, D::Fields<'_>>],
-) -> Result<Known> {
+    wanted: &[ItemReference<'_, D::Fields<'_>>],
+) -> Result<ExistingItems> {
     let references = || wanted.iter().filter_map(|one| one.reference);
     let uuids: Vec<Uuid> = references().filter_map(NameId::uuid).collect();
     let texts = || references().map(NameId::as_str);
@@ -88,8 +88,8 @@ fn existing<D: Dimension>(
     // The text of a reference is searched as a name, too; add the names that differ from their reference.
     let named = wanted.iter().filter(|one| one.reference.is_none_or(|other| other.as_str() != one.name));
     let names: Vec<&str> = texts().chain(named.map(|one| one.name)).collect();
-    let (table, mut known) = (D::TABLE, Known::default());
-    let rows: Vec<KnownItem> = tx.fetch_all(
+    let (table, mut known) = (D::TABLE, ExistingItems::default());
+    let rows: Vec<ExistingItem> = tx.fetch_all(
         // `union all` as in `resolve`; the plus selects the index on the UUID.
         &format!(
             "select {{columns}} from {table} where id in (
@@ -99,7 +99,7 @@ fn existing<D: Dimension>(
         ),
         &[&project, &uuids.as_slice(), &slugs.as_slice(), &names.as_slice()],
     )?;
-    for KnownItem { id, uuid, slug, name, is_archived } in rows {
+    for ExistingItem { id, uuid, slug, name, is_archived } in rows {
         known.uuids.insert(uuid, id);
         known.slugs.insert(slug, id);
         known.names.insert(name, id);
@@ -113,18 +113,18 @@ fn existing<D: Dimension>(
 /// Inserts the missing items and adds them to `known`. Returns how many were inserted, and whether all were.
 fn insert<D: Dimension>(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    context: &WriteContext,
     project: ProjectId,
-    missing: BTreeMap<&str, Wanted<'_, D::Fields<'_>>>,
-    known: &mut Known,
+    missing: BTreeMap<&str, ItemReference<'_, D::Fields<'_>>>,
+    known: &mut ExistingItems,
 ) -> Result<(i64, bool)> {
     if missing.is_empty() {
         return Ok((0, true));
     }
-    let mut new: Vec<(Uuid, Wanted<'_, D::Fields<'_>>, Slug)> = missing
+    let mut new: Vec<(Uuid, ItemReference<'_, D::Fields<'_>>, Slug)> = missing
         .into_values()
         .map(|one| {
-            let uuid = fresh.uuid();
+            let uuid = context.uuid();
             let given = one.slug.map(str::to_owned).and_then(|slug| Slug::stored(slug).ok());
             let slug = given.or_else(|| Slug::derive(one.name)).unwrap_or_else(|| Slug::from_uuid(uuid));
             (uuid, one, slug)
@@ -138,14 +138,14 @@ fn insert<D: Dimension>(
         )?
         .into_iter()
         .collect();
-    let is_slug = |one: &Wanted<'_, D::Fields<'_>>, slug: &Slug| {
+    let is_slug = |one: &ItemReference<'_, D::Fields<'_>>, slug: &Slug| {
         one.reference.is_some_and(|reference| reference.as_str() == slug.as_str())
     };
     new.sort_by_key(|(_, one, slug)| is_slug(one, slug));
     let mut given: HashSet<Slug> = HashSet::new();
     new.retain_mut(|(_, one, slug)| {
         if taken.contains(slug.as_str()) {
-            *slug = slug::suffixed(fresh, slug);
+            *slug = slug::with_random_suffix(context, slug);
             return true;
         }
         if given.insert(slug.clone()) {
@@ -154,11 +154,11 @@ fn insert<D: Dimension>(
         // A reference that equals the slug of another new item means the same item; the next round finds it by
         // slug.
         let same = is_slug(one, slug);
-        *slug = slug::suffixed(fresh, slug);
+        *slug = slug::with_random_suffix(context, slug);
         !same
     });
     let items = new.iter().map(|(uuid, one, slug)| {
-        let (created, modified) = (fresh.now, fresh.now);
+        let (created, modified) = (context.now, context.now);
         (NewItem { uuid: *uuid, project_id: project, name: one.name, slug, created, modified }, one.fields)
     });
     // Renames take no lock: the next round detects a name or slug that was taken by a rename.
@@ -174,35 +174,35 @@ fn insert<D: Dimension>(
     Ok((i64::try_from(keys.len()).unwrap_or(i64::MAX), all))
 }
 
-fn revive<D: Dimension>(tx: &mut Tx<'_>, archived: &[i64], now: Timestamp) -> Result<i64> {
+fn unarchive<D: Dimension>(tx: &mut Tx<'_>, archived: &[i64], now: Timestamp) -> Result<i64> {
     if archived.is_empty() {
         return Ok(0);
     }
-    let revived = tx.execute(
+    let unarchived = tx.execute(
         &format!(
             "update {} set archived = null, modified = $2 where id in {{ints $1}} and archived is not null",
             D::TABLE
         ),
         &[&archived, &now],
     )?;
-    Ok(i64::try_from(revived).unwrap_or(i64::MAX))
+    Ok(i64::try_from(unarchived).unwrap_or(i64::MAX))
 }
 
 /// Returns the primary key of a list with one item.
-pub(crate) fn only<T: From<i64>>(keys: Vec<i64>) -> Result<T> {
+pub(crate) fn single_key<T: From<i64>>(keys: Vec<i64>) -> Result<T> {
     keys.into_iter().next().map(T::from).ok_or_else(|| Error::engine("no key for the one reference"))
 }
 
 /// Existing items that match the references.
 #[derive(Default)]
-struct Known {
+struct ExistingItems {
     uuids: HashMap<Uuid, i64>,
     slugs: HashMap<String, i64>,
     names: HashMap<String, i64>,
     archived: HashSet<i64>,
 }
 
-impl Known {
+impl ExistingItems {
     /// Returns the primary key by UUID, else by slug, else by name.
     fn find(&self, reference: &NameId) -> Option<i64> {
         let text = reference.as_str();
@@ -217,7 +217,7 @@ impl Known {
 
 columns! {
     /// An existing item.
-    struct KnownItem {
+    struct ExistingItem {
         id: i64 = "id",
         uuid: Uuid = "uuid",
         slug: String = "slug",

@@ -7,7 +7,7 @@ use crate::{JobId, Result, Tx, columns::columns};
 
 /// Why a job is overdue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Overdue {
+pub enum OverdueReason {
     /// No runner has claimed the job.
     Unclaimed,
     /// The job exceeds its time limit.
@@ -18,7 +18,7 @@ pub enum Overdue {
     HeartbeatLost,
 }
 
-impl Overdue {
+impl OverdueReason {
     /// All reasons.
     pub const ALL: [Self; 4] = [Self::Unclaimed, Self::TimedOut, Self::NeverStarted, Self::HeartbeatLost];
 
@@ -34,15 +34,15 @@ impl Overdue {
 
 /// An overdue job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Due {
+pub struct OverdueJob {
     /// Primary key.
     pub id: JobId,
     /// Reason.
-    pub overdue: Overdue,
+    pub overdue: OverdueReason,
 }
 
 columns! {
-    struct DueColumns {
+    struct OverdueColumns {
         id: JobId = "id",
         status: JobStatus = "status",
         deadline: Option<Timestamp> = "deadline",
@@ -51,22 +51,22 @@ columns! {
 }
 
 /// Returns the jobs that are past their deadline or whose runner sent no heartbeat since `alive`.
-pub fn due(tx: &mut Tx<'_>, now: Timestamp, alive: Timestamp) -> Result<Vec<Due>> {
-    let found: Vec<DueColumns> = tx.fetch_all(
+pub fn overdue(tx: &mut Tx<'_>, now: Timestamp, alive: Timestamp) -> Result<Vec<OverdueJob>> {
+    let found: Vec<OverdueColumns> = tx.fetch_all(
         "select {columns} from job
          where status in ('pending', 'claimed', 'running')
            and (deadline <= $1 or (status <> 'pending' and coalesce(heartbeat, claimed) < $2))
          order by id limit 256",
         &[&now, &alive],
     )?;
-    let due = found.into_iter().map(|DueColumns { id, status, deadline, heartbeat }| {
+    let due = found.into_iter().map(|OverdueColumns { id, status, deadline, heartbeat }| {
         let overdue = match status {
-            JobStatus::Pending => Overdue::Unclaimed,
-            _ if deadline.is_some_and(|deadline| deadline <= now) => Overdue::TimedOut,
-            _ if heartbeat.is_none() => Overdue::NeverStarted,
-            _ => Overdue::HeartbeatLost,
+            JobStatus::Pending => OverdueReason::Unclaimed,
+            _ if deadline.is_some_and(|deadline| deadline <= now) => OverdueReason::TimedOut,
+            _ if heartbeat.is_none() => OverdueReason::NeverStarted,
+            _ => OverdueReason::HeartbeatLost,
         };
-        Due { id, overdue }
+        OverdueJob { id, overdue }
     });
     Ok(due.collect())
 }
@@ -95,7 +95,7 @@ pub fn attempts(tx: &mut Tx<'_>, job: JobUuid) -> Result<Option<(JobId, u32)>> {
 }
 
 /// Postpones the processing of a job until `retry`, after its `attempts`th failed attempt.
-pub fn put_off(tx: &mut Tx<'_>, job: JobId, attempts: u32, retry: Timestamp) -> Result<()> {
+pub fn postpone_processing(tx: &mut Tx<'_>, job: JobId, attempts: u32, retry: Timestamp) -> Result<()> {
     // If several servers fail at the same time, only one of them counts the attempt.
     tx.execute(
         "update job set attempts = $2, retry = $3 where id = $1 and status = 'completed' and attempts < $2",

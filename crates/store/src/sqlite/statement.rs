@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::{
     error::{Error, Result},
-    migrate::SEARCHED,
+    migrate::SEARCH_INDEX_TABLES,
     row::Row,
     sql::expand_lists,
     value::{Kind, Param, Value},
@@ -61,7 +61,7 @@ pub(crate) fn execute(connection: &Connection, sql: &str, params: &[&dyn Param])
 /// changed page, to be able to roll back the single statement. Many rows for a table with a search index, because every
 /// statement flushes that index; only a few sizes, because each size is a prepared statement.
 fn sizes(table: &str) -> &'static [usize] {
-    if SEARCHED.contains(&table) { &[512, 64, 8, 1] } else { &[1] }
+    if SEARCH_INDEX_TABLES.contains(&table) { &[512, 64, 8, 1] } else { &[1] }
 }
 
 /// Inserts rows. Calls `each` after every statement with the number of rows that it inserted.

@@ -5,14 +5,15 @@ use std::{collections::HashMap, sync::Arc};
 use tidemark_api::{Benchmark, BenchmarkName, Branch, Measure, NameId, Page, Testbed};
 use tidemark_store::{
     Dimension, Error, ProjectId, Tx, benchmark,
-    dimension::{Change, Filter},
+    dimension::{DimensionFilter, DimensionUpdate},
     head,
 };
 
 use crate::{both, fresh};
 
-pub(crate) const ALL: Filter<'static> = Filter { name: None, search: None, archived: false };
-const ARCHIVED: Filter<'static> = Filter { archived: true, ..ALL };
+pub(crate) const ALL: DimensionFilter<'static> =
+    DimensionFilter { name: None, search: None, archived: false };
+const ARCHIVED: DimensionFilter<'static> = DimensionFilter { archived: true, ..ALL };
 
 /// Creates an item; `complete` adds what the dimension needs to be read.
 fn create<D: Dimension>(
@@ -61,14 +62,14 @@ fn check<D: Dimension>(
     names.sort_unstable();
     assert_eq!(names, ["First.one", "Second", "first-one"]);
 
-    let search = Filter { search: Some("SECOND"), ..ALL };
+    let search = DimensionFilter { search: Some("SECOND"), ..ALL };
     assert_eq!((all(tx, ALL)?, all(tx, ARCHIVED)?, all(tx, search)?), (3, 0, 1));
-    let change = Change { name: None, slug: None, archived: Some(true) };
+    let change = DimensionUpdate { name: None, slug: None, archived: Some(true) };
     for _ in 0..2 {
         D::update(tx, project, other, change, fresh().now)?;
         assert_eq!((all(tx, ALL)?, all(tx, ARCHIVED)?, all(tx, search)?), (2, 1, 0), "counted once");
     }
-    D::update(tx, project, other, Change { archived: Some(false), ..change }, fresh().now)?;
+    D::update(tx, project, other, DimensionUpdate { archived: Some(false), ..change }, fresh().now)?;
     assert_eq!((all(tx, ALL)?, all(tx, ARCHIVED)?), (3, 0));
     Ok(())
 }

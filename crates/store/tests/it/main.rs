@@ -20,7 +20,7 @@ use std::{
 
 use tempfile::TempDir;
 use tidemark_api::{Timestamp, Visibility};
-use tidemark_store::{Db, Entropy, Error, Fresh, Location, ProjectId, Tx, organization, project};
+use tidemark_store::{Db, Entropy, Error, Location, ProjectId, Tx, WriteContext, organization, project};
 
 use self::database::Database;
 
@@ -75,7 +75,7 @@ impl TestDb {
     async fn project(&self) -> ProjectId {
         self.write(|tx| {
             let organization = organization::create(tx, &fresh(), None, &"lab".parse().unwrap(), None)?;
-            let new = project::New {
+            let new = project::NewProjectRow {
                 organization: organization.id,
                 uuid: None,
                 name: &"lab".parse().unwrap(),
@@ -91,8 +91,8 @@ impl TestDb {
 }
 
 /// Returns the input of a write: a fixed time, and bytes that differ from call to call.
-fn fresh() -> Fresh {
-    Fresh::new(Timestamp::from_micros(1_700_000_000_000_000), Arc::new(Counter))
+fn fresh() -> WriteContext {
+    WriteContext::new(Timestamp::from_micros(1_700_000_000_000_000), Arc::new(Counter))
 }
 
 struct Counter;

@@ -23,7 +23,7 @@ use tidemark_server::{
         config::Flags,
     },
 };
-use tidemark_store::{Db, Dimension, Fresh, ProjectId, Tx, alert, organization, plot, project};
+use tidemark_store::{Db, Dimension, ProjectId, Tx, WriteContext, alert, organization, plot, project};
 use tokio::runtime;
 
 use self::history::{History, PLOTS, Pinned};
@@ -70,9 +70,9 @@ impl Demo {
         let config = settings::load(self.config.clone(), &flags)?;
         config.create_folders()?;
         // A running server may share a PostgreSQL database.
-        let _claim = match config.database.url {
+        let _lock = match config.database.url {
             Some(_) => None,
-            None => Some(restore::claim(&config.database.file)?),
+            None => Some(restore::lock_database(&config.database.file)?),
         };
         let started = Instant::now();
         let fill = async {
@@ -99,7 +99,7 @@ impl Demo {
     async fn fill(&self, db: &Db) -> Done<(Project, usize)> {
         let entropy = Arc::new(SeededEntropy::new(self.seed));
         let now = Clock::System.now();
-        let fresh = move |at: Timestamp| Fresh::new(at, Arc::clone(&entropy) as Arc<_>);
+        let fresh = move |at: Timestamp| WriteContext::new(at, Arc::clone(&entropy) as Arc<_>);
         let history = History::new(self.seed, now);
         let (target_project, project) = {
             let (fresh, organization, slug) =
@@ -147,7 +147,7 @@ impl Demo {
 /// Creates the project, in a new organization if none is given.
 fn create_project(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    fresh: &WriteContext,
     organization: Option<&ResourceId>,
     slug: &Slug,
 ) -> Done<(TargetProject, Project)> {
@@ -162,7 +162,7 @@ fn create_project(
         None => organization::create(tx, fresh, None, &name, None)?,
     };
     let url = "https://example.org/tidepool".parse().map_err(internal)?;
-    let new = project::New {
+    let new = project::NewProjectRow {
         organization: found.id,
         uuid: None,
         name: &name,
@@ -177,7 +177,7 @@ fn create_project(
 /// Records a report at its time; dismisses its alerts if the report is old.
 fn record(
     tx: &mut Tx<'_>,
-    fresh: &impl Fn(Timestamp) -> Fresh,
+    fresh: &impl Fn(Timestamp) -> WriteContext,
     target_project: TargetProject,
     new: NewReport,
     settled: Timestamp,
@@ -199,10 +199,10 @@ fn record(
 }
 
 /// Pins a plot before the other plots.
-fn pin(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, pinned: &Pinned) -> Done<()> {
+fn pin(tx: &mut Tx<'_>, fresh: &WriteContext, project: ProjectId, pinned: &Pinned) -> Done<()> {
     let id = |name: &&str| -> Done<NameId> { name.parse().map_err(internal) };
     let missing = || Error::Invalid("A pinned plot names something that no report has.".to_owned());
-    let mut dimensions = plot::Dimensions {
+    let mut dimensions = plot::PlotDimensions {
         branches: Vec::new(),
         testbeds: Vec::new(),
         benchmarks: Vec::new(),
@@ -222,7 +222,7 @@ fn pin(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, pinned: &Pinned) -> D
     }
     let found = Measure::resolve(tx, project, &id(&pinned.measure)?)?.ok_or_else(missing)?;
     dimensions.measures.push(Measure::view(tx, found)?.uuid);
-    let settings = plot::Settings {
+    let settings = plot::PlotSettings {
         title: Some(pinned.title.parse().map_err(internal)?),
         lower_value: false,
         upper_value: false,

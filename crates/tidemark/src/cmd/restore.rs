@@ -46,10 +46,10 @@ impl Restore {
 }
 
 fn restore_backup(backup: &Path, database: &Path, force: bool) -> Result {
-    let claim = claim(database)?;
-    let _alone = require_lock(database, restore::keep_visitors_out(database))?;
+    let lock = lock_database(database)?;
+    let _shared_blocked = require_lock(database, restore::block_shared_locks(database))?;
     File::open(backup).map_err(|error| unreadable(backup, &error))?;
-    let aside = restore::set_aside(database);
+    let aside = restore::old_database_path(database);
     if database.exists() {
         if !force {
             return Err(Failure::new(format!(
@@ -74,7 +74,7 @@ fn restore_backup(backup: &Path, database: &Path, force: bool) -> Result {
             causes(error.source().unwrap_or(&error))
         ))
     })?;
-    restore::replace(&claim, &copy.0, database).map_err(|error| {
+    restore::replace(&lock, &copy.0, database).map_err(|error| {
         Failure::new(format!("The database {} cannot be replaced ({error}).", database.display()))
     })
 }
@@ -84,13 +84,16 @@ fn unreadable(backup: &Path, error: &io::Error) -> Failure {
 }
 
 /// Locks the database, so that no server uses it meanwhile.
-pub(crate) fn claim(database: &Path) -> Result<restore::Claim> {
-    require_lock(database, restore::claim(database))
+pub(crate) fn lock_database(database: &Path) -> Result<restore::ExclusiveLock> {
+    require_lock(database, restore::lock_exclusive(database))
 }
 
-fn require_lock(database: &Path, claim: io::Result<Option<restore::Claim>>) -> Result<restore::Claim> {
-    match claim {
-        Ok(Some(claim)) => Ok(claim),
+fn require_lock(
+    database: &Path,
+    lock: io::Result<Option<restore::ExclusiveLock>>,
+) -> Result<restore::ExclusiveLock> {
+    match lock {
+        Ok(Some(lock)) => Ok(lock),
         Ok(None) => Err(Failure::new(format!(
             "Another tidemark is running on {}; stop it first, or choose another folder with --data-dir.",
             database.display()

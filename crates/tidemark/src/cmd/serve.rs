@@ -85,9 +85,9 @@ async fn serve(config: Config) -> Result {
     config.create_folders()?;
     // Two servers on one SQLite database would count limits separately and send mail twice; several servers can share a
     // PostgreSQL database.
-    let _claim = match config.database.url {
+    let _lock = match config.database.url {
         Some(_) => None,
-        None => Some(restore::claim(&config.database.file)?),
+        None => Some(restore::lock_database(&config.database.file)?),
     };
     let tls = match &config.server.tls {
         Some(tls) => Some(certificate(tls).await?),

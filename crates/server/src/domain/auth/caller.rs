@@ -2,7 +2,7 @@
 
 use axum::http::{header, request::Parts};
 use tidemark_api::{Actor, ActorKind, ResourceName, Timestamp, UserKeyUuid};
-use tidemark_store::{Fresh, Tx, UserId, key, project_key, session, token, user};
+use tidemark_store::{Tx, UserId, WriteContext, key, project_key, session, token, user};
 
 use super::{
     cookie,
@@ -134,7 +134,7 @@ impl Caller {
                     first_use = true;
                     // A token names its owner by e-mail address. It must not authenticate a later owner of that address.
                     let issued = Timestamp::from_micros(claims.iat.saturating_mul(1_000_000));
-                    match user::email_given_up(tx, &claims.sub)? {
+                    match user::former_email_changed(tx, &claims.sub)? {
                         Some(given_up) if given_up >= issued => None,
                         _ => user::by_email(tx, &claims.sub)?.map(|found| (found, AuthMethod::Token)),
                     }
@@ -184,7 +184,7 @@ impl SignedIn {
 /// Records a deprecated token at its first use, so that its owner can list and revoke it.
 pub fn record_token(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    fresh: &WriteContext,
     user: &user::UserRow,
     claims: &Claims,
     hash: &[u8],

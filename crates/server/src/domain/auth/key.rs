@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 use tidemark_api::PlainKey;
-use tidemark_store::Fresh;
+use tidemark_store::WriteContext;
 
 const ALPHABET: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /// Number of random characters of a key: about 178 bits.
@@ -40,8 +40,8 @@ impl KeyKind {
 }
 
 /// Generates a key. `prefix` is `security.key_prefix` of the configuration.
-pub fn generate(fresh: &Fresh, prefix: &str, kind: KeyKind) -> PlainKey {
-    let secret = fresh.letters(ALPHABET, kind.length(prefix));
+pub fn generate(fresh: &WriteContext, prefix: &str, kind: KeyKind) -> PlainKey {
+    let secret = fresh.random_text(ALPHABET, kind.length(prefix));
     format!("{prefix}_{}_{secret}", kind.word()).parse().expect("letters, digits and underscores make a key")
 }
 

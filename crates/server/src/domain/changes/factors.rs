@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use tidemark_stats::{CommonFactor, MAD_TO_SIGMA, Scratch, median_in_place};
-use tidemark_store::{BenchmarkId, MeasureId, series::SeriesKey, vector::Factors};
+use tidemark_store::{BenchmarkId, MeasureId, series::SeriesKey, vector::CommonFactors};
 
 use super::series::Series;
 
@@ -83,7 +83,7 @@ impl FactorEstimator {
         number: usize,
         values: &[(u32, f64)],
         series_keys: &HashMap<u32, SeriesKey>,
-    ) -> Factors {
+    ) -> CommonFactors {
         let mut steps: BTreeMap<MeasureId, Vec<(f64, f64)>> = BTreeMap::new();
         for (id, value) in values {
             let step = self.recent.get_mut(id).and_then(|recent| {
@@ -104,7 +104,7 @@ impl FactorEstimator {
         (number, reports): (usize, usize),
         host: Option<u16>,
         values: &mut [(u32, f64)],
-        factors: &Factors,
+        factors: &CommonFactors,
         series_keys: &HashMap<u32, SeriesKey>,
         scratch: &mut Scratch,
     ) {
@@ -168,7 +168,7 @@ impl FactorEstimator {
 }
 
 /// Returns the logarithm of the common factor of a measure.
-fn log_factor(factors: &Factors, measure: MeasureId) -> f64 {
+fn log_factor(factors: &CommonFactors, measure: MeasureId) -> f64 {
     factors.iter().find(|(moved, _)| *moved == measure).map_or(0.0, |(_, log)| *log)
 }
 

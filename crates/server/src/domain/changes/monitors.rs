@@ -11,7 +11,7 @@ use tidemark_stats::{Change, DetectionSettings, Monitor, Scratch};
 use tidemark_store::{
     MeasureId, ReportId,
     series::SeriesKey,
-    vector::{self, Factors, MeasuredReport, ReportPosition},
+    vector::{self, CommonFactors, MeasuredReport, ReportPosition},
 };
 
 use super::{factors::FactorEstimator, hosts::Hosts, series::Series};
@@ -28,7 +28,7 @@ pub(super) struct Monitors {
     /// The common factors of `reports`.
     factors: FactorEstimator,
     /// Common factors that are not stored yet.
-    unstored: Vec<(ReportId, Factors)>,
+    unstored: Vec<(ReportId, CommonFactors)>,
     /// Number of the first report in `reports` among all reports of the lane.
     first: usize,
     /// No existing report has a smaller number.
@@ -114,7 +114,7 @@ impl Monitors {
 
     /// Returns the position of the newest report.
     pub(super) fn mark(&self) -> Option<ReportPosition> {
-        self.newest().map(MeasuredReport::mark)
+        self.newest().map(MeasuredReport::position)
     }
 
     /// Returns the report with a number.
@@ -215,7 +215,7 @@ impl Monitors {
     }
 
     /// Takes the common factors that are not stored yet.
-    pub(super) fn take_unstored_factors(&mut self) -> Vec<(ReportId, Factors)> {
+    pub(super) fn take_unstored_factors(&mut self) -> Vec<(ReportId, CommonFactors)> {
         std::mem::take(&mut self.unstored)
     }
 

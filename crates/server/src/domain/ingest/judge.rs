@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use tidemark_api::Notifies;
 use tidemark_stats::{Model, PreparedModel};
 use tidemark_store::{
-    BranchId, Fresh, HeadId, MeasureId, ModelId, ProjectId, ReportId, SpecId, TestbedId, ThresholdId, Tx,
-    alert, delivery, detection,
-    metric::{self, Judged, Packed},
+    BranchId, HeadId, MeasureId, ModelId, ProjectId, ReportId, SpecId, TestbedId, ThresholdId, Tx,
+    WriteContext, alert, delivery, detection,
+    metric::{self, PackedMetric, ThresholdCheck},
     series::{self, Series, SeriesKey},
     threshold,
 };
@@ -48,7 +48,7 @@ struct PreparedThreshold {
 /// was enqueued.
 pub(super) fn write(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    fresh: &WriteContext,
     context: &ReportContext,
     items: Vec<ResolvedMetric<'_>>,
 ) -> Result<bool> {
@@ -71,7 +71,7 @@ pub(super) fn write(
         .filter(|judge| judge.judged > 0)
         .map(|judge| (judge.threshold, judge.judged, judge.alerts))
         .collect();
-    threshold::count(tx, &counts)?;
+    threshold::add_counts(tx, &counts)?;
     let is_enqueued =
         !alerts.is_empty() && detection::settings(tx, context.project)?.notifies == Notifies::Alerts;
     Ok(is_enqueued && delivery::enqueue(tx, fresh, context.project, context.report)?)
@@ -106,7 +106,7 @@ fn prepare_thresholds(
     context: &ReportContext,
     metrics: usize,
 ) -> Result<HashMap<MeasureId, PreparedThreshold>> {
-    let active = threshold::active(tx, context.branch, context.testbed)?.into_iter();
+    let active = threshold::of_lane(tx, context.branch, context.testbed)?.into_iter();
     let judges = active.filter_map(|one| {
         let (model, settings) = one.model?;
         let prepared = PreparedModel::new(&settings);
@@ -123,7 +123,7 @@ fn judge(
     metrics: &[(Series, ResolvedMetric<'_>)],
     judges: &mut HashMap<MeasureId, PreparedThreshold>,
     earlier_values: &EarlierValues,
-) -> (Vec<Packed>, Vec<alert::New>) {
+) -> (Vec<PackedMetric>, Vec<alert::NewAlertRow>) {
     let (mut samples, mut sample) = (earlier_values.samples(), Vec::new());
     let mut packed = Vec::with_capacity(metrics.len());
     let mut alerts = Vec::new();
@@ -134,7 +134,7 @@ fn judge(
         for (_, item) in iterations {
             let SeriesKey { benchmark, variant, measure } = item.series_key;
             let value = item.measured.value;
-            let mut metric = Packed {
+            let mut metric = PackedMetric {
                 series,
                 iteration: item.iteration,
                 value,
@@ -145,12 +145,12 @@ fn judge(
             if let Some(judge) = judges.get_mut(&measure) {
                 let limits = judge.prepared.limits(&sample);
                 judge.judged += 1;
-                metric.judged = Some(Judged { model: judge.model, limits });
+                metric.judged = Some(ThresholdCheck { model: judge.model, limits });
                 let crossed = limits.and_then(|limits| tidemark_stats::crossed_limit(value, &limits));
                 if let Some(side) = crossed.filter(|_| !item.ignored) {
                     judge.alerts += 1;
                     let (threshold, limit) = (judge.threshold, side.into());
-                    alerts.push(alert::New { threshold, benchmark, variant, place, metric, limit });
+                    alerts.push(alert::NewAlertRow { threshold, benchmark, variant, place, metric, limit });
                 }
                 // This iteration is the newest value in the sample of the next one.
                 if iterations.len() > 1 {

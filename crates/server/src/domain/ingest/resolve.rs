@@ -9,7 +9,8 @@ use std::{
 use tidemark_adapters::{Entry, Label, ParsedMetric, Results, fold};
 use tidemark_api::{Fold, IterationCounts, NameId, ResourceName};
 use tidemark_store::{
-    BenchmarkId, Fresh, MeasureId, ProjectId, Tx, VariantId, benchmark, measure, series::SeriesKey, variant,
+    BenchmarkId, MeasureId, ProjectId, Tx, VariantId, WriteContext, benchmark, measure, series::SeriesKey,
+    variant,
 };
 
 use crate::domain::error::{Error, Result};
@@ -26,7 +27,7 @@ pub(super) struct ResolvedMetric<'a> {
 /// Finds or creates everything that the results name, and returns the metrics sorted by series key.
 pub(super) fn resolve<'a>(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    fresh: &WriteContext,
     project: ProjectId,
     results: &'a [Results],
     how: Option<Fold>,
@@ -88,7 +89,12 @@ struct Benchmarks<'a> {
 }
 
 impl<'a> Benchmarks<'a> {
-    fn ensure(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, results: &'a [Results]) -> Result<Self> {
+    fn ensure(
+        tx: &mut Tx<'_>,
+        fresh: &WriteContext,
+        project: ProjectId,
+        results: &'a [Results],
+    ) -> Result<Self> {
         let mut places: HashMap<&Label, usize> = HashMap::new();
         let mut wanted: Vec<(Option<NameId>, &Label)> = Vec::new();
         for entry in entries(results) {
@@ -129,7 +135,12 @@ struct Measures<'a> {
 }
 
 impl<'a> Measures<'a> {
-    fn ensure(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, results: &'a [Results]) -> Result<Self> {
+    fn ensure(
+        tx: &mut Tx<'_>,
+        fresh: &WriteContext,
+        project: ProjectId,
+        results: &'a [Results],
+    ) -> Result<Self> {
         let mut places: HashMap<&ResourceName, usize> = HashMap::new();
         let mut wanted: Vec<(NameId, &ParsedMetric)> = Vec::new();
         for measured in entries(results).flat_map(|entry| &entry.metrics) {
@@ -154,7 +165,7 @@ impl<'a> Measures<'a> {
 /// Finds or creates measures, each given by reference, name and units.
 pub(super) fn ensure_measures(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    fresh: &WriteContext,
     project: ProjectId,
     wanted: &[(&NameId, &ResourceName, Option<&ResourceName>)],
 ) -> Result<Vec<MeasureId>> {

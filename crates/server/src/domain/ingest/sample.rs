@@ -94,7 +94,7 @@ impl EarlierValues {
             let mut many = most.clamp(1, MAX_REPORTS_PER_READ);
             while let Some((since, from)) = earlier_values.open(context.before).filter(|_| left > 0) {
                 let limit = many.min(left);
-                let earlier = vector::Earlier {
+                let earlier = vector::VectorFilter {
                     testbed: context.testbed,
                     spec: context.spec,
                     from,

@@ -100,7 +100,7 @@ struct EndedJob {
 
 impl CallbackSender {
     /// Sends the callback of the job that an outbox item names.
-    pub(crate) async fn send(&self, item: &outbox::Item) -> Result<(), DeliveryError> {
+    pub(crate) async fn send(&self, item: &outbox::OutboxItem) -> Result<(), DeliveryError> {
         let uuid =
             item.payload.parse().map_err(|_| DeliveryError::Permanent("it does not name a job".into()))?;
         let later = |error: store::Error| DeliveryError::Temporary(error.to_string());
@@ -118,7 +118,7 @@ impl CallbackSender {
             outcome => outcome,
         };
         if matches!(outcome, Ok(()) if is_final) || matches!(outcome, Err(DeliveryError::Permanent(_))) {
-            self.db.write(move |tx| job::forget_callback(tx, uuid)).await.map_err(later)?;
+            self.db.write(move |tx| job::delete_callback(tx, uuid)).await.map_err(later)?;
         }
         outcome
     }
@@ -130,7 +130,7 @@ fn find(tx: &mut Tx<'_>, uuid: JobUuid) -> Result<Option<EndedJob>> {
         Err(store::Error::NotFound(_)) => return Ok(None),
         found => found?,
     };
-    let has_ended = job::ENDS.contains(&found.job.status);
+    let has_ended = job::END_STATUSES.contains(&found.job.status);
     let Some(callback) = job::callback(tx, found.id)?.filter(|_| has_ended) else { return Ok(None) };
     let project_row = project::by_id(tx, found.project)?;
     let summary = report::summary(tx, &project_row.project, found.report)?;

@@ -6,7 +6,7 @@ use tidemark_api::{
     JobCallback, JobConfig, NameId, NewJob, ReportSettings, ResourceId, Testbed, Timestamp, Url,
     job::{JOB_ENTRIES_MAX, JOB_ITERATIONS_MAX, JOB_WORDS_MAX},
 };
-use tidemark_store::{Dimension, Fresh, Lock, ReportId, SpecId, Tx, job, project, report, spec};
+use tidemark_store::{Dimension, Lock, ReportId, SpecId, Tx, WriteContext, job, project, report, spec};
 
 use super::{callback, image::Image};
 use crate::{
@@ -222,11 +222,11 @@ impl ValidatedJob {
     pub(crate) fn enqueue(
         &self,
         tx: &mut Tx<'_>,
-        fresh: &Fresh,
+        fresh: &WriteContext,
         found: &project::ProjectRow,
         report: ReportId,
     ) -> Result<()> {
-        let new = job::New {
+        let new = job::NewJobRow {
             project: found.id,
             report,
             spec: self.spec,

@@ -47,11 +47,11 @@ pub(crate) async fn process(app: &App, uuid: JobUuid) -> Result<()> {
     let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
     let write = move |tx: &mut Tx<'_>| {
         let (results, bytes, noise) = read?;
-        if !job::advance(tx, found.id, JobEvent::Process, job::Change::default(), fresh.now)? {
+        if !job::advance(tx, found.id, JobEvent::Process, job::JobUpdate::default(), fresh.now)? {
             return Ok(());
         }
         if let Some(noise) = noise {
-            job::note_noise(tx, found.id, noise)?;
+            job::record_noise(tx, found.id, noise)?;
         }
         let (start_time, end_time) = times(&found, fresh.now);
         let fold = found.config.fold;
@@ -86,11 +86,11 @@ pub(crate) async fn retry_or_fail(app: &App, uuid: JobUuid, error: &Error) -> Re
         let Some((id, failed)) = job::attempts(tx, uuid)? else { return Ok(None) };
         let attempts = failed + 1;
         if attempts < MAX_ATTEMPTS {
-            job::put_off(tx, id, attempts, now.plus_seconds(INITIAL_RETRY_DELAY << failed))?;
+            job::postpone_processing(tx, id, attempts, now.plus_seconds(INITIAL_RETRY_DELAY << failed))?;
         } else {
             let reason =
                 "The server could not read the results because of an internal error; start the job again.";
-            let change = job::Change { error: Some(reason), ..job::Change::default() };
+            let change = job::JobUpdate { error: Some(reason), ..job::JobUpdate::default() };
             job::advance(tx, id, JobEvent::Reject, change, now)?;
         }
         Ok::<_, Error>(Some(attempts))
@@ -115,7 +115,7 @@ async fn reject(app: &App, uuid: JobUuid, reason: String) -> Result<()> {
     let now = app.clock.now();
     let write = move |tx: &mut Tx<'_>| {
         let found = job::find(tx, uuid)?;
-        let change = job::Change { error: Some(&reason), ..job::Change::default() };
+        let change = job::JobUpdate { error: Some(&reason), ..job::JobUpdate::default() };
         job::advance(tx, found.id, JobEvent::Reject, change, now)?;
         Ok::<_, Error>(())
     };

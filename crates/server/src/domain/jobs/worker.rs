@@ -49,7 +49,7 @@ async fn process_due_jobs(app: &App) -> Result<bool> {
         if !job::is_any_open(tx)? {
             return Ok::<_, Error>(None);
         }
-        Ok(Some((job::due(tx, now, alive)?, job::completed(tx, now)?)))
+        Ok(Some((job::overdue(tx, now, alive)?, job::completed(tx, now)?)))
     };
     let Some((due, completed)) = app.db.read(find_due).await? else { return Ok(false) };
     if !due.is_empty() {
@@ -76,15 +76,15 @@ async fn end_overdue_jobs(app: &App, now: Timestamp, alive: Timestamp) -> Result
 /// Ends or requeues the jobs that are overdue or whose runners sent no heartbeat since `alive`. Returns the signals to send at
 /// this server after the commit.
 pub fn end_overdue(tx: &mut Tx<'_>, now: Timestamp, alive: Timestamp) -> tidemark_store::Result<Vec<Signal>> {
-    let due = job::due(tx, now, alive)?;
+    let due = job::overdue(tx, now, alive)?;
     let mut signals = vec![Signal::Queued];
-    for overdue in job::Overdue::ALL {
+    for overdue in job::OverdueReason::ALL {
         let due = due.iter().filter(|one| one.overdue == overdue);
         let jobs: Vec<JobId> = due.map(|one| one.id).collect();
         if jobs.is_empty() {
             continue;
         }
-        let change = job::Change { error: reason(overdue), ..job::Change::default() };
+        let change = job::JobUpdate { error: reason(overdue), ..job::JobUpdate::default() };
         let changed = job::advance_all(tx, &jobs, overdue.event(), change, now)?;
         if overdue.event() == JobEvent::Cancel {
             signals.extend(changed.into_iter().map(Signal::Canceled));
@@ -95,11 +95,11 @@ pub fn end_overdue(tx: &mut Tx<'_>, now: Timestamp, alive: Timestamp) -> tidemar
 }
 
 /// Returns the error text of an overdue job.
-fn reason(overdue: job::Overdue) -> Option<&'static str> {
+fn reason(overdue: job::OverdueReason) -> Option<&'static str> {
     match overdue {
-        job::Overdue::Unclaimed => Some("No runner claimed the job in time."),
-        job::Overdue::TimedOut => Some("The job exceeded its timeout."),
-        job::Overdue::HeartbeatLost => Some("The runner sent no heartbeat for too long."),
-        job::Overdue::NeverStarted => None,
+        job::OverdueReason::Unclaimed => Some("No runner claimed the job in time."),
+        job::OverdueReason::TimedOut => Some("The job exceeded its timeout."),
+        job::OverdueReason::HeartbeatLost => Some("The runner sent no heartbeat for too long."),
+        job::OverdueReason::NeverStarted => None,
     }
 }

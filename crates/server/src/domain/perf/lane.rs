@@ -8,14 +8,14 @@ use std::{
 use tidemark_api::Timestamp;
 use tidemark_store::{
     HeadId, SpecId, TestbedId, Tx, VersionId,
-    perf::{self, Placed},
+    perf::{self, PerfReport},
     version::{self, VersionRange},
 };
 
 use crate::domain::error::Result;
 
 /// The reports of a lane.
-pub(super) type Lane = Arc<[Arc<Placed>]>;
+pub(super) type Lane = Arc<[Arc<PerfReport>]>;
 
 /// Identifies a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(super) struct LaneKey {
 /// together.
 pub(super) struct Lanes {
     histories: HashMap<HeadId, Vec<VersionRange>>,
-    reports: HashMap<(HeadId, TestbedId), Vec<Arc<Placed>>>,
+    reports: HashMap<(HeadId, TestbedId), Vec<Arc<PerfReport>>>,
     last: Option<(LaneKey, Lane)>,
 }
 
@@ -48,8 +48,8 @@ impl Lanes {
         let sources: HashSet<i64> = inherited().map(|range| range.head.get()).collect();
         let sources: Vec<i64> = sources.into_iter().collect();
         let last = inherited().map(|range| range.last).max().unwrap_or(VersionId::from(0));
-        let mut reports: HashMap<_, Vec<Arc<Placed>>> = HashMap::new();
-        for report in perf::placed(tx, heads, (&sources, last), testbeds, start_time, end_time)? {
+        let mut reports: HashMap<_, Vec<Arc<PerfReport>>> = HashMap::new();
+        for report in perf::reports(tx, heads, (&sources, last), testbeds, start_time, end_time)? {
             reports.entry((report.head, report.testbed)).or_default().push(Arc::new(report));
         }
         Ok(Self { histories, reports, last: None })
@@ -62,7 +62,7 @@ impl Lanes {
         {
             return Arc::clone(lane);
         }
-        let mut lane: Vec<Arc<Placed>> = Vec::new();
+        let mut lane: Vec<Arc<PerfReport>> = Vec::new();
         // The oldest version range first, so that the list is almost sorted.
         for range in self.histories.get(&key.head).into_iter().flatten().rev() {
             let reports = self.reports.get(&(range.head, key.testbed)).into_iter().flatten();

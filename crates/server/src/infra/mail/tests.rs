@@ -164,7 +164,7 @@ fn the_outbox_holds_no_token_and_reads_back() {
 
 #[test]
 fn every_attempt_has_the_same_id_and_every_mail_another() {
-    let item = |id, payload: &str| outbox::Item {
+    let item = |id, payload: &str| outbox::OutboxItem {
         id,
         kind: KIND.to_owned(),
         payload: payload.to_owned(),
@@ -172,7 +172,7 @@ fn every_attempt_has_the_same_id_and_every_mail_another() {
         created: CREATED,
     };
     let first = message_id(&item(1, "{}"));
-    assert_eq!(first, message_id(&outbox::Item { attempts: 2, ..item(1, "{}") }));
+    assert_eq!(first, message_id(&outbox::OutboxItem { attempts: 2, ..item(1, "{}") }));
     assert_ne!(first, message_id(&item(2, "{}")));
     assert_ne!(first, message_id(&item(1, "[]")));
 }

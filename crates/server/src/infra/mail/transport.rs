@@ -18,7 +18,7 @@ use lettre::{
     },
 };
 use tidemark_api::{Email, Timestamp};
-use tidemark_store::outbox::Item;
+use tidemark_store::outbox::OutboxItem;
 
 use super::content::MailContent;
 use crate::infra::{
@@ -111,7 +111,7 @@ impl Transport {
     /// Sends a composed mail.
     pub(super) async fn send(
         &self,
-        item: &Item,
+        item: &OutboxItem,
         to: &Email,
         content: &MailContent,
         mail: lettre::Message,

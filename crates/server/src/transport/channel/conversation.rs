@@ -178,7 +178,7 @@ impl Conversation {
         let Some((job, _)) = self.current.take() else { return Ok(()) };
         let (lease, now) = (self.lease, self.app.clock.now());
         let write = move |tx: &mut Tx<'_>| {
-            let change = job::Change { lease: Some(lease), ..job::Change::default() };
+            let change = job::JobUpdate { lease: Some(lease), ..job::JobUpdate::default() };
             job::advance(tx, job, JobEvent::Return, change, now)?;
             Signal::Queued.announce(tx)
         };
@@ -298,7 +298,7 @@ impl Conversation {
             let started = found.job.started.unwrap_or(now);
             let deadline = Some(started.plus_seconds(i64::from(found.job.timeout).saturating_add(grace)));
             let write = move |tx: &mut Tx<'_>| {
-                let change = job::Change { deadline, lease: found.lease, ..job::Change::default() };
+                let change = job::JobUpdate { deadline, lease: found.lease, ..job::JobUpdate::default() };
                 job::advance(tx, found.id, event, change, now)
             };
             match self.app.db.write(write).await {
@@ -354,11 +354,14 @@ impl Conversation {
         let object = if has_output { Some(output::write(&self.app, &output).await?) } else { None };
         let now = self.app.clock.now();
         let write = move |tx: &mut Tx<'_>| {
-            let change =
-                job::Change { error: output.error.as_deref(), output: object, ..job::Change::default() };
+            let change = job::JobUpdate {
+                error: output.error.as_deref(),
+                output: object,
+                ..job::JobUpdate::default()
+            };
             let changed = job::advance(tx, found.id, event, change, now)?;
             let kept = match object {
-                Some(object) if !changed => job::keep_output(tx, found.id, object)?,
+                Some(object) if !changed => job::store_canceled_output(tx, found.id, object)?,
                 _ => changed,
             };
             if changed {

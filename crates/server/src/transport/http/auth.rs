@@ -7,7 +7,7 @@ use tidemark_api::{
     Accept, AuthAck, AuthUser, Caller, Confirm, Email, InvitationUuid, Jwt, Login, ResourceId, Signup,
     Timestamp,
 };
-use tidemark_store::{Fresh, Lock, Tx, organization, project, sign_in, user};
+use tidemark_store::{Lock, Tx, WriteContext, organization, project, sign_in, user};
 
 use super::{
     access::{AuthenticatedCaller, SignedInUser},
@@ -64,7 +64,7 @@ pub(super) async fn signup(
 
 fn sign_up(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    fresh: &WriteContext,
     origin: &Origin,
     access: &Access,
     new: &Signup,
@@ -187,7 +187,7 @@ async fn open_session(app: &App, origin: Origin, token: &Jwt) -> Result<AuthUser
     let now = fresh.now;
     let access = app.config.access.clone();
     let write = move |tx: &mut Tx<'_>| {
-        let link = sign_in::take(tx, jti, fresh.now)?.ok_or_else(stale)?;
+        let link = sign_in::consume(tx, jti, fresh.now)?.ok_or_else(stale)?;
         sign_in_completion::may_sign_in(tx, &access, link.user, link.invitation, fresh.now)?;
         let options = sign_in_completion::SignInOptions { invitation: link.invitation, claim: link.claim };
         let session =

@@ -58,7 +58,7 @@ pub(super) async fn create(
         };
         let part = names.find(tx, id)?;
         let lanes = lane::of_project(tx, id, &part)?;
-        let values = lane::values(tx, id, &part)?;
+        let values = lane::count_metrics(tx, id, &part)?;
         if values > VALUES {
             return Err(Error::Invalid(format!(
                 "The backtest covers {values} values; the maximum is {VALUES}. Select a branch or a testbed."

@@ -3,7 +3,7 @@
 use axum::{Json, extract::State};
 use serde::Deserialize;
 use tidemark_api::{Benchmark, BenchmarkFilter, BenchmarkPatch, NewBenchmark, Page, ResourceId};
-use tidemark_store::{Dimension, Tx, quota::Scope};
+use tidemark_store::{Dimension, Tx, quota::QuotaScope};
 use utoipa::IntoParams;
 
 use super::{
@@ -51,7 +51,7 @@ pub(super) async fn create(
 ) -> Result<Created<Benchmark>> {
     let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
     let write = move |tx: &mut Tx<'_>| {
-        quota.check(tx, Scope::Benchmarks(project.id), project.project.claimed.is_some(), fresh.now)?;
+        quota.check(tx, QuotaScope::Benchmarks(project.id), project.project.claimed.is_some(), fresh.now)?;
         let id = Benchmark::create(tx, &fresh, project.id, &new.name, new.slug.as_ref(), ())?;
         Ok::<_, Error>(Benchmark::view(tx, id)?)
     };

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use tidemark_api::{
     Branch, BranchFilter, BranchPatch, DEFAULT_MAX_VERSIONS, HeadQuery, NewBranch, Page, ResourceId,
 };
-use tidemark_store::{Dimension, Tx, head, quota::Scope, threshold};
+use tidemark_store::{Dimension, Tx, head, quota::QuotaScope, threshold};
 use utoipa::IntoParams;
 
 use super::{
@@ -53,7 +53,7 @@ pub(super) async fn create(
 ) -> Result<Created<Branch>> {
     let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
     let write = move |tx: &mut Tx<'_>| {
-        quota.check(tx, Scope::Branches(project.id), project.project.claimed.is_some(), fresh.now)?;
+        quota.check(tx, QuotaScope::Branches(project.id), project.project.claimed.is_some(), fresh.now)?;
         let start_point = new.start_point.as_ref();
         let start = match start_point {
             Some(wanted) => head::resolve(tx, project.id, &wanted.branch, wanted.hash.as_ref())?,
@@ -63,7 +63,7 @@ pub(super) async fn create(
         let max_versions = start_point.and_then(|wanted| wanted.max_versions).unwrap_or(DEFAULT_MAX_VERSIONS);
         head::create(tx, &fresh, id, start.as_ref(), max_versions)?;
         if let (Some(start), Some(true)) = (&start, start_point.and_then(|wanted| wanted.clone_thresholds)) {
-            threshold::mirror(tx, &fresh, project.id, start.branch, id)?;
+            threshold::copy_models(tx, &fresh, project.id, start.branch, id)?;
         }
         Ok::<_, Error>(Branch::view(tx, id)?)
     };
@@ -109,7 +109,7 @@ pub(super) async fn update(
         let id = Branch::find(tx, project.id, &path.branch)?;
         if let Some(wanted) = &patch.start_point {
             let claimed = project.project.claimed.is_some();
-            quota.check(tx, Scope::Heads(id), claimed, fresh.now)?;
+            quota.check(tx, QuotaScope::Heads(id), claimed, fresh.now)?;
             head::start_from(tx, &fresh, project.id, id, wanted)?;
         }
         Branch::update(tx, project.id, id, &patch, fresh.now)?;

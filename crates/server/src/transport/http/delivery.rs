@@ -47,7 +47,7 @@ pub(super) async fn list(
     Query(page): Query<Page>,
 ) -> Result<Paged<Delivery>> {
     let read = move |tx: &mut Tx<'_>| {
-        let notice = notice::find(tx, notice::Owner::Project(project.id), path.notice)?.id;
+        let notice = notice::find(tx, notice::NoticeOwner::Project(project.id), path.notice)?.id;
         delivery::list(tx, notice, &filter, &page)
     };
     Ok(Paged(app.db.read(read).await?))
@@ -63,7 +63,7 @@ pub(super) async fn view(
     Path(path): Path<DeliveryPath>,
 ) -> Result<Json<Delivery>> {
     let read = move |tx: &mut Tx<'_>| {
-        let notice = notice::find(tx, notice::Owner::Project(project.id), path.notice)?.id;
+        let notice = notice::find(tx, notice::NoticeOwner::Project(project.id), path.notice)?.id;
         delivery::view(tx, notice, path.delivery)
     };
     Ok(Json(app.db.read(read).await?))
@@ -80,13 +80,13 @@ pub(super) async fn repeat(
     ProjectByUser { project, .. }: ProjectByUser<Manage>,
     Path(path): Path<DeliveryPath>,
 ) -> Result<Created<Delivery>> {
-    repeat_for(&app, notice::Owner::Project(project.id), path.notice, path.delivery).await
+    repeat_for(&app, notice::NoticeOwner::Project(project.id), path.notice, path.delivery).await
 }
 
 /// Enqueues the notification of a delivery again.
 pub(super) async fn repeat_for(
     app: &App,
-    owner: notice::Owner,
+    owner: notice::NoticeOwner,
     notice: NoticeUuid,
     delivery: DeliveryUuid,
 ) -> Result<Created<Delivery>> {

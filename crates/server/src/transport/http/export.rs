@@ -48,9 +48,9 @@ pub(super) struct ExportQuery {
 }
 
 impl ExportQuery {
-    fn filter(&self) -> Result<export::Filter> {
+    fn filter(&self) -> Result<export::ExportFilter> {
         let list = |name, text: &Option<String>| text.as_deref().map(|text| list(name, text)).transpose();
-        Ok(export::Filter {
+        Ok(export::ExportFilter {
             branches: list("branches", &self.branches)?,
             testbeds: list("testbeds", &self.testbeds)?,
             benchmarks: list("benchmarks", &self.benchmarks)?,

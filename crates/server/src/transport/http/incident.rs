@@ -34,7 +34,7 @@ pub(super) async fn list(
     let read = move |tx: &mut Tx<'_>| {
         let names = SeriesNames { branch: filter.branch.as_ref(), ..SeriesNames::default() };
         let part = names.find(tx, project.id)?;
-        let groups = group(incident::spans(tx, project.id, part.branch, filter.status)?);
+        let groups = group(incident::change_ranges(tx, project.id, part.branch, filter.status)?);
         let total = i64::try_from(groups.len()).unwrap_or(i64::MAX);
         let (skipped, size) = (page.offset(), page.limit());
         let shown: Vec<Group> = groups
@@ -64,7 +64,7 @@ struct Group {
 
 /// Groups changes into the smallest number of groups: takes the change with the earliest last version, and groups it with all
 /// changes that may have begun with that version. Returns the newest group first.
-fn group(mut spans: Vec<incident::Span>) -> Vec<Group> {
+fn group(mut spans: Vec<incident::ChangeRange>) -> Vec<Group> {
     spans.sort_by_key(|span| (span.head, span.latest, span.earliest, span.id));
     let mut groups = Vec::new();
     let mut rest = VecDeque::from(spans);

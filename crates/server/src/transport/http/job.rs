@@ -87,7 +87,7 @@ pub(super) async fn cancel(
     let fresh = app.fresh();
     let write = move |tx: &mut Tx<'_>| {
         let found = job::view(tx, project.id, path.job)?;
-        let change = job::Change { error: Some("Canceled on request."), ..job::Change::default() };
+        let change = job::JobUpdate { error: Some("Canceled on request."), ..job::JobUpdate::default() };
         if !job::advance(tx, found.id, JobEvent::Cancel, change, fresh.now)? {
             return Err(Error::Conflict("The job has already ended and cannot be canceled.".into()));
         }

@@ -89,7 +89,7 @@ pub(super) async fn create(
     let hashed = hash(plain.as_str());
     let expires = fresh.now.plus_seconds(new.ttl.map_or(i64::from(u32::MAX), |ttl| i64::from(ttl.get())));
     let write = move |tx: &mut Tx<'_>| {
-        let new = key::New { name: &new.name, hash: &hashed, expires };
+        let new = key::NewKeyRow { name: &new.name, hash: &hashed, expires };
         let created = key::create(tx, &fresh, account.found.id, new)?;
         let uuid = created.uuid.to_string();
         let detail = [("user", account.found.user.slug.as_str()), ("name", created.name.as_str())];

@@ -3,7 +3,7 @@
 use axum::{Json, extract::State};
 use serde::Deserialize;
 use tidemark_api::{Measure, MeasureFilter, MeasurePatch, NewMeasure, Page, ResourceId};
-use tidemark_store::{Dimension, Tx, measure, quota::Scope};
+use tidemark_store::{Dimension, Tx, measure, quota::QuotaScope};
 use utoipa::IntoParams;
 
 use super::{
@@ -51,7 +51,7 @@ pub(super) async fn create(
 ) -> Result<Created<Measure>> {
     let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
     let write = move |tx: &mut Tx<'_>| {
-        quota.check(tx, Scope::Measures(project.id), project.project.claimed.is_some(), fresh.now)?;
+        quota.check(tx, QuotaScope::Measures(project.id), project.project.claimed.is_some(), fresh.now)?;
         let id = Measure::create(tx, &fresh, project.id, &new.name, new.slug.as_ref(), new.units.as_str())?;
         Ok::<_, Error>(Measure::view(tx, id)?)
     };

@@ -7,8 +7,8 @@ use tidemark_api::{
     Slug, Url,
 };
 use tidemark_store::{
-    Fresh, OrganizationId, ProjectId, Tx, UserId,
-    notice::{self, Settings},
+    OrganizationId, ProjectId, Tx, UserId, WriteContext,
+    notice::{self, NoticeSettings},
     project,
 };
 use utoipa::IntoParams;
@@ -49,7 +49,7 @@ pub(super) async fn list(
     Query(filter): Query<NoticeFilter>,
     Query(page): Query<Page>,
 ) -> Result<Paged<Notice>> {
-    let owner = notice::Owner::Project(project.id);
+    let owner = notice::NoticeOwner::Project(project.id);
     Ok(Paged(app.db.read(move |tx| notice::list(tx, owner, &filter, &page)).await?))
 }
 
@@ -81,7 +81,7 @@ pub(super) async fn view(
     ProjectByUser { project, .. }: ProjectByUser<Manage>,
     Path(path): Path<NoticePath>,
 ) -> Result<Json<Notice>> {
-    let owner = notice::Owner::Project(project.id);
+    let owner = notice::NoticeOwner::Project(project.id);
     Ok(Json(app.db.read(move |tx| notice::find(tx, owner, path.notice)).await?.notice))
 }
 
@@ -114,7 +114,7 @@ pub(super) async fn delete(
 
 /// Creates, changes and deletes the notices of one owner: a project or a user.
 pub(super) struct OwnerNotices {
-    owner: notice::Owner,
+    owner: notice::NoticeOwner,
     /// The organization whose members can be recipients of the project's mails; `None` for notices of users.
     organization: Option<OrganizationId>,
     /// Slug of the owner, for the audit log.
@@ -125,7 +125,7 @@ pub(super) struct OwnerNotices {
 impl OwnerNotices {
     fn of_project(project: Project<Manage>) -> Self {
         Self {
-            owner: notice::Owner::Project(project.id),
+            owner: notice::NoticeOwner::Project(project.id),
             organization: Some(project.organization),
             slug: project.project.slug,
             origin: project.origin,
@@ -135,7 +135,7 @@ impl OwnerNotices {
     /// Returns the value for the notices of a user.
     pub(super) fn of_user(account: Account) -> Self {
         Self {
-            owner: notice::Owner::User(account.found.id),
+            owner: notice::NoticeOwner::User(account.found.id),
             organization: None,
             slug: account.found.user.slug,
             origin: account.origin,
@@ -152,18 +152,20 @@ impl OwnerNotices {
         let write = move |tx: &mut Tx<'_>| {
             self.owner.lock(tx)?;
             self.check(tx, new.kind, new.url.as_ref(), new.email.as_ref(), allows_private)?;
-            if notice::count(tx, self.owner)? >= notice::MOST {
+            if notice::count(tx, self.owner)? >= notice::MAX_NOTICES {
                 return Err(Error::Conflict(format!(
                     "There are {} notices, which is the maximum; delete one before you create another.",
-                    notice::MOST
+                    notice::MAX_NOTICES
                 )));
             }
             let about = match (self.owner, &new.project) {
-                (notice::Owner::Project(project), _) => Some(project),
-                (notice::Owner::User(_), None) => None,
-                (notice::Owner::User(user), Some(wanted)) => Some(find_visible_project(tx, wanted, user)?),
+                (notice::NoticeOwner::Project(project), _) => Some(project),
+                (notice::NoticeOwner::User(_), None) => None,
+                (notice::NoticeOwner::User(user), Some(wanted)) => {
+                    Some(find_visible_project(tx, wanted, user)?)
+                }
             };
-            let settings = Settings {
+            let settings = NoticeSettings {
                 name: new.name,
                 url: new.url,
                 email: new.email,
@@ -195,7 +197,7 @@ impl OwnerNotices {
             // A notice of a user does not store the address: it belongs to the account.
             let kept = before.email.filter(|_| before.user.is_none());
             let is_moved = patch.url.is_some() || patch.email.is_some();
-            let settings = Settings {
+            let settings = NoticeSettings {
                 name: patch.name.unwrap_or(before.name),
                 url: patch.url.or(before.url),
                 email: patch.email.or(kept),
@@ -233,10 +235,10 @@ impl OwnerNotices {
         app.db.write(write).await
     }
 
-    fn audit(&self, tx: &mut Tx<'_>, fresh: &Fresh, action: &str, notice: &Notice) -> Result<()> {
+    fn audit(&self, tx: &mut Tx<'_>, fresh: &WriteContext, action: &str, notice: &Notice) -> Result<()> {
         let noun = match self.owner {
-            notice::Owner::Project(_) => "project",
-            notice::Owner::User(_) => "user",
+            notice::NoticeOwner::Project(_) => "project",
+            notice::NoticeOwner::User(_) => "user",
         };
         let detail = [(noun, self.slug.as_str()), ("name", notice.name.as_str())];
         self.origin.audit(tx, fresh, action, &notice.uuid.to_string(), self.organization, &detail)

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tidemark_api::{AuthUser, OAuth, OAuthQuery, OAuthUrl, OAuthUser, Slug};
 use tidemark_store::{
-    Fresh, Lock, Tx, UserId, identity,
-    oauth::{self, Proof},
+    Lock, Tx, UserId, WriteContext, identity,
+    oauth::{self, SignInProof},
     user,
 };
 use utoipa::IntoParams;
@@ -162,7 +162,7 @@ async fn start(app: &App, parts: &Parts, origin: &Origin, path: &str, query: OAu
     // Reuse the secret, so that a user who starts sign-ins in two windows can complete both.
     let browser = cookie::read_sign_in(parts, &app.config).map_or_else(|| secret(&fresh), str::to_owned);
     let expires = fresh.now.plus_seconds(SECONDS);
-    let begun = oauth::OAuth {
+    let begun = oauth::PendingSignIn {
         uuid: fresh.uuid(),
         provider: provider.path.clone(),
         has_challenge: challenge.is_some(),
@@ -225,13 +225,14 @@ async fn open_session(
     };
     let claims: SentState = app.signer.verify_claims(given.state.as_ref()).ok_or_else(stale)?;
     let proof = match (&given.code_verifier, cookie::read_sign_in(parts, &app.config)) {
-        (Some(verifier), _) => Proof::Verifier(hash(verifier.expose())),
-        (None, Some(cookie)) => Proof::Cookie(hash(cookie)),
-        (None, None) if app.config.access.unbound_oauth => Proof::None,
+        (Some(verifier), _) => SignInProof::Verifier(hash(verifier.expose())),
+        (None, Some(cookie)) => SignInProof::Cookie(hash(cookie)),
+        (None, None) if app.config.access.unbound_oauth => SignInProof::None,
         (None, None) => return Err(stale()),
     };
     let now = fresh.now;
-    let begun = app.db.write(move |tx| oauth::take(tx, claims.jti, &proof, now)).await?.ok_or_else(stale)?;
+    let begun =
+        app.db.write(move |tx| oauth::consume(tx, claims.jti, &proof, now)).await?.ok_or_else(stale)?;
     if path.is_some_and(|path| path != begun.provider) {
         return Err(stale());
     }
@@ -273,7 +274,7 @@ async fn open_session(
 /// Returns the account of an identity, and creates it if necessary.
 fn account(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    fresh: &WriteContext,
     origin: &Origin,
     access: &Access,
     (provider, name): (&str, &str),
@@ -312,7 +313,7 @@ fn account(
 /// account.
 fn register(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    fresh: &WriteContext,
     origin: &Origin,
     access: &Access,
     external_account: &ExternalAccount,
@@ -352,7 +353,7 @@ fn hash(secret: &str) -> Vec<u8> {
 }
 
 /// Returns a random secret.
-fn secret(fresh: &Fresh) -> String {
+fn secret(fresh: &WriteContext) -> String {
     const LETTERS: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    fresh.letters(LETTERS, 43)
+    fresh.random_text(LETTERS, 43)
 }

@@ -11,7 +11,8 @@ use tidemark_api::{
     OrganizationPermission, OrganizationRole, OrganizationUuid, Page, ResourceId, ResourceName,
 };
 use tidemark_store::{
-    self as store, Fresh, Lock, OrganizationId, Tx, UserId, job, member, organization, sso, unclaimed, user,
+    self as store, Lock, OrganizationId, Tx, UserId, WriteContext, job, member, organization, sso, unclaimed,
+    user,
 };
 use utoipa::IntoParams;
 
@@ -94,13 +95,13 @@ pub(super) async fn create(
 /// Makes a user the first leader of an unclaimed organization. Returns `false` if the organization is claimed.
 pub(super) fn claim_for_user(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    fresh: &WriteContext,
     organization: OrganizationId,
     user: UserId,
 ) -> Result<bool> {
     let free = organization::claim(tx, organization, fresh.now)?;
     if free {
-        job::raise(tx, organization, job_request::CLAIMED_PRIORITY)?;
+        job::raise_rank(tx, organization, job_request::CLAIMED_PRIORITY)?;
     }
     if free && member::role(tx, organization, user)?.is_some() {
         member::set_role(tx, organization, user, OrganizationRole::Leader, fresh.now)?;
@@ -114,7 +115,7 @@ pub(super) fn claim_for_user(
 /// taken.
 pub(super) fn create_personal(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    fresh: &WriteContext,
     origin: &Origin,
     found: &user::UserRow,
 ) -> Result<OrganizationId> {
@@ -125,7 +126,7 @@ pub(super) fn create_personal(
         .parse()
         .map_err(|error| Error::Internal(format!("a user's name is no resource name: {error}").into()))?;
     let uuid = OrganizationUuid::from(found.user.uuid.uuid());
-    organization::release(tx, fresh, uuid)?;
+    organization::replace_uuid(tx, fresh, uuid)?;
     // A user who transferred the first personal organization gets another one with a new UUID.
     let taken = organization::exists(tx, uuid)?;
     let created = organization::create(tx, fresh, (!taken).then_some(uuid), &name, Some(&found.user.slug))?;
@@ -164,7 +165,8 @@ pub(super) async fn update(
     let manages = organization.allows(OrganizationPermission::Manage);
     let write = move |tx: &mut Tx<'_>| {
         let before = &organization.organization;
-        let change = organization::Change { name: patch.name, slug: patch.slug, license: patch.license };
+        let change =
+            organization::OrganizationUpdate { name: patch.name, slug: patch.slug, license: patch.license };
         let mut after = organization::update(tx, organization.id, &change, fresh.now)?.organization;
         let mut detail = Vec::new();
         for (key, changed, value) in [

@@ -7,7 +7,7 @@ use axum::{
     http::{header, request::Parts},
 };
 use tidemark_api::Actor;
-use tidemark_store::{Fresh, OrganizationId, Tx, audit};
+use tidemark_store::{OrganizationId, Tx, WriteContext, audit};
 
 use super::error::{Error, Result};
 use crate::{
@@ -46,14 +46,14 @@ impl Origin {
     pub fn audit(
         &self,
         tx: &mut Tx<'_>,
-        fresh: &Fresh,
+        fresh: &WriteContext,
         action: &str,
         target: &str,
         organization: Option<OrganizationId>,
         detail: &[(&str, &str)],
     ) -> Result<()> {
         let address = self.address.map(|address| address.to_string());
-        let entry = audit::New {
+        let entry = audit::NewAuditRow {
             actor: &self.actor,
             address: address.as_deref(),
             action,

@@ -5,8 +5,8 @@ use serde::Deserialize;
 use tidemark_api::{Index, NewPlot, Page, Plot, PlotFilter, PlotPatch, PlotUuid, ResourceId};
 use tidemark_store::{
     Lock, Tx,
-    plot::{self, Dimensions, Settings},
-    quota::Scope,
+    plot::{self, PlotDimensions, PlotSettings},
+    quota::QuotaScope,
 };
 use utoipa::IntoParams;
 
@@ -57,14 +57,14 @@ pub(super) async fn create(
     let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
     let write = move |tx: &mut Tx<'_>| {
         tx.lock(Lock::Project(project.id.get()))?;
-        quota.check(tx, Scope::Plots(project.id), project.project.claimed.is_some(), fresh.now)?;
-        if plot::count(tx, project.id)? >= plot::MOST {
+        quota.check(tx, QuotaScope::Plots(project.id), project.project.claimed.is_some(), fresh.now)?;
+        if plot::count(tx, project.id)? >= plot::MAX_PLOTS {
             return Err(Error::Conflict(format!(
                 "A project has at most {} plots; delete one before you pin another.",
-                plot::MOST
+                plot::MAX_PLOTS
             )));
         }
-        let settings = Settings {
+        let settings = PlotSettings {
             title: new.title,
             lower_value: new.lower_value,
             upper_value: new.upper_value,
@@ -74,7 +74,7 @@ pub(super) async fn create(
             y_axis: new.y_axis,
             window: new.window,
         };
-        let dimensions = Dimensions {
+        let dimensions = PlotDimensions {
             branches: new.branches,
             testbeds: new.testbeds,
             benchmarks: new.benchmarks,
@@ -112,9 +112,9 @@ pub(super) async fn update(
         tx.lock(Lock::Project(project.id.get()))?;
         let plot::PlotRow { id, plot: before } = plot::find(tx, project.id, path.plot)?;
         if let Some(index) = patch.index {
-            plot::set_place(tx, project.id, id, index.get())?;
+            plot::move_to(tx, project.id, id, index.get())?;
         }
-        let settings = Settings {
+        let settings = PlotSettings {
             title: patch.title.unwrap_or(before.title),
             lower_value: patch.lower_value.unwrap_or(before.lower_value),
             upper_value: patch.upper_value.unwrap_or(before.upper_value),
@@ -125,7 +125,7 @@ pub(super) async fn update(
             window: patch.window.unwrap_or(before.window),
         };
         plot::update(tx, id, &settings, now)?;
-        let dimensions = Dimensions {
+        let dimensions = PlotDimensions {
             branches: patch.branches.unwrap_or(before.branches),
             testbeds: patch.testbeds.unwrap_or(before.testbeds),
             benchmarks: patch.benchmarks.unwrap_or(before.benchmarks),

@@ -10,7 +10,7 @@ use tidemark_store::{
     Tx,
     project::{self, Viewer},
     project_member,
-    quota::Scope,
+    quota::QuotaScope,
 };
 use utoipa::IntoParams;
 
@@ -84,10 +84,10 @@ pub(super) async fn create(
     let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
     let write = move |tx: &mut Tx<'_>| {
         let claimed = organization.organization.claimed.is_some();
-        quota.check(tx, Scope::Projects(organization.id), claimed, fresh.now)?;
+        quota.check(tx, QuotaScope::Projects(organization.id), claimed, fresh.now)?;
         let visibility = new.visibility.unwrap_or(Visibility::Public);
         quota.billing_status(tx, organization.id)?.check(visibility)?;
-        let new = project::New {
+        let new = project::NewProjectRow {
             organization: organization.id,
             uuid: None,
             name: &new.name,
@@ -126,7 +126,7 @@ pub(super) async fn update(
         if let Some(visibility) = patch.visibility {
             quota.billing_status(tx, project.organization)?.check(visibility)?;
         }
-        let change = project::Change {
+        let change = project::ProjectUpdate {
             name: patch.name,
             slug: patch.slug,
             url: patch.url,

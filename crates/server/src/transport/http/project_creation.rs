@@ -3,7 +3,8 @@
 
 use tidemark_api::{OrganizationPermission, ProjectRole, ResourceId, ResourceName, Slug, Visibility};
 use tidemark_store::{
-    Fresh, Lock, OrganizationId, Tx, member, organization, project, project_member, quota::Scope, unclaimed,
+    Lock, OrganizationId, Tx, WriteContext, member, organization, project, project_member, quota::QuotaScope,
+    unclaimed,
 };
 use uuid::Uuid;
 
@@ -53,7 +54,7 @@ const TOKEN_LENGTH: usize = 30;
 /// it.
 pub(crate) fn find_or_create(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    fresh: &WriteContext,
     creator: &ProjectCreator<'_>,
     id: &ResourceId,
     name: impl FnOnce(&Slug) -> Result<ResourceName>,
@@ -91,7 +92,7 @@ pub(crate) fn may_create<'a>(caller: &Caller, id: &'a ResourceId) -> Result<&'a 
 
 fn create(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    fresh: &WriteContext,
     creator: &ProjectCreator<'_>,
     id: &ResourceId,
     name: impl FnOnce(&Slug) -> Result<ResourceName>,
@@ -106,10 +107,10 @@ fn create(
     };
     let claimed = matches!(caller, Caller::User(_));
     if claimed {
-        name = project::free_name(tx, organization, &name)?;
+        name = project::unused_name(tx, organization, &name)?;
     }
-    quota.check(tx, Scope::Projects(organization), claimed, fresh.now)?;
-    let new = project::New {
+    quota.check(tx, QuotaScope::Projects(organization), claimed, fresh.now)?;
+    let new = project::NewProjectRow {
         organization,
         uuid,
         name: &name,
@@ -135,7 +136,7 @@ fn create(
 /// Returns the personal organization of a user, and creates it again if it was deleted.
 fn personal_organization(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    fresh: &WriteContext,
     origin: &Origin,
     by: &SignedIn,
 ) -> Result<OrganizationId> {
@@ -161,7 +162,7 @@ fn personal_organization(
 /// organizations.
 fn unclaimed_organization(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    fresh: &WriteContext,
     caller: &Caller,
     slug: &Slug,
     name: &ResourceName,
@@ -173,8 +174,8 @@ fn unclaimed_organization(
             let mut token = None;
             // Organizations that the owner of the database creates do not expire.
             if !matches!(caller, Caller::Owner) {
-                let made_up = format!("claim_{}", fresh.letters(TOKEN_LETTERS, TOKEN_LENGTH));
-                unclaimed::begin(tx, made.id, Some(&hash(&made_up)), fresh.now)?;
+                let made_up = format!("claim_{}", fresh.random_text(TOKEN_LETTERS, TOKEN_LENGTH));
+                unclaimed::create(tx, made.id, Some(&hash(&made_up)), fresh.now)?;
                 token = Some(made_up);
             }
             Ok((made.id, Some(made.organization.uuid.uuid()), token))
@@ -186,7 +187,7 @@ fn unclaimed_organization(
 /// confirmed.
 fn claim(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    fresh: &WriteContext,
     creator: &ProjectCreator<'_>,
     mut found: project::ProjectRow,
 ) -> Result<project::ProjectRow> {

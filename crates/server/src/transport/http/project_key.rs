@@ -6,7 +6,7 @@ use tidemark_api::{
     KeyFilter, MemberKeys, NewProjectKey, Page, ProjectKey, ProjectKeyCreated, ProjectKeyPatch,
     ProjectKeyUuid, ProjectPermission, ResourceId, Timestamp,
 };
-use tidemark_store::{Lock, OrganizationId, Tx, UserId, key::New, project_key};
+use tidemark_store::{Lock, OrganizationId, Tx, UserId, key::NewKeyRow, project_key};
 use utoipa::IntoParams;
 
 use super::{
@@ -81,7 +81,7 @@ pub(super) async fn create(
         tx.lock(Lock::Organization(project.organization.get()))?;
         let id = ResourceId::Uuid(project.project.uuid.uuid());
         access::project_for(tx, &project.caller, &id, ProjectPermission::Manage)?;
-        let new = New { name: &new.name, hash: &hashed, expires };
+        let new = NewKeyRow { name: &new.name, hash: &hashed, expires };
         let created = project_key::create(tx, &fresh, project.id, by.found.id, new)?;
         let uuid = created.uuid.to_string();
         let detail = [("project", project.project.slug.as_str()), ("name", created.name.as_str())];
@@ -159,7 +159,7 @@ pub(super) fn revoke_orphans(
     query: MemberKeys,
     now: Timestamp,
 ) -> Result<Option<(&'static str, String)>> {
-    let keys = project_key::orphans(tx, organization, creator, now)?;
+    let keys = project_key::orphaned(tx, organization, creator, now)?;
     if keys.is_empty() {
         return Ok(None);
     }

@@ -60,7 +60,7 @@ pub(super) async fn list(
 ) -> Result<Response> {
     let (expand, address) = (filter.expand.unwrap_or(false), project.origin.address);
     let find = move |tx: &mut Tx<'_>| {
-        let mut wanted = report::Filter {
+        let mut wanted = report::ReportFilter {
             branch: None,
             testbed: None,
             start_time: filter.start_time.map(Into::into),

@@ -87,7 +87,7 @@ pub(super) async fn create(
     let key = generate(&fresh, &app.config.security.key_prefix, KeyKind::Runner);
     let hashed = hash(key.as_str());
     let write = move |tx: &mut Tx<'_>| {
-        let row = runner::New { name: &new.name, slug: new.slug.as_ref(), hash: &hashed };
+        let row = runner::NewRunnerRow { name: &new.name, slug: new.slug.as_ref(), hash: &hashed };
         let uuid = runner::create(tx, &fresh, &row)?;
         let detail = [("name", new.name.as_str())];
         admin.origin.audit(tx, &fresh, "runner.create", &uuid.to_string(), None, &detail)?;

@@ -5,7 +5,7 @@ use tidemark_api::{
     Accounts, Email, InvitationUuid, Jwt, OrganizationRole, OrganizationUuid, ResourceId, SignUp, Slug,
     Timestamp, UserName,
 };
-use tidemark_store::{Fresh, Lock, Tx, UserId, invitation, member, organization, session, sso, user};
+use tidemark_store::{Lock, Tx, UserId, WriteContext, invitation, member, organization, session, sso, user};
 use uuid::Uuid;
 
 use super::{
@@ -53,7 +53,7 @@ pub(super) fn check_new_address(email: &Email) -> Result<()> {
 /// Creates an account, and its personal organization unless it is created for an invitation. Does not confirm the address.
 pub(super) fn register(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    fresh: &WriteContext,
     origin: &Origin,
     name: &UserName,
     slug: Option<&Slug>,
@@ -71,7 +71,7 @@ pub(super) fn register(
 /// Confirms the address, applies all requests that required this, and returns the new session.
 pub(super) fn complete(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    fresh: &WriteContext,
     origin: &Origin,
     user: UserId,
     email: &Email,
@@ -137,7 +137,7 @@ pub(super) fn complete(
 /// Makes a user a member of the organization that the domain of the confirmed address belongs to.
 fn join_domain(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    fresh: &WriteContext,
     origin: &Origin,
     found: &user::UserRow,
     email: &Email,
@@ -156,7 +156,7 @@ fn join_domain(
 /// Accepts an invitation: works once, before it expires, for a user who is not yet a member.
 pub(super) fn accept_invitation(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    fresh: &WriteContext,
     origin: &Origin,
     found: &user::UserRow,
     invited: InvitationUuid,

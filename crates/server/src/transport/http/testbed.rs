@@ -3,7 +3,7 @@
 use axum::{Json, extract::State};
 use serde::Deserialize;
 use tidemark_api::{NewTestbed, Page, ResourceId, SpecQuery, Testbed, TestbedFilter, TestbedPatch};
-use tidemark_store::{Dimension, Tx, quota::Scope, spec, testbed};
+use tidemark_store::{Dimension, Tx, quota::QuotaScope, spec, testbed};
 use utoipa::IntoParams;
 
 use super::{
@@ -51,7 +51,7 @@ pub(super) async fn create(
 ) -> Result<Created<Testbed>> {
     let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
     let write = move |tx: &mut Tx<'_>| {
-        quota.check(tx, Scope::Testbeds(project.id), project.project.claimed.is_some(), fresh.now)?;
+        quota.check(tx, QuotaScope::Testbeds(project.id), project.project.claimed.is_some(), fresh.now)?;
         let spec = new.spec.as_ref().map(|wanted| spec::find(tx, wanted)).transpose()?;
         let id = Testbed::create(tx, &fresh, project.id, &new.name, new.slug.as_ref(), spec)?;
         Ok::<_, Error>(Testbed::view(tx, id)?)

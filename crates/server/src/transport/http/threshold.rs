@@ -6,11 +6,7 @@ use tidemark_api::{
     Branch, Measure, Model, ModelQuery, NameId, NewThreshold, Page, ResourceId, Testbed, Threshold,
     ThresholdFilter, ThresholdPut, ThresholdUuid,
 };
-use tidemark_store::{
-    Dimension, Lock, ProjectId, Tx, model,
-    quota::Scope,
-    threshold::{self, Filter},
-};
+use tidemark_store::{Dimension, Lock, ProjectId, Tx, model, quota::QuotaScope, threshold};
 use utoipa::IntoParams;
 
 use super::{
@@ -46,7 +42,10 @@ pub(super) async fn list(
     Query(page): Query<Page>,
 ) -> Result<Paged<Threshold>> {
     let read = move |tx: &mut Tx<'_>| {
-        let mut filter = Filter { archived: wanted.archived.unwrap_or(false), ..Filter::default() };
+        let mut filter = threshold::ThresholdFilter {
+            archived: wanted.archived.unwrap_or(false),
+            ..threshold::ThresholdFilter::default()
+        };
         // A branch, testbed or measure that does not exist has no thresholds.
         if let Some(wanted) = &wanted.branch {
             let Some(id) = Branch::resolve(tx, project.id, wanted)? else { return Ok((Vec::new(), 0)) };
@@ -77,7 +76,7 @@ pub(super) async fn create(
     let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
     let write = move |tx: &mut Tx<'_>| {
         tx.lock(Lock::Project(project.id.get()))?;
-        quota.check(tx, Scope::Thresholds(project.id), project.project.claimed.is_some(), fresh.now)?;
+        quota.check(tx, QuotaScope::Thresholds(project.id), project.project.claimed.is_some(), fresh.now)?;
         let branch = Branch::resolve(tx, project.id, &new.branch)?
             .ok_or_else(|| unknown::<Branch>(tx, project.id, &new.branch))?;
         let testbed = Testbed::resolve(tx, project.id, &new.testbed)?
@@ -170,9 +169,14 @@ pub(super) async fn put(
         let before = found.threshold.model.as_ref().map(Model::settings);
         if before != model {
             if model.is_some() {
-                quota.check(tx, Scope::Models(found.id), project.project.claimed.is_some(), fresh.now)?;
+                quota.check(
+                    tx,
+                    QuotaScope::Models(found.id),
+                    project.project.claimed.is_some(),
+                    fresh.now,
+                )?;
             }
-            threshold::put(tx, &fresh, found.id, model.as_ref())?;
+            threshold::replace_model(tx, &fresh, found.id, model.as_ref())?;
         }
         Ok::<_, Error>(threshold::find(tx, project.id, path.threshold)?.threshold)
     };

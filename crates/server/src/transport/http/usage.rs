@@ -52,7 +52,7 @@ pub(super) async fn view(State(app): State<App>, organization: Organization<Mana
             metrics: usage::measured(tx, id, start_time, end_time)?,
             active_series: active,
             stored_bytes: repository::stored(tx, id)?,
-            runner_minutes: job::minutes(tx, id, start_time, end_time)?,
+            runner_minutes: job::runner_minutes(tx, id, start_time, end_time)?,
         })
     };
     let counted = app.db.read(counted).await?;

@@ -76,7 +76,7 @@ pub(super) async fn update(
     let fresh = app.fresh();
     let write = move |tx: &mut Tx<'_>| {
         let change =
-            user::Change { name: patch.name, slug: patch.slug, admin: patch.admin, locked: patch.locked };
+            user::UserUpdate { name: patch.name, slug: patch.slug, admin: patch.admin, locked: patch.locked };
         if change.admin == Some(false) || change.locked == Some(true) {
             tx.lock(Lock::Server)?;
             keep_an_admin(tx, account.found.id)?;

@@ -59,7 +59,7 @@ pub(super) async fn list(
     Query(filter): Query<NoticeFilter>,
     Query(page): Query<Page>,
 ) -> Result<Paged<Notice>> {
-    let owner = notice::Owner::User(account.found.id);
+    let owner = notice::NoticeOwner::User(account.found.id);
     Ok(Paged(app.db.read(move |tx| notice::list(tx, owner, &filter, &page)).await?))
 }
 
@@ -87,7 +87,7 @@ pub(super) async fn view(
     account: Account,
     Path(path): Path<NoticePath>,
 ) -> Result<Json<Notice>> {
-    let owner = notice::Owner::User(account.found.id);
+    let owner = notice::NoticeOwner::User(account.found.id);
     Ok(Json(app.db.read(move |tx| notice::find(tx, owner, path.notice)).await?.notice))
 }
 
@@ -129,7 +129,7 @@ pub(super) async fn deliveries(
     Query(page): Query<Page>,
 ) -> Result<Paged<Delivery>> {
     let read = move |tx: &mut Tx<'_>| {
-        let notice = notice::find(tx, notice::Owner::User(account.found.id), path.notice)?.id;
+        let notice = notice::find(tx, notice::NoticeOwner::User(account.found.id), path.notice)?.id;
         delivery::list(tx, notice, &filter, &page)
     };
     Ok(Paged(app.db.read(read).await?))
@@ -145,7 +145,7 @@ pub(super) async fn delivery(
     Path(path): Path<DeliveryPath>,
 ) -> Result<Json<Delivery>> {
     let read = move |tx: &mut Tx<'_>| {
-        let notice = notice::find(tx, notice::Owner::User(account.found.id), path.notice)?.id;
+        let notice = notice::find(tx, notice::NoticeOwner::User(account.found.id), path.notice)?.id;
         delivery::view(tx, notice, path.delivery)
     };
     Ok(Json(app.db.read(read).await?))
@@ -162,5 +162,5 @@ pub(super) async fn repeat(
     account: Account,
     Path(path): Path<DeliveryPath>,
 ) -> Result<Created<Delivery>> {
-    repeat_for(&app, notice::Owner::User(account.found.id), path.notice, path.delivery).await
+    repeat_for(&app, notice::NoticeOwner::User(account.found.id), path.notice, path.delivery).await
 }

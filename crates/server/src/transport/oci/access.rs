@@ -364,7 +364,7 @@ fn find_caller(tx: &mut Tx<'_>, claims: &Claims, now: Timestamp) -> Result<Calle
         }
         (Audience::User, None) => match claims.sub.as_deref().and_then(|email| email.parse().ok()) {
             // If the address was given up after the token was issued, it may belong to another user now.
-            Some(email) => match user::email_given_up(tx, &email)? {
+            Some(email) => match user::former_email_changed(tx, &email)? {
                 Some(given_up) if given_up.seconds() >= claims.iat => None,
                 _ => user::by_email(tx, &email)?.map(|found| (found, AuthMethod::Token)),
             },

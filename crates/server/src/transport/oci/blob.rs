@@ -39,7 +39,7 @@ pub(super) async fn read(
     let timeout = app.config.plus.registry.timeout_seconds();
     // A client that checks for a blob may be about to push a manifest that refers to it.
     if found.idle.is_some_and(|idle| idle < now.plus_seconds(-timeout / 2)) {
-        let kept = app.db.write(move |tx| blob::keep(tx, repository, found.id, now)).await?;
+        let kept = app.db.write(move |tx| blob::touch_link(tx, repository, found.id, now)).await?;
         if !kept {
             return Err(Error::BlobUnknown);
         }

@@ -120,7 +120,7 @@ pub(super) async fn put(
             ),
         );
     }
-    let new = manifest::New {
+    let new = manifest::NewManifestRow {
         digest: digest.to_string(),
         artifact_type: document.artifact_type().map(str::to_owned),
         subject: document.subject.as_ref().map(|subject| subject.digest.to_string()),
@@ -139,7 +139,7 @@ pub(super) async fn put(
             let blobs = find_referenced_blobs(tx, repository, &document)?;
             let id = manifest::store(tx, repository, &new, &blobs, now)?;
             if let Reference::Tag(tag) = &reference {
-                tag::put(tx, repository, tag, id, now)?;
+                tag::upsert(tx, repository, tag, id, now)?;
             }
             quota::check_storage(tx, opened.organization, storage)
         })
@@ -198,7 +198,7 @@ fn find_referenced_blobs(
     let blobs = document.blobs();
     let found = manifest::need_blobs(tx, repository, &blobs)?;
     let children: Vec<&str> = document.children().collect();
-    let manifests = manifest::known(tx, repository, &children)?;
+    let manifests = manifest::existing_digests(tx, repository, &children)?;
     let has_blob = |digest: &&&str| found.iter().any(|(_, known)| known == **digest);
     let has_manifest = |digest: &&&str| manifests.iter().any(|known| known == **digest);
     let unknown = blobs.iter().find(|digest| !has_blob(digest));

@@ -10,7 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::StreamExt;
-use tidemark_store::{Fresh, Tx, UploadId, blob, repository, upload};
+use tidemark_store::{Tx, UploadId, WriteContext, blob, repository, upload};
 use uuid::Uuid;
 
 use super::{
@@ -125,9 +125,11 @@ async fn mount(app: &App, opened: &Repository, digest: &Digest, from: Option<Nam
     let (now, opened, digest) = (app.clock.now(), opened.clone(), digest.clone());
     let write = move |tx: &mut Tx<'_>| {
         let source = match &from {
-            None => Some(blob::Source::Anywhere(opened.project)),
+            None => Some(blob::MountSource::Anywhere(opened.project)),
             Some(from) => match opened.holder.source(tx, from)? {
-                Some(project) => repository::find(tx, project, from.path())?.map(blob::Source::Repository),
+                Some(project) => {
+                    repository::find(tx, project, from.path())?.map(blob::MountSource::Repository)
+                }
                 None => None,
             },
         };
@@ -277,7 +279,7 @@ impl Session {
             return Ok(());
         }
         let (found, now) = (self.found, app.clock.now());
-        let part = upload::Part { object, size, digest: digest.to_string() };
+        let part = upload::UploadPart { object, size, digest: digest.to_string() };
         let (organization, mut storage) = (opened.organization, quota::storage_limits(app, opened));
         if found.size / TOTAL_STEP == (found.size + size) / TOTAL_STEP {
             storage = storage.without_total();
@@ -359,7 +361,7 @@ fn incomplete_body() -> Error {
 async fn assemble(
     app: &App,
     session: &Session,
-    parts: &[upload::Part],
+    parts: &[upload::UploadPart],
     algorithm: Algorithm,
 ) -> Result<Received> {
     let object = app.fresh().uuid();
@@ -460,7 +462,7 @@ async fn store(
 /// Returns the object that the blob refers to after the commit.
 fn commit(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
+    fresh: &WriteContext,
     opened: &Repository,
     object: Uuid,
     (digest, size): (&str, u64),

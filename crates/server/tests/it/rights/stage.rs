@@ -10,7 +10,7 @@ use tidemark_server::domain::auth::{
     key::{KeyKind, generate, hash},
 };
 use tidemark_store::{
-    Dimension, Fresh, ProjectId, ReportId, Tx, UserId,
+    Dimension, ProjectId, ReportId, Tx, UserId, WriteContext,
     change::{ChangeWrite, DetectedChange},
     head, invitation, job, key,
     lane::Lane,
@@ -170,7 +170,8 @@ impl Stage {
             let [leader_key, stranger_key, project_key] = [KeyKind::User, KeyKind::User, KeyKind::Project]
                 .map(|kind| generate(&fresh, prefix, kind).as_str().to_owned());
             let hashes = [&leader_key, &stranger_key].map(|key| hash(key));
-            let [leaders, strangers] = hashes.each_ref().map(|hash| key::New { name: &name, hash, expires });
+            let [leaders, strangers] =
+                hashes.each_ref().map(|hash| key::NewKeyRow { name: &name, hash, expires });
             let own = key::create(tx, &fresh, leader, leaders)?;
             key::create(tx, &fresh, stranger, strangers)?;
             let project = Project::set(tx, &fresh, &cast, &claimed, visibility, project_key);
@@ -181,7 +182,8 @@ impl Stage {
                  and id not in (select id from notice where account_id = $1 order by id limit 2)",
                 &[&leader],
             )?;
-            let (notice, delivery) = notice_with_delivery(tx, &fresh, notice::Owner::User(leader), home);
+            let (notice, delivery) =
+                notice_with_delivery(tx, &fresh, notice::NoticeOwner::User(leader), home);
             let digest = hash(&fresh.uuid().to_string());
             token::record(tx, &fresh, leader, &name, &digest, fresh.now, expires)?;
 
@@ -200,7 +202,7 @@ impl Stage {
             });
             let slug = format!("box-{}", fresh.uuid().simple()).parse().ok();
             let (name, digest_of_key) = ("box".parse().unwrap(), hash(&fresh.uuid().to_string()));
-            let new = runner::New { name: &name, slug: slug.as_ref(), hash: &digest_of_key };
+            let new = runner::NewRunnerRow { name: &name, slug: slug.as_ref(), hash: &digest_of_key };
             let runner = runner::create(tx, &fresh, &new)?.uuid();
             let found = runner::find(tx, &ResourceId::Uuid(runner), fresh.now)?;
             runner::add_spec(tx, found.id, used.id, fresh.now)?;
@@ -357,7 +359,7 @@ impl Project {
 
     fn set(
         tx: &mut Tx<'_>,
-        fresh: &Fresh,
+        fresh: &WriteContext,
         cast: &Cast,
         organization: &organization::OrganizationRow,
         visibility: Visibility,
@@ -365,7 +367,14 @@ impl Project {
     ) -> Self {
         let name = visibility.as_str().parse().unwrap();
         let organization = organization.id;
-        let new = project::New { organization, uuid: None, name: &name, slug: None, url: None, visibility };
+        let new = project::NewProjectRow {
+            organization,
+            uuid: None,
+            name: &name,
+            slug: None,
+            url: None,
+            visibility,
+        };
         let found = project::create(tx, fresh, &new).unwrap();
         for (person, role) in [
             (&cast.bystander, ProjectRole::Viewer),
@@ -378,7 +387,7 @@ impl Project {
         }
         let leader = id(tx, &cast.leader);
         let (hash, expires) = (hash(&key), fresh.now.plus_seconds(86_400));
-        let new = key::New { name: &name, hash: &hash, expires };
+        let new = key::NewKeyRow { name: &name, hash: &hash, expires };
         let key_uuid = project_key::create(tx, fresh, found.id, leader, new).unwrap().uuid.uuid();
 
         Dimensions::set(tx, fresh, found.id, "free");
@@ -387,13 +396,13 @@ impl Project {
         let model = model.complete(Measure::view(tx, used.measure).unwrap().worse()).unwrap();
         let threshold =
             threshold::create(tx, fresh, found.id, used.branch, used.testbed, used.measure, &model).unwrap();
-        let dimensions = plot::Dimensions {
+        let dimensions = plot::PlotDimensions {
             branches: vec![Branch::view(tx, used.branch).unwrap().uuid],
             testbeds: vec![Testbed::view(tx, used.testbed).unwrap().uuid],
             benchmarks: vec![Benchmark::view(tx, used.benchmark).unwrap().uuid],
             measures: vec![Measure::view(tx, used.measure).unwrap().uuid],
         };
-        let settings = plot::Settings {
+        let settings = plot::PlotSettings {
             title: None,
             lower_value: false,
             upper_value: false,
@@ -411,7 +420,8 @@ impl Project {
         let change = change(tx, fresh, found.id, report);
         let report = report::summary(tx, &found.project, report).unwrap();
         let report = report::complete(tx, report).unwrap();
-        let (notice, delivery) = notice_with_delivery(tx, fresh, notice::Owner::Project(found.id), found.id);
+        let (notice, delivery) =
+            notice_with_delivery(tx, fresh, notice::NoticeOwner::Project(found.id), found.id);
         let places = json!({ "branch": "used", "testbed": "used" });
         let empty = record(tx, fresh, (organization, found.id), json!([]), places);
         let job = wait(tx, fresh, &found, empty);
@@ -437,9 +447,9 @@ impl Project {
 }
 
 /// Creates a change that begins with a report.
-fn change(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: ReportId) -> Uuid {
-    let place = report::place(tx, report).unwrap();
-    let report::Empty { branch, head, testbed, .. } = place;
+fn change(tx: &mut Tx<'_>, fresh: &WriteContext, project: ProjectId, report: ReportId) -> Uuid {
+    let place = report::dimensions(tx, report).unwrap();
+    let report::ReportDimensions { branch, head, testbed, .. } = place;
     let lane = Lane { project, branch, head, testbed, reports: 1, deleted: 0, analyzed: 0 };
     let series_key = tx
         .fetch_one("series", "select id from series where testbed_id = $1", &[&place.testbed])
@@ -468,11 +478,11 @@ fn change(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: ReportId) 
 /// Creates a notice with a finished delivery.
 fn notice_with_delivery(
     tx: &mut Tx<'_>,
-    fresh: &Fresh,
-    owner: notice::Owner,
+    fresh: &WriteContext,
+    owner: notice::NoticeOwner,
     project: ProjectId,
 ) -> (Uuid, Uuid) {
-    let settings = notice::Settings {
+    let settings = notice::NoticeSettings {
         name: "Hook".parse().unwrap(),
         url: Some("https://example.org/hook".parse().unwrap()),
         email: None,
@@ -494,13 +504,13 @@ fn notice_with_delivery(
 }
 
 /// Creates a pending job.
-fn wait(tx: &mut Tx<'_>, fresh: &Fresh, found: &project::ProjectRow, report: ReportId) -> Uuid {
+fn wait(tx: &mut Tx<'_>, fresh: &WriteContext, found: &project::ProjectRow, report: ReportId) -> Uuid {
     let spec =
         json!({ "name": "Wait", "os": "linux", "architecture": "x86_64", "cpu": 1, "memory": 1, "disk": 1 });
     let spec = spec::create(tx, fresh, &serde_json::from_value(spec).unwrap()).unwrap();
     let config =
         json!({ "registry": "http://localhost", "project": found.project.uuid, "digest": "", "timeout": 60 });
-    let new = job::New {
+    let new = job::NewJobRow {
         project: found.id,
         report,
         spec: spec.id,
@@ -523,7 +533,7 @@ struct Dimensions {
 }
 
 impl Dimensions {
-    fn set(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, name: &str) -> Self {
+    fn set(tx: &mut Tx<'_>, fresh: &WriteContext, project: ProjectId, name: &str) -> Self {
         let resource: ResourceName = name.parse().unwrap();
         let set = Self {
             branch: Branch::create(tx, fresh, project, &name, None, ()).unwrap(),

@@ -78,7 +78,7 @@ pub struct ProjectByUser<R> {
 fn project_allows(
     caller: &Caller,
     found: &project::ProjectRow,
-    roles: project::Roles,
+    roles: project::ProjectRoles,
     permission: ProjectPermission,
 ) -> bool {
     let public = permission == ProjectPermission::View && found.project.visibility == Visibility::Public;
@@ -89,7 +89,7 @@ fn project_allows(
 fn is_granted(
     caller: &Caller,
     found: &project::ProjectRow,
-    roles: project::Roles,
+    roles: project::ProjectRoles,
     permission: ProjectPermission,
 ) -> bool {
     use ProjectPermission::{Create, Edit, View};
@@ -122,7 +122,7 @@ pub fn hidden_project() -> Error {
 /// names the credentials that the operation accepts.
 fn check_project(
     caller: &Caller,
-    found: Option<(project::ProjectRow, project::Roles)>,
+    found: Option<(project::ProjectRow, project::ProjectRoles)>,
     permission: ProjectPermission,
     kinds: &str,
 ) -> Result<project::ProjectRow> {
@@ -157,7 +157,7 @@ fn look_up_project(
     tx: &mut Tx<'_>,
     caller: &Caller,
     wanted: &ResourceId,
-) -> Result<Option<(project::ProjectRow, project::Roles)>> {
+) -> Result<Option<(project::ProjectRow, project::ProjectRoles)>> {
     let user = match caller {
         Caller::User(by) => Some(by.found.id),
         _ => None,

@@ -13,20 +13,20 @@ pub trait Entropy: Send + Sync {
 
 /// The time of one operation, and a source of new UUIDs and secrets.
 #[derive(Clone)]
-pub struct Fresh {
+pub struct WriteContext {
     /// Time of the operation; all rows that it writes have the same time.
     pub now: Timestamp,
     entropy: Arc<dyn Entropy>,
 }
 
-impl fmt::Debug for Fresh {
+impl fmt::Debug for WriteContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Fresh").field("now", &self.now).finish_non_exhaustive()
+        f.debug_struct("WriteContext").field("now", &self.now).finish_non_exhaustive()
     }
 }
 
-impl Fresh {
-    /// Creates an input from a time and a source of random bytes.
+impl WriteContext {
+    /// Creates a context from a time and a source of random bytes.
     pub fn new(now: Timestamp, entropy: Arc<dyn Entropy>) -> Self {
         Self { now, entropy }
     }
@@ -41,7 +41,7 @@ impl Fresh {
 
     /// Returns `count` characters of the alphabet, each with the same probability. The alphabet has at most 256
     /// characters.
-    pub fn letters(&self, alphabet: &[u8], count: usize) -> String {
+    pub fn random_text(&self, alphabet: &[u8], count: usize) -> String {
         // Bytes above the largest multiple of the alphabet size would favor its first characters.
         let limit = 256 - 256 % alphabet.len();
         let mut text = String::with_capacity(count);
