@@ -184,7 +184,7 @@ impl CiFlags {
     }
 
     /// Returns the conditions for a comment.
-    fn reserve(&self) -> CommentConditions {
+    fn comment_conditions(&self) -> CommentConditions {
         CommentConditions { only_thresholds: self.ci_only_thresholds, only_on_alert: self.ci_only_on_alert }
     }
 
@@ -276,8 +276,10 @@ impl CiReporter<'_> {
     ) -> Vec<String> {
         let comment = Comment { report, rows, verdict, links };
         let id = self.flags.ci_id.clone().unwrap_or_else(|| default_id(report, identity));
-        let (is_silent, may_create) =
-            (self.flags.reserve().skips_comment(rows), self.flags.reserve().may_create(rows));
+        let (is_silent, may_create) = (
+            self.flags.comment_conditions().skips_comment(rows),
+            self.flags.comment_conditions().may_create(rows),
+        );
         let mut failures = Vec::new();
 
         if let Some(github) = &self.github {

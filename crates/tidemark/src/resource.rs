@@ -151,7 +151,7 @@ pub(crate) struct NameFilter<N: FromStr<Err = Invalid> + Clone + Send + Sync + '
 #[derive(clap::Args)]
 pub(crate) struct SortFlag<S: FixedString> {
     /// Field to sort by
-    #[arg(long, value_parser = word_parser::<S>())]
+    #[arg(long, value_parser = fixed_string_parser::<S>())]
     pub(crate) sort: Option<S>,
 }
 
@@ -159,7 +159,7 @@ pub(crate) struct SortFlag<S: FixedString> {
 #[derive(clap::Args)]
 pub(crate) struct PageFlags {
     /// Sort direction
-    #[arg(long, value_parser = word_parser::<Direction>())]
+    #[arg(long, value_parser = fixed_string_parser::<Direction>())]
     direction: Option<Direction>,
     /// Page, counted from 1
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
@@ -209,7 +209,7 @@ impl<T: Clone> NewValue<T> {
 }
 
 /// Returns a parser of the words that the help lists.
-pub(crate) fn word_parser<T: FixedString>() -> impl TypedValueParser<Value = T> {
+pub(crate) fn fixed_string_parser<T: FixedString>() -> impl TypedValueParser<Value = T> {
     PossibleValuesParser::new(T::ALL.iter().map(|word| word.as_str())).try_map(|word| word.parse::<T>())
 }
 

@@ -16,7 +16,7 @@ use tidemark_render::{
     metric::{MetricRow, ThresholdStatus},
 };
 
-use super::host::{Host, Refusal};
+use super::host::{Host, RequestError};
 use crate::{
     context::{Context, Environment},
     failure::Failure,
@@ -97,7 +97,7 @@ impl GitHub {
     pub(crate) fn open_check(&self, id: Option<&str>) {
         match self.commit().open_check(&self.host, id) {
             Ok(check) => *self.check() = check,
-            Err(refusal) => eprintln!("warning: The check could not be opened: {}.", self.explain(&refusal)),
+            Err(failure) => eprintln!("warning: The check could not be opened: {}.", self.explain(&failure)),
         }
     }
 
@@ -106,8 +106,8 @@ impl GitHub {
     fn end_check(&self, end: &CompletedCheck<'_>) {
         self.is_completed.store(true, Ordering::Relaxed);
         let check = *self.check();
-        if let Err(refusal) = self.commit().complete_check(&self.host, check, end) {
-            eprintln!("warning: The check could not be completed: {}.", self.explain(&refusal));
+        if let Err(failure) = self.commit().complete_check(&self.host, check, end) {
+            eprintln!("warning: The check could not be completed: {}.", self.explain(&failure));
         }
     }
 
@@ -135,8 +135,8 @@ impl GitHub {
         let Some(number) = self.number else { return Ok(()) };
         let has_associations = self.has_associations;
         let thread = Thread::Pull { repository: &self.repository, number, has_associations };
-        self.host.write(&thread, id, comment, may_create).map_err(|refusal| {
-            format!("The comment on pull request {number} could not be written: {}.", self.explain(&refusal))
+        self.host.write(&thread, id, comment, may_create).map_err(|failure| {
+            format!("The comment on pull request {number} could not be written: {}.", self.explain(&failure))
         })
     }
 
@@ -166,12 +166,12 @@ impl GitHub {
         self.check.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn explain(&self, refusal: &Refusal) -> String {
-        let hint = match refusal.status {
+    fn explain(&self, failure: &RequestError) -> String {
+        let hint = match failure.status {
             Some(401 | 403 | 404) => format!("; {PERMISSIONS}"),
             _ => String::new(),
         };
-        format!("{}, {}{hint}", self.host.name(), refusal.reason())
+        format!("{}, {}{hint}", self.host.name(), failure.reason())
     }
 }
 

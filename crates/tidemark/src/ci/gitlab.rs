@@ -10,7 +10,7 @@ use tidemark_render::{
     metric::{MetricRow, ThresholdStatus},
 };
 
-use super::host::{Host, Refusal};
+use super::host::{Host, RequestError};
 use crate::context::Environment;
 
 /// A merge request.
@@ -41,7 +41,7 @@ impl GitLab {
     /// Updates the note, or creates it.
     pub(crate) fn comment(&self, id: &str, comment: &Comment<'_>, may_create: bool) -> Result<(), String> {
         let thread = Thread::Merge { project: &self.project, number: self.number };
-        self.host.write(&thread, id, comment, may_create).map_err(|refusal| self.explain(&refusal))
+        self.host.write(&thread, id, comment, may_create).map_err(|failure| self.explain(&failure))
     }
 
     /// Returns the callback with which the server reports the end of a detached job.
@@ -56,8 +56,8 @@ impl GitLab {
         })
     }
 
-    fn explain(&self, refusal: &Refusal) -> String {
-        let hint = match refusal.status {
+    fn explain(&self, failure: &RequestError) -> String {
+        let hint = match failure.status {
             Some(401 | 403 | 404) => {
                 "; use an access token with the scope `api`, because a job token cannot write notes"
             }
@@ -66,7 +66,7 @@ impl GitLab {
         let (number, name) = (self.number, self.host.name());
         format!(
             "The note on merge request {number} could not be written: {name}, {}{hint}.",
-            refusal.reason()
+            failure.reason()
         )
     }
 }

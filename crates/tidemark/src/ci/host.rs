@@ -29,23 +29,23 @@ pub(crate) struct Host {
 }
 
 /// A code host with a deadline.
-struct Limited<'a> {
+struct HostWithDeadline<'a> {
     host: &'a Host,
     deadline: Instant,
 }
 
 /// Why a request to a code host failed.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct RequestError {
     /// HTTP status, if there was a response.
     pub(crate) status: Option<u16>,
     reason: String,
     /// Delay that the host requests.
     wait: Option<Duration>,
     /// Whether a retry may succeed and is safe.
-    passes: bool,
+    is_retryable: bool,
     /// Whether the host may have processed the request.
-    is_doubtful: bool,
+    may_be_processed: bool,
 }
 
 impl Host {
@@ -79,14 +79,14 @@ impl Host {
         id: &str,
         comment: &Comment<'_>,
         may_create: bool,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), RequestError> {
         let marker = marker(&comment.report.project.slug, id);
         let text = comment.render_within(Dialect::Folding, thread.limit() - marker.len() - 1);
-        let limited = Limited { host: self, deadline: Instant::now() + COMMENT_TIMEOUT };
+        let limited = HostWithDeadline { host: self, deadline: Instant::now() + COMMENT_TIMEOUT };
         let mut attempt = 1;
         loop {
             match thread.write(&limited, &marker, &text, may_create) {
-                Err(refusal) if refusal.is_doubtful && attempt < self.retry_policy.attempts.min(3) => {
+                Err(failure) if failure.may_be_processed && attempt < self.retry_policy.attempts.min(3) => {
                     std::thread::sleep(self.retry_policy.min_delay);
                     attempt += 1;
                 }
@@ -95,7 +95,7 @@ impl Host {
         }
     }
 
-    fn try_once(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Refusal> {
+    fn try_once(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, RequestError> {
         let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));
         for (name, value) in &self.headers {
             request = request.header(*name, value);
@@ -108,27 +108,27 @@ impl Host {
                 .and_then(|request| self.agent.run(request)),
             None => request.body(()).map_err(ureq::Error::from).and_then(|request| self.agent.run(request)),
         };
-        let mut answer = answer.map_err(|error| Refusal::silent(&error))?;
+        let mut answer = answer.map_err(|error| RequestError::no_response(&error))?;
         let status = answer.status().as_u16();
         let read = tidemark_client::read_body(answer.body_mut(), ANSWER_MAX);
-        let bytes = read.map_err(|error| Refusal::silent(&error))?;
+        let bytes = read.map_err(|error| RequestError::no_response(&error))?;
         let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         match status {
             200..300 => Ok(value),
-            _ => Err(Refusal::answered(status, &value, answer.headers())),
+            _ => Err(RequestError::from_response(status, &value, answer.headers())),
         }
     }
 }
 
 impl CodeHost for Host {
-    type Error = Refusal;
+    type Error = RequestError;
 
     /// Sends a request with retries. Does not resend a request that creates a resource if the host may have processed it.
-    fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Refusal> {
+    fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, RequestError> {
         let once = || {
-            self.try_once(method, path, body).map_err(|refusal| Refusal {
-                passes: refusal.passes && !(method == "POST" && refusal.is_doubtful),
-                ..refusal
+            self.try_once(method, path, body).map_err(|failure| RequestError {
+                is_retryable: failure.is_retryable && !(method == "POST" && failure.may_be_processed),
+                ..failure
             })
         };
         let tell = |retry: &Retry<'_>| {
@@ -141,34 +141,40 @@ impl CodeHost for Host {
                 retry.delay.as_secs()
             );
         };
-        self.retry_policy.retry(once, tell).map_err(|(refusal, _)| refusal)
+        self.retry_policy.retry(once, tell).map_err(|(failure, _)| failure)
     }
 }
 
-impl CodeHost for Limited<'_> {
-    type Error = Refusal;
+impl CodeHost for HostWithDeadline<'_> {
+    type Error = RequestError;
 
-    fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Refusal> {
+    fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, RequestError> {
         if Instant::now() >= self.deadline {
             let reason =
                 format!("the time limit of {} s for all requests was exceeded", COMMENT_TIMEOUT.as_secs());
-            return Err(Refusal { status: None, reason, wait: None, passes: false, is_doubtful: false });
+            return Err(RequestError {
+                status: None,
+                reason,
+                wait: None,
+                is_retryable: false,
+                may_be_processed: false,
+            });
         }
         self.host.send(method, path, body)
     }
 }
 
-impl Refusal {
-    fn silent(error: &ureq::Error) -> Self {
+impl RequestError {
+    fn no_response(error: &ureq::Error) -> Self {
         let refused =
             matches!(error, ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::ConnectionRefused);
         let never_there =
             refused || matches!(error, ureq::Error::HostNotFound | ureq::Error::ConnectionFailed);
         let reason = if refused { "connection refused".to_owned() } else { error.to_string() };
-        Self { status: None, reason, wait: None, passes: true, is_doubtful: !never_there }
+        Self { status: None, reason, wait: None, is_retryable: true, may_be_processed: !never_there }
     }
 
-    fn answered(status: u16, answer: &Value, headers: &HeaderMap) -> Self {
+    fn from_response(status: u16, answer: &Value, headers: &HeaderMap) -> Self {
         let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
         let wait = header("retry-after").and_then(|asked| retry_after(asked, header("date")));
         let is_busy = code_host::is_rate_limited(status, answer, wait.is_some());
@@ -176,15 +182,15 @@ impl Refusal {
             status: Some(status),
             reason: code_host::reason(status, answer),
             wait,
-            passes: is_busy || status >= 500,
-            is_doubtful: status >= 500,
+            is_retryable: is_busy || status >= 500,
+            may_be_processed: status >= 500,
         }
     }
 }
 
-impl RetryableFailure for Refusal {
+impl RetryableFailure for RequestError {
     fn is_retryable(&self) -> bool {
-        self.passes
+        self.is_retryable
     }
 
     fn requested_delay(&self) -> Option<Duration> {
@@ -210,8 +216,9 @@ mod tests {
         };
         // No server listens at this address: a request would fail with a different reason.
         let host = Host::new("GitHub", "http://127.0.0.1:1", Vec::new(), retry_policy);
-        let sent =
-            |deadline| Limited { host: &host, deadline }.send("GET", "/user", None).unwrap_err().reason;
+        let sent = |deadline| {
+            HostWithDeadline { host: &host, deadline }.send("GET", "/user", None).unwrap_err().reason
+        };
         assert_eq!(sent(Instant::now()), "the time limit of 900 s for all requests was exceeded");
         assert_eq!(sent(Instant::now() + COMMENT_TIMEOUT), "connection refused");
     }

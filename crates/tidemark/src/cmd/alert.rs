@@ -10,8 +10,8 @@ use crate::{
     failure::Result,
     output,
     resource::{
-        Fields, PageFlags, Printable, ProjectArgument, SeriesFilter, Session, SortFlag, Verb, optional,
-        word_parser,
+        Fields, PageFlags, Printable, ProjectArgument, SeriesFilter, Session, SortFlag, Verb,
+        fixed_string_parser, optional,
     },
 };
 
@@ -24,7 +24,7 @@ pub(crate) enum AlertVerb {
         #[command(flatten)]
         project: ProjectArgument,
         /// List only alerts with this status
-        #[arg(long, value_parser = word_parser::<AlertStatus>())]
+        #[arg(long, value_parser = fixed_string_parser::<AlertStatus>())]
         status: Option<AlertStatus>,
         /// List only alerts of archived branches, testbeds, benchmarks and measures
         #[arg(long)]
@@ -43,7 +43,7 @@ pub(crate) enum AlertVerb {
         #[command(flatten)]
         target: AlertTarget,
         /// New status
-        #[arg(long, value_parser = word_parser::<UpdateAlertStatus>())]
+        #[arg(long, value_parser = fixed_string_parser::<UpdateAlertStatus>())]
         status: UpdateAlertStatus,
     },
     /// Dismiss or reactivate many alerts
@@ -51,10 +51,10 @@ pub(crate) enum AlertVerb {
         #[command(flatten)]
         project: ProjectArgument,
         /// New status
-        #[arg(long, value_parser = word_parser::<UpdateAlertStatus>())]
+        #[arg(long, value_parser = fixed_string_parser::<UpdateAlertStatus>())]
         status: UpdateAlertStatus,
         /// Update only alerts with this status
-        #[arg(long, value_name = "STATUS", value_parser = word_parser::<AlertStatus>())]
+        #[arg(long, value_name = "STATUS", value_parser = fixed_string_parser::<AlertStatus>())]
         from: Option<AlertStatus>,
         /// Update only alerts of this report
         #[arg(long)]

@@ -11,7 +11,7 @@ use crate::{
     output,
     resource::{
         Fields, NewValue, PageFlags, Printable, ProjectArgument, SeriesFilter, Session, SortFlag, Verb,
-        optional, word_parser,
+        fixed_string_parser, optional,
     },
 };
 
@@ -24,10 +24,10 @@ pub(crate) enum ChangeVerb {
         #[command(flatten)]
         project: ProjectArgument,
         /// List only changes with this status
-        #[arg(long, value_parser = word_parser::<ChangeStatus>())]
+        #[arg(long, value_parser = fixed_string_parser::<ChangeStatus>())]
         status: Option<ChangeStatus>,
         /// List only changes in this direction
-        #[arg(long, value_parser = word_parser::<ChangeDirection>())]
+        #[arg(long, value_parser = fixed_string_parser::<ChangeDirection>())]
         change_direction: Option<ChangeDirection>,
         /// List only changes found with this report
         #[arg(long)]
@@ -48,7 +48,7 @@ pub(crate) enum ChangeVerb {
         #[command(flatten)]
         target: ChangeTarget,
         /// New status
-        #[arg(long, value_parser = word_parser::<ChangeStatus>(), required_unless_present = "note")]
+        #[arg(long, value_parser = fixed_string_parser::<ChangeStatus>(), required_unless_present = "note")]
         status: Option<ChangeStatus>,
         /// Note; `_` removes it
         #[arg(long)]

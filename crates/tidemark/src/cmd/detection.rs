@@ -6,7 +6,7 @@ use tidemark_client::{detection, update_detection};
 use crate::{
     failure::Result,
     output,
-    resource::{Fields, Printable, ProjectArgument, Session, Verb, parse_number, word_parser},
+    resource::{Fields, Printable, ProjectArgument, Session, Verb, fixed_string_parser, parse_number},
 };
 
 /// Verbs of `tidemark detection`.
@@ -24,7 +24,7 @@ pub(crate) enum DetectionVerb {
         #[command(flatten)]
         project: ProjectArgument,
         /// What to send notifications about
-        #[arg(long, value_parser = word_parser::<Notifies>(), required_unless_present_any = ["false_alarms_per_month", "notifies_host"])]
+        #[arg(long, value_parser = fixed_string_parser::<Notifies>(), required_unless_present_any = ["false_alarms_per_month", "notifies_host"])]
         notifies: Option<Notifies>,
         /// False-alarm budget: accepted false alarms per month
         #[arg(long, value_name = "COUNT", value_parser = parse_number::<u32, FalseAlarms>)]

@@ -10,7 +10,8 @@ use crate::{
     failure::{Result, print},
     output,
     resource::{
-        Fields, PageFlags, Printable, ProjectArgument, Session, SortFlag, Verb, optional, record, word_parser,
+        Fields, PageFlags, Printable, ProjectArgument, Session, SortFlag, Verb, fixed_string_parser,
+        optional, record,
     },
 };
 
@@ -26,7 +27,7 @@ pub(crate) enum JobVerb {
         #[command(flatten)]
         project: ProjectArgument,
         /// List only jobs with this status
-        #[arg(long, value_parser = word_parser::<JobStatus>())]
+        #[arg(long, value_parser = fixed_string_parser::<JobStatus>())]
         status: Option<JobStatus>,
         #[command(flatten)]
         sort: SortFlag<ProjJobsSort>,

@@ -63,8 +63,8 @@ fn forward(client: &Client, line: &str) -> Option<Value> {
     }
     match serde_json::from_slice::<Value>(body) {
         Ok(answer) if answer["jsonrpc"] == "2.0" => Some(answer),
-        Ok(refusal) if refusal["message"].is_string() => {
-            failed(&format!("{}: {}", status.as_u16(), refusal["message"].as_str().unwrap_or_default()))
+        Ok(error_body) if error_body["message"].is_string() => {
+            failed(&format!("{}: {}", status.as_u16(), error_body["message"].as_str().unwrap_or_default()))
         }
         _ => failed(&format!("{}: There is no MCP server at this address.", status.as_u16())),
     }

@@ -11,7 +11,8 @@ use crate::{
     failure::Result,
     output,
     resource::{
-        Fields, NameFilter, PageFlags, Printable, ProjectArgument, Session, SortFlag, Verb, word_parser,
+        Fields, NameFilter, PageFlags, Printable, ProjectArgument, Session, SortFlag, Verb,
+        fixed_string_parser,
     },
 };
 
@@ -45,7 +46,7 @@ pub(crate) enum MemberVerb {
         #[arg(long)]
         name: Option<UserName>,
         /// Role of the new member
-        #[arg(long, value_parser = word_parser::<OrganizationRole>())]
+        #[arg(long, value_parser = fixed_string_parser::<OrganizationRole>())]
         role: OrganizationRole,
     },
     /// Show a member
@@ -57,7 +58,7 @@ pub(crate) enum MemberVerb {
         #[command(flatten)]
         target: MemberTarget,
         /// New role
-        #[arg(long, value_parser = word_parser::<OrganizationRole>())]
+        #[arg(long, value_parser = fixed_string_parser::<OrganizationRole>())]
         role: OrganizationRole,
         #[command(flatten)]
         keys: KeyFlags,
@@ -144,7 +145,7 @@ pub(crate) enum ProjectMemberVerb {
         #[command(flatten)]
         target: ProjectMemberTarget,
         /// Role
-        #[arg(long, value_parser = word_parser::<ProjectRole>())]
+        #[arg(long, value_parser = fixed_string_parser::<ProjectRole>())]
         role: ProjectRole,
     },
     /// Show a member of a project
@@ -156,7 +157,7 @@ pub(crate) enum ProjectMemberVerb {
         #[command(flatten)]
         target: ProjectMemberTarget,
         /// New role
-        #[arg(long, value_parser = word_parser::<ProjectRole>())]
+        #[arg(long, value_parser = fixed_string_parser::<ProjectRole>())]
         role: ProjectRole,
         #[command(flatten)]
         keys: KeyFlags,

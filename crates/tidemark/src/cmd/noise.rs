@@ -123,15 +123,15 @@ impl Found {
         let mut table =
             Table::new([Column::Left("Part"), Column::Right("Variation"), Column::Left("Rating")], &[]);
         let percent = |value: f64| format!("{value:.2}%");
-        table.push([COMPUTE.name.into(), percent(self.compute), word(self.compute).into()]);
-        table.push([CACHE.name.into(), percent(self.cache), word(self.cache).into()]);
-        let (disk, disk_word) = match self.disk {
-            Some(disk) => (percent(disk), word(disk / 10.0)),
+        table.push([COMPUTE.name.into(), percent(self.compute), rating(self.compute).into()]);
+        table.push([CACHE.name.into(), percent(self.cache), rating(self.cache).into()]);
+        let (disk, disk_rating) = match self.disk {
+            Some(disk) => (percent(disk), rating(disk / 10.0)),
             None => (String::new(), "not measured: no file can be written"),
         };
-        table.push([DISK.name.into(), disk, disk_word.into()]);
+        table.push([DISK.name.into(), disk, disk_rating.into()]);
         if let Some(steal) = self.steal {
-            table.push(["stolen time".into(), percent(steal), word(steal * 2.0).into()]);
+            table.push(["stolen time".into(), percent(steal), rating(steal * 2.0).into()]);
         }
         let score = self.score();
         let verdict = match score {
@@ -168,7 +168,7 @@ impl Found {
     }
 }
 
-fn word(percent: f64) -> &'static str {
+fn rating(percent: f64) -> &'static str {
     match percent {
         ..=1.0 => "very steady",
         ..=3.0 => "steady",

@@ -12,8 +12,8 @@ use crate::{
     failure::Result,
     output,
     resource::{
-        ArchiveFlags, Fields, NewValue, PageFlags, Printable, ProjectArgument, Session, Verb, optional,
-        word_parser,
+        ArchiveFlags, Fields, NewValue, PageFlags, Printable, ProjectArgument, Session, Verb,
+        fixed_string_parser, optional,
     },
 };
 
@@ -48,7 +48,7 @@ pub(crate) enum NoticeVerb {
         #[command(flatten)]
         target: NoticeTarget,
         /// List only deliveries with this status
-        #[arg(long, value_parser = word_parser::<DeliveryStatus>())]
+        #[arg(long, value_parser = fixed_string_parser::<DeliveryStatus>())]
         status: Option<DeliveryStatus>,
         #[command(flatten)]
         page: PageFlags,
@@ -99,7 +99,7 @@ pub(crate) struct New {
     #[arg(long)]
     name: ResourceName,
     /// Destination type
-    #[arg(long, value_parser = word_parser::<NoticeKind>())]
+    #[arg(long, value_parser = fixed_string_parser::<NoticeKind>())]
     kind: NoticeKind,
     /// URL of the destination; required unless the type is email
     #[arg(long)]
@@ -108,13 +108,13 @@ pub(crate) struct New {
     #[arg(long)]
     email: Option<Email>,
     /// Event to send notifications about
-    #[arg(long, value_parser = word_parser::<NoticeEvent>(), default_value = "alerts")]
+    #[arg(long, value_parser = fixed_string_parser::<NoticeEvent>(), default_value = "alerts")]
     event: NoticeEvent,
     /// Quiet hours in UTC, for example 22:00-06:00
     #[arg(long, value_name = "FROM-TO")]
     quiet: Option<Quiet>,
     /// Combine notifications into a digest
-    #[arg(long, value_parser = word_parser::<Digest>(), default_value = "none")]
+    #[arg(long, value_parser = fixed_string_parser::<Digest>(), default_value = "none")]
     digest: Digest,
     /// Limit the notices of a user to this project [default: all projects of the user's organizations]
     #[arg(long, value_name = "PROJECT", requires = "user")]
@@ -136,13 +136,13 @@ pub(crate) struct Update {
     #[arg(long)]
     email: Option<Email>,
     /// Event to send notifications about
-    #[arg(long, value_parser = word_parser::<NoticeEvent>())]
+    #[arg(long, value_parser = fixed_string_parser::<NoticeEvent>())]
     event: Option<NoticeEvent>,
     /// Quiet hours in UTC, for example 22:00-06:00; `_` removes them
     #[arg(long, value_name = "FROM-TO")]
     quiet: Option<NewValue<Quiet>>,
     /// Combine notifications into a digest
-    #[arg(long, value_parser = word_parser::<Digest>())]
+    #[arg(long, value_parser = fixed_string_parser::<Digest>())]
     digest: Option<Digest>,
     #[command(flatten)]
     archive: ArchiveFlags,

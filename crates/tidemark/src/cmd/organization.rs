@@ -11,7 +11,8 @@ use crate::{
     failure::Result,
     output,
     resource::{
-        Fields, NameFilter, NewValue, PageFlags, Printable, Session, SortFlag, Verb, optional, word_parser,
+        Fields, NameFilter, NewValue, PageFlags, Printable, Session, SortFlag, Verb, fixed_string_parser,
+        optional,
     },
 };
 
@@ -80,7 +81,7 @@ pub(crate) enum OrganizationVerb {
         #[command(flatten)]
         target: OrganizationTarget,
         /// Permission
-        #[arg(long, value_parser = word_parser::<OrganizationPermission>())]
+        #[arg(long, value_parser = fixed_string_parser::<OrganizationPermission>())]
         perm: OrganizationPermission,
     },
     /// Show the usage of an organization

@@ -9,7 +9,7 @@ use tidemark_client::{begin_plan, checkout, end_plan, plan, update_plan};
 use crate::{
     failure::Result,
     output,
-    resource::{Fields, Printable, Session, Verb, parse_number, word_parser, yes_if},
+    resource::{Fields, Printable, Session, Verb, fixed_string_parser, parse_number, yes_if},
 };
 
 /// Verbs of `tidemark plan`.
@@ -66,7 +66,7 @@ pub(crate) enum PlanVerb {
 #[derive(clap::Args)]
 pub(crate) struct PlanFlags {
     /// Level of the plan
-    #[arg(long, value_parser = word_parser::<PlanLevel>())]
+    #[arg(long, value_parser = fixed_string_parser::<PlanLevel>())]
     level: PlanLevel,
     /// Number of metrics of a license for a self-hosted server
     #[arg(long, value_parser = parse_number::<u32, Entitlements>, requires = "self_hosted")]

@@ -13,8 +13,8 @@ use crate::{
     failure::Result,
     output,
     resource::{
-        Fields, NewValue, PageFlags, Printable, ProjectArgument, Session, SortFlag, Verb, optional,
-        parse_number, word_parser, yes_if,
+        Fields, NewValue, PageFlags, Printable, ProjectArgument, Session, SortFlag, Verb,
+        fixed_string_parser, optional, parse_number, yes_if,
     },
 };
 
@@ -84,10 +84,10 @@ pub(crate) struct New {
     #[arg(long)]
     upper_boundary: bool,
     /// Quantity on the horizontal axis
-    #[arg(long, value_parser = word_parser::<XAxis>())]
+    #[arg(long, value_parser = fixed_string_parser::<XAxis>())]
     x_axis: XAxis,
     /// Scale of the vertical axis
-    #[arg(long, value_parser = word_parser::<YAxis>(), default_value = "auto")]
+    #[arg(long, value_parser = fixed_string_parser::<YAxis>(), default_value = "auto")]
     y_axis: YAxis,
     /// Time range in seconds
     #[arg(long, value_name = "SECONDS", value_parser = parse_number::<u32, Window>)]
@@ -130,10 +130,10 @@ pub(crate) struct Update {
     #[arg(long, value_name = "TRUE|FALSE")]
     upper_boundary: Option<bool>,
     /// Quantity on the horizontal axis
-    #[arg(long, value_parser = word_parser::<XAxis>())]
+    #[arg(long, value_parser = fixed_string_parser::<XAxis>())]
     x_axis: Option<XAxis>,
     /// Scale of the vertical axis
-    #[arg(long, value_parser = word_parser::<YAxis>())]
+    #[arg(long, value_parser = fixed_string_parser::<YAxis>())]
     y_axis: Option<YAxis>,
     /// Time range in seconds
     #[arg(long, value_name = "SECONDS", value_parser = parse_number::<u32, Window>)]

@@ -12,7 +12,7 @@ use crate::{
     output,
     resource::{
         Fields, NameFilter, NewValue, PageFlags, Printable, ProjectArgument, Session, SortFlag, Verb,
-        optional, word_parser,
+        fixed_string_parser, optional,
     },
 };
 
@@ -46,7 +46,7 @@ pub(crate) enum ProjectVerb {
         #[arg(long)]
         url: Option<AnyUrl>,
         /// Visibility [default: public]
-        #[arg(long, value_parser = word_parser::<Visibility>())]
+        #[arg(long, value_parser = fixed_string_parser::<Visibility>())]
         visibility: Option<Visibility>,
     },
     /// Show a project
@@ -67,7 +67,7 @@ pub(crate) enum ProjectVerb {
         #[arg(long)]
         url: Option<NewValue<AnyUrl>>,
         /// New visibility
-        #[arg(long, value_parser = word_parser::<Visibility>())]
+        #[arg(long, value_parser = fixed_string_parser::<Visibility>())]
         visibility: Option<Visibility>,
     },
     /// Delete a project
@@ -83,7 +83,7 @@ pub(crate) enum ProjectVerb {
         #[command(flatten)]
         project: ProjectArgument,
         /// Permission
-        #[arg(long, value_parser = word_parser::<ProjectPermission>())]
+        #[arg(long, value_parser = fixed_string_parser::<ProjectPermission>())]
         perm: ProjectPermission,
     },
     /// Manage the keys of a project

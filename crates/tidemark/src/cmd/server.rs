@@ -7,7 +7,7 @@ use tidemark_client::{server, server_audit};
 use crate::{
     failure::{Result, print},
     output,
-    resource::{Fields, PageFlags, Printable, Session, Verb, optional, print_json, word_parser},
+    resource::{Fields, PageFlags, Printable, Session, Verb, fixed_string_parser, optional, print_json},
     table::{Column, Table},
 };
 
@@ -27,10 +27,10 @@ pub(crate) enum ServerVerb {
         #[arg(long)]
         compress: bool,
         /// Compression method [default: gzip]
-        #[arg(long, value_name = "HOW", value_parser = word_parser::<Compression>(), requires = "compress")]
+        #[arg(long, value_name = "HOW", value_parser = fixed_string_parser::<Compression>(), requires = "compress")]
         compression: Option<Compression>,
         /// Store to copy the backup to
-        #[arg(long, value_name = "STORE", value_parser = word_parser::<DataStore>())]
+        #[arg(long, value_name = "STORE", value_parser = fixed_string_parser::<DataStore>())]
         data_store: Option<DataStore>,
         /// Remove the backup from the server after copying it
         #[arg(long, alias = "rm", requires = "data_store")]

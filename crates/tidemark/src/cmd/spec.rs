@@ -10,8 +10,8 @@ use crate::{
     failure::Result,
     output,
     resource::{
-        ArchiveFlags, Fields, NameFilter, PageFlags, Printable, Session, SortFlag, Verb, optional,
-        parse_number, word_parser, yes_if,
+        ArchiveFlags, Fields, NameFilter, PageFlags, Printable, Session, SortFlag, Verb, fixed_string_parser,
+        optional, parse_number, yes_if,
     },
 };
 
@@ -75,13 +75,13 @@ pub(crate) struct New {
     #[arg(long)]
     slug: Option<Slug>,
     /// Operating system
-    #[arg(long, value_parser = word_parser::<OperatingSystem>())]
+    #[arg(long, value_parser = fixed_string_parser::<OperatingSystem>())]
     os: OperatingSystem,
     /// Architecture
-    #[arg(long, value_parser = word_parser::<Architecture>())]
+    #[arg(long, value_parser = fixed_string_parser::<Architecture>())]
     architecture: Architecture,
     /// Sandbox of jobs [default: none; jobs run directly on the host]
-    #[arg(long, value_parser = word_parser::<Sandbox>())]
+    #[arg(long, value_parser = fixed_string_parser::<Sandbox>())]
     sandbox: Option<Sandbox>,
     /// Number of processors of a job
     #[arg(long, value_parser = parse_number::<u32, Cpu>)]
