@@ -64,13 +64,16 @@ fn large(program: &Path) -> Result {
     fill(data.path(), None, REPORTS, &mut 0, submission)?;
     let begun = Instant::now();
     let (server, _) = Server::start(program, data, None)?;
-    let ask = |method: &str, path: &str, body: &str| -> Result<Value> {
+    let send = |method: &str, path: &str, body: &str| -> Result<String> {
         let (status, answer) =
             server.call_for(PATIENCE, method, &format!("/v0/projects/lab/{path}"), &token, body)?;
         if !(200..300).contains(&status) {
             return Err(format!("{path} was answered {status}: {answer}").into());
         }
-        Ok(serde_json::from_str(&answer)?)
+        Ok(answer)
+    };
+    let ask = |method: &str, path: &str, body: &str| -> Result<Value> {
+        Ok(serde_json::from_str(&send(method, path, body)?)?)
     };
     // The server writes all changes of a branch and testbed at once.
     while ask("GET", "changes?per_page=1", "")?[0].is_null() {
@@ -80,7 +83,7 @@ fn large(program: &Path) -> Result {
     let newest = ask("GET", "reports?per_page=1", "")?;
     let verdict = format!("reports/{}/verdict", newest[0]["uuid"].as_str().unwrap_or_default());
     let begun = Instant::now();
-    ask("GET", &verdict, "")?;
+    send("GET", &verdict, "")?;
     let judged = begun.elapsed();
     let begun = Instant::now();
     let tested = ask("POST", "backtest", "{}")?;
