@@ -70,9 +70,7 @@ impl History {
                 reader.add(measured, series, values);
             })?;
         }
-        let mut history = Self { reports: reader.reports, series: reader.series.into_iter().collect() };
-        history.reverse();
-        Ok(history)
+        Ok(reader.finish())
     }
 
     /// Splits the history into the reports before `place` and the report at `place`.
@@ -106,10 +104,16 @@ impl History {
     }
 }
 
+/// Number of reports whose values are added to the series together. The values of a report belong to all series, so that adding
+/// single reports would load the end of every series into the processor cache once per report.
+const BATCH: usize = 32;
+
 /// A history while its reports are read, newest first.
 #[derive(Default)]
 struct HistoryReader {
     reports: Vec<MeasuredReport>,
+    /// Series and values of the newest reports of `reports`, which are not in `series` yet.
+    pending: Vec<(Vec<u8>, Vec<u8>)>,
     /// Series in ascending order. Vectors have the same order, so no search is needed.
     series: Vec<(u32, Values)>,
 }
@@ -117,37 +121,60 @@ struct HistoryReader {
 impl HistoryReader {
     /// Adds a report that is older than all others.
     fn add(&mut self, measured: MeasuredReport, series: &[u8], values: &[u8]) {
-        let place = self.reports.len();
         self.reports.push(measured);
+        self.pending.push((series.to_vec(), values.to_vec()));
+        if self.pending.len() == BATCH {
+            self.add_pending();
+        }
+    }
+
+    /// Adds the values of the pending reports to their series.
+    fn add_pending(&mut self) {
+        let pending = std::mem::take(&mut self.pending);
+        let first = self.reports.len() - pending.len();
+        let mut vectors: Vec<_> = pending
+            .iter()
+            .map(|(series, values)| {
+                let values = vector::values(values).iter().map(|bytes| f64::from_le_bytes(*bytes));
+                vector::series(series).zip(values).peekable()
+            })
+            .collect();
         let mut iterations: Vec<f64> = Vec::new();
-        let mut ids = vector::series(series).peekable();
-        let mut values = vector::values(values).iter().map(|bytes| f64::from_le_bytes(*bytes));
         let (mut known, mut new_series) = (self.series.iter_mut().peekable(), Vec::<(u32, Values)>::new());
-        while let Some(id) = ids.next() {
-            iterations.clear();
-            iterations.extend(values.next());
-            while ids.next_if_eq(&id).is_some() {
-                iterations.extend(values.next());
-            }
+        while let Some(id) = vectors.iter_mut().filter_map(|vector| Some(vector.peek()?.0)).min() {
             while known.next_if(|(other, _)| *other < id).is_some() {}
             let own = match known.next_if(|(other, _)| *other == id) {
                 Some((_, own)) => own,
                 None => &mut new_series.push_mut((id, Values::default())).1,
             };
-            // One value per report: the iterations of a report ran at the same time and do not confirm each other.
-            let median = match iterations[..] {
-                [] => continue,
-                [one] => one,
-                [..] => tidemark_stats::median(&iterations).unwrap_or_default(),
-            };
-            own.places.push(place);
-            own.values.push(median);
-            own.spread.add(&iterations, median);
+            for (place, vector) in (first..).zip(&mut vectors) {
+                iterations.clear();
+                while let Some((_, value)) = vector.next_if(|(other, _)| *other == id) {
+                    iterations.push(value);
+                }
+                // One value per report: the iterations of a report ran at the same time and do not confirm each other.
+                let median = match iterations[..] {
+                    [] => continue,
+                    [one] => one,
+                    [..] => tidemark_stats::median(&iterations).unwrap_or_default(),
+                };
+                own.places.push(place);
+                own.values.push(median);
+                own.spread.add(&iterations, median);
+            }
         }
         if !new_series.is_empty() {
             self.series.extend(new_series);
             self.series.sort_by_key(|(id, _)| *id);
         }
+    }
+
+    /// Returns the history, oldest report first.
+    fn finish(mut self) -> History {
+        self.add_pending();
+        let mut history = History { reports: self.reports, series: self.series.into_iter().collect() };
+        history.reverse();
+        history
     }
 }
 
