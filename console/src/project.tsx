@@ -43,6 +43,8 @@ export interface ProjectHere {
   set: (project: JsonProject) => void;
   /** Number of active alerts. */
   alerts: Loaded<number>;
+  /** Number of open events with a regression. */
+  regressions: Loaded<number>;
 }
 
 const Context = createContext<ProjectHere>();
@@ -77,6 +79,17 @@ function ProjectFrame(props: RouteSectionProps & { base: "/console/projects" | "
     async (path, signal) =>
       (await list("/v0/projects/{project}/alerts", { path, query: { status: "active", per_page: 0 }, signal })).total,
   );
+  const regressions = load(
+    () => project() && { project: params.project },
+    async (path, signal) =>
+      (
+        await list("/v0/projects/{project}/events", {
+          path,
+          query: { status: "open", change_direction: "regression", per_page: 0 },
+          signal,
+        })
+      ).total,
+  );
   createEffect(() => {
     const known = project();
     if (known && !isPublic) rememberProject(known.slug);
@@ -107,6 +120,7 @@ function ProjectFrame(props: RouteSectionProps & { base: "/console/projects" | "
   };
   here.set = project.set;
   here.alerts = alerts;
+  here.regressions = regressions;
   return (
     <Context.Provider value={here}>
       <Shell project={project()} groups={sections(here)}>
@@ -149,10 +163,16 @@ function sections(here: ProjectHere): SectionGroup[] {
       end: here.isPublic,
     },
   ];
-  const changes: Section = { href: here.path("changes"), label: "Changes", icon: "step", keys: "g g" };
+  const regressions: Section = {
+    href: here.path("regressions"),
+    label: "Regressions",
+    icon: "step",
+    keys: "g g",
+    count: here.regressions(),
+  };
   const detection: Section = { href: here.path("detection"), label: "Detection", icon: "search", keys: "g d" };
   if (here.isPublic) {
-    const group: SectionGroup = { sections: [...plots, changes, detection] };
+    const group: SectionGroup = { sections: [...plots, regressions, detection] };
     const own = {
       href: `/console/projects/${encodeURIComponent(here.slug())}/plots`,
       label: "Open in the console",
@@ -165,11 +185,9 @@ function sections(here: ProjectHere): SectionGroup[] {
       sections: [
         ...plots,
         { href: here.path("compare"), label: "Compare", icon: "compare", keys: "g c" },
+        regressions,
         { href: here.path("reports"), label: "Reports", icon: "report", keys: "g r" },
         { href: here.path("jobs"), label: "Jobs", icon: "job", keys: "g j" },
-        { href: here.path("alerts"), label: "Alerts", icon: "bell", keys: "g a", count: here.alerts() },
-        changes,
-        detection,
       ],
     },
     {
@@ -179,7 +197,15 @@ function sections(here: ProjectHere): SectionGroup[] {
         { href: here.path("testbeds"), label: "Testbeds", icon: "testbed", keys: "g t" },
         { href: here.path("benchmarks"), label: "Benchmarks", icon: "benchmark", keys: "g n" },
         { href: here.path("measures"), label: "Measures", icon: "measure", keys: "g m" },
+      ],
+    },
+    {
+      label: "Detection",
+      sections: [
         { href: here.path("thresholds"), label: "Thresholds", icon: "threshold", keys: "g l" },
+        { href: here.path("alerts"), label: "Alerts", icon: "bell", keys: "g a", count: here.alerts() },
+        detection,
+        { href: here.path("notices"), label: "Notifications", icon: "out", keys: "g i" },
       ],
     },
     {

@@ -34,7 +34,7 @@ const compare = () => import("./pages/compare");
 const report = () => import("./pages/report");
 const job = () => import("./pages/job");
 const alert = () => import("./pages/alert");
-const change = () => import("./pages/change");
+const event = () => import("./pages/event");
 const detection = () => import("./pages/detection");
 const threshold = () => import("./pages/threshold");
 const thresholdEdit = () => import("./pages/threshold_edit");
@@ -66,7 +66,8 @@ const READABLE: RouteDefinition[] = [
   { path: "/metrics/:metric", component: page(metric, "View") },
   { path: "/thresholds/:threshold", component: page(threshold, "View") },
   { path: "/alerts/:alert", component: page(alert, "View") },
-  { path: "/changes", component: page(change, "List") },
+  { path: "/regressions", component: page(event, "List") },
+  { path: "/regressions/:event", component: page(event, "View") },
   { path: "/detection", component: page(detection, "View") },
 ];
 

@@ -98,11 +98,11 @@ test("an alarm that people call real counts as found", async ({ page }, { projec
   const { project: slug } = await lab(page, `Judged-${project.name}`);
   const { request } = page.context();
   await step(request, slug);
-  const changes = async () => (await (await request.get(`/v0/projects/${slug}/changes`)).json()) as { uuid: string }[];
+  const changes = async () => (await (await request.get(`/v0/projects/${slug}/changes`)).json()) as { event: string }[];
   await expect.poll(async () => (await changes()).length).toBe(1);
   const [change] = await changes();
-  const patch = await request.patch(`/v0/projects/${slug}/changes/${change?.uuid}`, {
-    data: { status: "acknowledged" },
+  const patch = await request.patch(`/v0/projects/${slug}/events/${change?.event}`, {
+    data: { status: "expected" },
     headers: { "x-tidemark-console": "1" },
   });
   expect(patch.ok()).toBe(true);

@@ -13,14 +13,16 @@ test("the home says what changed, what is alerting and how sharp each series see
   const { project } = await lab(page, `Home-${info.project.name}`);
   const { request } = page.context();
   await reports(request, project, "main", 20);
+  const events = async () => ((await (await request.get(`/v0/projects/${project}/events`)).json()) as object[]).length;
+  await expect.poll(events).toBe(1);
   await page.goto(`/console/projects/${project}/plots`);
 
-  const changes = page.getByRole("region", { name: "Recent changes" });
-  await expect(changes.getByRole("link", { name: /parse::large/ })).toBeVisible();
-  await expect(changes.getByText(/^\+2[456]/)).toBeVisible();
-  await expect(changes.getByRole("link", { name: /parse::small/ })).toBeHidden();
+  const open = page.getByRole("region", { name: "Open regressions" });
+  await expect(open.getByRole("link", { name: /parse::large/ })).toBeVisible();
+  await expect(open.getByText(/^\+2[456]/)).toBeVisible();
+  await expect(open.getByRole("link", { name: /parse::small/ })).toBeHidden();
   await expect(
-    page.getByRole("region", { name: "Active alerts" }).getByRole("link", { name: /parse::large/ }),
+    page.getByRole("region", { name: "Recent changes" }).getByRole("link", { name: /parse::large/ }),
   ).toBeVisible();
   const health = page.getByRole("region", { name: "List of series" });
   await expect(health.getByRole("row")).toHaveCount(3);

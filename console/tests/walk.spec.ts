@@ -10,7 +10,7 @@ const OPEN = [
   "/perf",
   "/perf/demo",
   "/perf/demo/plots",
-  "/perf/demo/changes",
+  "/perf/demo/regressions",
   "/perf/demo/detection",
   "/perf/demo/benchmarks/parser-json-large",
 ];
@@ -34,7 +34,7 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
     "/console/projects/demo/reports",
     "/console/projects/demo/jobs",
     "/console/projects/demo/alerts",
-    "/console/projects/demo/changes",
+    "/console/projects/demo/regressions",
     "/console/projects/demo/detection",
   ],
   "the parts of a project": [

@@ -159,8 +159,10 @@ async def walk(list_tools, use, project: str, session: str) -> None:
     assert [change["at"]["version"]["hash"] for change in changes] == [f"{9:040x}"], changes
     here = {"project": project, "change": changes[0]["uuid"]}
     assert (await call("view_change", **here))["direction"] == "regression"
-    assert (await call("update_change", status="expected", note="a slower parser", **here))["status"] == "expected"
-    assert (await call("list_incidents", project=project, branch="trend"))["total_count"] == 1
+    assert (await call("list_events", project=project, branch="trend"))["total_count"] == 1
+    here = {"project": project, "event": changes[0]["event"]}
+    assert (await call("view_event", **here))["status"] == "open"
+    assert (await call("update_event", status="expected", note="a slower parser", **here))["status"] == "expected"
     assert (await call("view_detection", project=project))["notifies"] == "changes"
     tested = await call("backtest", project=project, branch="trend", sensitivity=1)
     assert (tested["raised"], tested["found"], tested["missed"]) == (1, 1, 0), tested

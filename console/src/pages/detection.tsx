@@ -33,9 +33,9 @@ export function View(): JSX.Element {
     >
       <p class="muted prose">
         After each report, the server analyzes every series for changes of its level, without a threshold. The{" "}
-        <A href={project.path("changes")}>list of changes</A> shows all of them. Notifications are limited to changes
-        within the false-alarm budget of the project. A change between runs of the same binary is noise and never causes
-        a notification.
+        <A href={project.path("regressions")}>list of regressions</A> shows all of them. Notifications are limited to
+        changes within the false-alarm budget of the project. A change between runs of the same binary is noise and
+        never causes a notification.
       </p>
       <Show when={detection.error()}>{(error) => <Failure error={error()} retry={detection.refresh} />}</Show>
       <Show

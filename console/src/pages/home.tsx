@@ -1,4 +1,4 @@
-// The home page of a project: recent changes, active alerts, pinned plots, noise of each series, latest reports.
+// The home page of a project: open regressions, recent changes, pinned plots, noise of each series, latest reports.
 
 import { A, useSearchParams } from "@solidjs/router";
 import { createEffect, createMemo, createSignal, For, type JSX, Show } from "solid-js";
@@ -6,23 +6,27 @@ import { type JsonBranch, type JsonReport, list } from "../api";
 import { FalseAlarms } from "../detection";
 import { count, plural, share, shortHash } from "../format";
 import { webAddress } from "../links";
-import { load } from "../load";
+import { load, refreshWhile } from "../load";
 import { useProject } from "../project";
 import { rememberProject } from "../start";
-import { mainBranch, type Recent, recent } from "../stats/recent";
+import { mainBranch, REPORTS, type Recent, recent } from "../stats/recent";
 import { Badge } from "../ui/Badge";
 import { LinkButton } from "../ui/Button";
 import { Page } from "../ui/Page";
+import { Select, toOption } from "../ui/Select";
 import { Empty, Failure, Skeleton } from "../ui/State";
 import { Time } from "../ui/Value";
-import { ActiveAlerts, RecentChanges } from "./home_cards";
+import { OpenRegressions, RecentChanges } from "./home_cards";
 import { NoiseBySeries } from "./home_noise";
 import { Pins } from "./home_plots";
 import "./home.css";
 
+/** The polling interval until the first report, in milliseconds. */
+const FIRST_REPORT = 5_000;
+
 export function Home(): JSX.Element {
   const project = useProject();
-  const [params] = useSearchParams<{ branch?: string }>();
+  const [params, setParams] = useSearchParams<{ branch?: string }>();
   createEffect(() => {
     if (!project.isPublic) rememberProject(project.slug());
   });
@@ -30,9 +34,8 @@ export function Home(): JSX.Element {
   const reports = load(path, (path, signal) =>
     list("/v0/projects/{project}/reports", { path, query: { per_page: 255 }, signal }),
   );
-  const alerts = load(path, (path, signal) =>
-    list("/v0/projects/{project}/alerts", { path, query: { status: "active", per_page: 100 }, signal }),
-  );
+  // The page shows the first report without a reload.
+  refreshWhile(() => reports()?.total === 0, reports.refresh, FIRST_REPORT);
   const branches = createMemo(() => {
     const found = new Map((reports()?.rows ?? []).map(({ branch }) => [branch.uuid, branch]));
     return [...found.values()].sort((left, right) => left.name.localeCompare(right.name));
@@ -81,21 +84,41 @@ export function Home(): JSX.Element {
     >
       <Show when={reports.error()}>{(error) => <Failure error={error()} retry={reports.refresh} />}</Show>
       <Show when={!isEmpty()} fallback={<NoReports />}>
-        <KeyFigures
-          reports={reports()?.total}
-          newest={reports()?.rows[0]}
-          alerts={alerts()?.total}
-          recent={recentSeries()}
-        />
+        <KeyFigures reports={reports()?.total} newest={reports()?.rows[0]} recent={recentSeries()} />
         <FalseAlarms />
         <div class="home-columns">
-          <RecentChanges branches={branches()} branch={branch()} series={recentSeries} progress={progress()} />
-          <ActiveAlerts alerts={alerts} />
+          <OpenRegressions />
+          <RecentChanges />
         </div>
         <Pins />
         <section class="stack" aria-labelledby="home-noise">
-          <h2 id="home-noise">Noise by series</h2>
-          <Show when={recentSeries()} fallback={<Skeleton lines={12} />}>
+          <header class="row between">
+            <h2 id="home-noise">Noise by series</h2>
+            <Show when={branches().length > 1}>
+              <label class="row small">
+                <span class="muted">on</span>
+                <Select
+                  short
+                  label="Branch"
+                  value={branch()?.slug ?? ""}
+                  options={branches().map(toOption)}
+                  onChange={(slug) => setParams({ branch: slug }, { replace: true, scroll: false })}
+                />
+              </label>
+            </Show>
+          </header>
+          <Show when={recentSeries.error()}>{(error) => <Failure error={error()} retry={recentSeries.refresh} />}</Show>
+          <Show
+            when={recentSeries()}
+            fallback={
+              <Show when={!recentSeries.error()}>
+                <p class="small muted" role="status">
+                  Analyzing the last {REPORTS} reports of each testbed… {Math.round(progress() * 100)} %
+                </p>
+                <Skeleton lines={12} />
+              </Show>
+            }
+          >
             {(recent) => <NoiseBySeries recent={recent()} />}
           </Show>
         </section>
@@ -130,7 +153,7 @@ function NoReports(): JSX.Element {
         </Show>
       }
     >
-      After the first report, this page shows recent changes, alerts and the noise of each benchmark. Run your
+      After the first report, this page shows regressions, recent changes and the noise of each benchmark. Run your
       benchmarks with <code>tidemark run</code>.
     </Empty>
   );
@@ -140,9 +163,9 @@ function NoReports(): JSX.Element {
 function KeyFigures(props: {
   reports: number | undefined;
   newest: JsonReport | undefined;
-  alerts: number | undefined;
   recent: Recent | undefined;
 }): JSX.Element {
+  const project = useProject();
   const typical = () => {
     const all = (props.recent?.series ?? [])
       .flatMap(({ health }) => health.smallest ?? [])
@@ -165,12 +188,14 @@ function KeyFigures(props: {
         </dd>
       </div>
       <div>
-        <dt>Active alerts</dt>
-        <dd class="number" classList={{ critical: (props.alerts ?? 0) > 0 }}>
-          {props.alerts === undefined ? "…" : count(props.alerts)}
+        <dt>Open regressions</dt>
+        <dd class="number" classList={{ critical: (project.regressions() ?? 0) > 0 }}>
+          {project.regressions() === undefined ? "…" : count(project.regressions() ?? 0)}
         </dd>
         <dd class="small muted">
-          {props.alerts === undefined ? "\u00a0" : props.alerts ? "need review" : "nothing to review"}
+          <Show when={project.alerts() !== undefined} fallback={"\u00a0"}>
+            {plural(project.alerts() ?? 0, "active alert")}
+          </Show>
         </dd>
       </div>
       <div>

@@ -1,17 +1,16 @@
-// Cards of the home page: recent changes and active alerts.
+// Cards of the home page: open regressions and recent changes, as the server has detected them.
 
-import { A, useSearchParams } from "@solidjs/router";
-import { createMemo, createSignal, For, type JSX, Show } from "solid-js";
-import type { JsonAlert, JsonBranch, Page as Rows } from "../api";
-import { count, shortHash } from "../format";
-import { perfOfSeries } from "../links";
-import type { Loaded } from "../load";
+import { A } from "@solidjs/router";
+import { For, type JSX, Show } from "solid-js";
+import { type JsonEvent, list, type Page as Rows } from "../api";
+import { Share } from "../change";
+import { Commits, eventTitle, StatusBadge } from "../event";
+import { count } from "../format";
+import { nameOf } from "../history";
+import { type Loaded, load } from "../load";
 import { useProject } from "../project";
-import { REPORTS, type Recent } from "../stats/recent";
-import { badness } from "../stats/worse";
-import { Select, toOption } from "../ui/Select";
 import { Failure, Skeleton } from "../ui/State";
-import { Delta, Name, Sparkline, Time, Value } from "../ui/Value";
+import { Name, Time } from "../ui/Value";
 import "./home.css";
 
 /** Number of rows of a card before "All". */
@@ -19,201 +18,126 @@ const SHOWN = 6;
 /** Maximum age of a recent change, in days. */
 const RECENT_DAYS = 30;
 
-/** The card of the series of a branch that changed recently, worst first. */
-export function RecentChanges(props: {
-  branches: readonly JsonBranch[];
-  branch: JsonBranch | undefined;
-  series: Loaded<Recent>;
-  /** The completed share of the analysis. */
-  progress: number;
-}): JSX.Element {
-  const [, setParams] = useSearchParams<{ branch?: string }>();
-  return (
-    <section class="card home-card" aria-labelledby="home-changes">
-      <header class="row between">
-        <h2 id="home-changes">Recent changes</h2>
-        <Show when={props.branches.length > 1}>
-          <label class="row small">
-            <span class="muted">on</span>
-            <Select
-              short
-              label="Branch"
-              value={props.branch?.slug ?? ""}
-              options={props.branches.map(toOption)}
-              onChange={(slug) => setParams({ branch: slug }, { replace: true, scroll: false })}
-            />
-          </label>
-        </Show>
-      </header>
-      <Show when={props.series.error()}>{(error) => <Failure error={error()} retry={props.series.refresh} />}</Show>
-      <Show
-        when={props.series()}
-        fallback={
-          <Show when={!props.series.error()}>
-            <Progress share={props.progress} />
-          </Show>
-        }
-      >
-        {(recent) => <Changes recent={recent()} />}
-      </Show>
-    </section>
-  );
-}
-
-function Progress(props: { share: number }): JSX.Element {
-  return (
-    <>
-      <p class="small muted" role="status">
-        Analyzing the last {REPORTS} reports of each testbed… {Math.round(props.share * 100)} %
-      </p>
-      <Skeleton lines={SHOWN} />
-    </>
-  );
-}
-
-function Changes(props: { recent: Recent }): JSX.Element {
+/** The card of the open events with a regression, newest first. */
+export function OpenRegressions(): JSX.Element {
   const project = useProject();
-  const [all, setAll] = createSignal(false);
-  const since = Date.now() - RECENT_DAYS * 86_400_000;
-  const changed = createMemo(() =>
-    props.recent.series
-      .filter(({ health, points }) => health.change && new Date(points[health.change.at]?.time ?? 0).getTime() >= since)
-      .sort(
-        (left, right) =>
-          badness(right.health.change?.share ?? 0, right.worse) - badness(left.health.change?.share ?? 0, left.worse),
-      ),
+  const events = load(
+    () => ({ project: project.slug(), open: project.regressions() }),
+    ({ project }, signal) =>
+      list("/v0/projects/{project}/events", {
+        path: { project },
+        query: { status: "open", change_direction: "regression", per_page: SHOWN },
+        signal,
+      }),
   );
-  const shown = () => (all() ? changed() : changed().slice(0, SHOWN));
   return (
-    <Show
-      when={changed().length}
-      fallback={
+    <Card
+      id="home-regressions"
+      title="Open regressions"
+      events={events}
+      all={`All ${count(events()?.total ?? 0)}`}
+      href={project.path("regressions")}
+      empty={<EmptySection title="No open regressions">No regression needs review.</EmptySection>}
+    />
+  );
+}
+
+/** The card of the newest events in any direction. */
+export function RecentChanges(): JSX.Element {
+  const project = useProject();
+  const since = Date.now() - RECENT_DAYS * 86_400_000;
+  const events = load(
+    () => ({ project: project.slug(), open: project.regressions() }),
+    async ({ project }, signal) => {
+      const query = { per_page: SHOWN };
+      const { rows } = await list("/v0/projects/{project}/events", { path: { project }, query, signal });
+      const recent = rows.filter(({ start_time }) => Date.parse(start_time) >= since);
+      return { rows: recent, total: recent.length };
+    },
+  );
+  return (
+    <Card
+      id="home-changes"
+      title="Recent changes"
+      events={events}
+      all="All"
+      href={`${project.path("regressions")}?status=all&change_direction=any`}
+      status
+      empty={
         <EmptySection title="No recent changes">
           No series changed its level in the last {RECENT_DAYS} days.
         </EmptySection>
       }
-    >
-      <ul class="home-list">
-        <For each={shown()}>
-          {(series) => {
-            const change = series.health.change as NonNullable<typeof series.health.change>;
-            const point = series.points[change.at];
-            return (
-              <li>
-                <A class="grow" href={perfOfSeries(project, series)}>
-                  <span class="break strong">
-                    <Name of={series.benchmark.name} />
-                  </span>
-                  <span class="small muted break">
-                    {[series.variant, series.measure.name, series.testbed.name].filter(Boolean).join(" · ")}
-                  </span>
-                </A>
-                <span class="home-spark">
-                  <Sparkline
-                    values={series.points.map(({ value }) => value)}
-                    label={`${series.benchmark.name} in its last ${series.points.length} reports`}
-                  />
-                </span>
-                <span class="home-delta">
-                  <Delta from={change.before} to={change.after} {...(series.worse ? { worse: series.worse } : {})} />
-                  <span class="small muted nowrap">
-                    <Show when={point?.version.hash}>{(hash) => <span class="mono">{shortHash(hash())}</span>}</Show>{" "}
-                    <Time at={point?.time ?? 0} />
-                  </span>
-                </span>
-              </li>
-            );
-          }}
-        </For>
-      </ul>
-      <Show when={changed().length > SHOWN}>
-        <button type="button" class="button quiet" onClick={() => setAll(!all())}>
-          {all() ? "Show fewer" : `All ${count(changed().length)}`}
-        </button>
-      </Show>
-    </Show>
+    />
   );
 }
 
-/** The card of the active alerts, worst first. */
-export function ActiveAlerts(props: { alerts: Loaded<Rows<JsonAlert>> }): JSX.Element {
-  const project = useProject();
+function Card(props: {
+  id: string;
+  title: string;
+  events: Loaded<Rows<JsonEvent>>;
+  /** The text and the target of the link to all events. */
+  all: string;
+  href: string;
+  /** Whether to show the status of each event. */
+  status?: boolean;
+  empty: JSX.Element;
+}): JSX.Element {
   return (
-    <section class="card home-card" aria-labelledby="home-alerts">
+    <section class="card home-card" aria-labelledby={props.id}>
       <header class="row between">
-        <h2 id="home-alerts">Active alerts</h2>
-        <Show when={!project.isPublic && props.alerts()?.total}>
-          {(total) => (
-            <A class="small" href={`${project.path("alerts")}?status=active`}>
-              All {count(total())}
-            </A>
-          )}
+        <h2 id={props.id}>{props.title}</h2>
+        <Show when={props.events()?.rows.length}>
+          <A class="small" href={props.href}>
+            {props.all}
+          </A>
         </Show>
       </header>
-      <Show when={props.alerts.error()}>{(error) => <Failure error={error()} retry={props.alerts.refresh} />}</Show>
-      <Show when={props.alerts()} fallback={<Skeleton lines={SHOWN} />}>
-        {(alerts) => <Alerts alerts={alerts().rows} />}
+      <Show when={props.events.error()}>{(error) => <Failure error={error()} retry={props.events.refresh} />}</Show>
+      <Show
+        when={props.events()}
+        fallback={
+          <Show when={!props.events.error()}>
+            <Skeleton lines={SHOWN} />
+          </Show>
+        }
+      >
+        {(events) => (
+          <Show when={events().rows.length} fallback={props.empty}>
+            <ul class="home-list">
+              <For each={events().rows}>{(event) => <EventRow event={event} status={props.status ?? false} />}</For>
+            </ul>
+          </Show>
+        )}
       </Show>
     </section>
   );
 }
 
-function Alerts(props: { alerts: readonly JsonAlert[] }): JSX.Element {
+function EventRow(props: { event: JsonEvent; status: boolean }): JSX.Element {
   const project = useProject();
-  const excess = ({ metric, boundary, limit }: JsonAlert) => {
-    const baseline =
-      boundary.baseline ?? (limit === "upper" ? boundary.upper_limit : boundary.lower_limit) ?? metric.value;
-    return badness(baseline ? metric.value / baseline - 1 : 0, limit === "upper" ? "up" : "down");
-  };
-  // One row per series: a change raises an alert in each report until a user dismisses it.
-  const worst = createMemo(() => {
-    const series = new Map<string, { alert: JsonAlert; count: number }>();
-    for (const alert of props.alerts) {
-      const { benchmark, threshold, limit } = alert;
-      const key = [benchmark.uuid, threshold.uuid, limit].join();
-      const known = series.get(key);
-      series.set(key, {
-        alert: known && excess(known.alert) > excess(alert) ? known.alert : alert,
-        count: (known?.count ?? 0) + 1,
-      });
-    }
-    return [...series.values()].sort((left, right) => excess(right.alert) - excess(left.alert)).slice(0, SHOWN);
-  });
+  const worst = () => props.event.changes[0];
   return (
-    <Show when={worst().length} fallback={<EmptySection title="No active alerts">No alert needs review.</EmptySection>}>
-      <ul class="home-list">
-        <For each={worst()}>
-          {({ alert, count }) => (
-            <li>
-              <A class="grow" href={project.path("alerts", alert.uuid)}>
-                <span class="break strong">
-                  <Name of={alert.benchmark.name} />
-                </span>
-                <span class="small muted break">
-                  {[alert.threshold.measure.name, alert.threshold.branch.name, alert.threshold.testbed.name].join(
-                    " · ",
-                  )}
-                </span>
-              </A>
-              <span class="home-delta">
-                <Show
-                  when={alert.boundary.baseline}
-                  fallback={<Value value={alert.metric.value} units={alert.threshold.measure.units} />}
-                >
-                  {(baseline) => (
-                    <Delta from={baseline()} to={alert.metric.value} worse={alert.limit === "upper" ? "up" : "down"} />
-                  )}
-                </Show>
-                <span class="small muted nowrap">
-                  <Show when={count > 1}>{count}× · </Show>
-                  <Time at={alert.created} />
-                </span>
-              </span>
-            </li>
-          )}
-        </For>
-      </ul>
-    </Show>
+    <li>
+      <A class="grow" href={project.path("regressions", props.event.uuid)}>
+        <span class="break strong">
+          <Name of={worst() ? nameOf(worst() as NonNullable<ReturnType<typeof worst>>) : ""} />
+          <Show when={props.event.total > 1}> and {props.event.total - 1} more</Show>
+        </span>
+        <span class="small muted break">
+          {eventTitle(props.event)} · {props.event.branch.name}
+        </span>
+      </A>
+      <span class="home-delta">
+        <Show when={worst()}>{(change) => <Share of={change().effect} direction={change().direction} />}</Show>
+        <span class="small muted nowrap">
+          <Show when={props.status}>
+            <StatusBadge status={props.event.status} />{" "}
+          </Show>
+          <Commits event={props.event} /> <Time at={props.event.start_time} />
+        </span>
+      </span>
+    </li>
   );
 }
 

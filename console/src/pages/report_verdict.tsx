@@ -248,7 +248,7 @@ function DetectedChanges(props: { changes: readonly JsonChange[]; isLooking: boo
       <Show when={props.changes.length}>
         <div class="row between">
           <h3>Changes detected with this report</h3>
-          <A class="small" href={`${project.path("changes")}?status=all`}>
+          <A class="small" href={`${project.path("regressions")}?status=all`}>
             All changes
           </A>
         </div>

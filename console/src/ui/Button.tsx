@@ -25,6 +25,8 @@ export function Button(props: {
   icon?: IconName;
   kind?: "primary" | "danger" | "quiet";
   disabled?: boolean;
+  /** The tooltip. */
+  title?: string;
   children: JSX.Element;
 }): JSX.Element {
   const [busy, setBusy] = createSignal(false);
@@ -40,6 +42,7 @@ export function Button(props: {
     <button
       type="button"
       class={`button ${props.kind ?? ""}`}
+      title={props.title}
       disabled={props.disabled || busy()}
       aria-busy={busy()}
       onClick={() => void press()}

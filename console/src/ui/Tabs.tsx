@@ -23,7 +23,7 @@ export function Tabs(props: {
 }
 
 /**
- * Tabs by status with counts. The default tab has no query parameter; `kept` are the other query parameters to keep.
+ * Tabs by status with counts. The first tab is the default and has no query parameter; `kept` are the other query parameters to keep.
  */
 export function StatusTabs(props: {
   tabs: readonly { value: string; label: string }[];
@@ -32,7 +32,7 @@ export function StatusTabs(props: {
   kept: Readonly<Record<string, string | undefined>>;
 }): JSX.Element {
   const address = (status: string) => {
-    const query = Object.entries({ status: status === "active" ? undefined : status, ...props.kept });
+    const query = Object.entries({ status: status === props.tabs[0]?.value ? undefined : status, ...props.kept });
     return `?${new URLSearchParams(query.flatMap(([name, value]) => (value ? [[name, value]] : [])))}`;
   };
   return (

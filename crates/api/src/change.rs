@@ -4,25 +4,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::{
-    Benchmark, Branch, ChangeUuid, Measure, NameId, NonEmpty, ReportUuid, Testbed, Timestamp, Variant,
-    Version, patch::present, scalar::fixed_string,
+    Benchmark, Branch, ChangeUuid, EventStatus, EventUuid, Measure, NameId, ReportUuid, Testbed, Timestamp,
+    Variant, Version, scalar::fixed_string,
 };
-
-fixed_string! {
-    /// Status of a change.
-    ChangeStatus {
-        /// No user has set the status.
-        Active = "active",
-        /// A user has seen the change.
-        Acknowledged = "acknowledged",
-        /// The change is intended.
-        Expected = "expected",
-        /// The cause of the change was fixed.
-        Fixed = "fixed",
-        /// The change is a false alarm.
-        FalseAlarm = "false_alarm",
-    }
-}
 
 fixed_string! {
     /// Direction of a change.
@@ -33,6 +17,17 @@ fixed_string! {
         Improvement = "improvement",
         /// The measure does not define which direction is worse.
         Unknown = "unknown",
+    }
+}
+
+impl ChangeDirection {
+    /// Returns the number that the direction is stored as.
+    pub const fn number(self) -> i64 {
+        match self {
+            Self::Regression => 1,
+            Self::Unknown => 0,
+            Self::Improvement => -1,
+        }
     }
 }
 
@@ -98,10 +93,10 @@ pub struct Change {
     pub direction: ChangeDirection,
     /// Probable cause of the change.
     pub cause: ChangeCause,
-    /// Status of the change.
-    pub status: ChangeStatus,
-    /// Note of a user on the status; null if there is none.
-    pub note: Option<NonEmpty>,
+    /// UUID of the event that the change belongs to.
+    pub event: EventUuid,
+    /// Status of the event.
+    pub status: EventStatus,
     /// Time when the change was selected for notification, within the false-alarm budget of the project; null if it was not.
     pub raised: Option<Timestamp>,
     /// Time when detection found the change.
@@ -122,27 +117,13 @@ pub struct ChangePoint {
     pub start_time: Timestamp,
 }
 
-/// Changes to a change. Omitted fields stay unchanged.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[schema(as = JsonUpdateChange)]
-#[serde(deny_unknown_fields)]
-pub struct ChangePatch {
-    /// New status.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<ChangeStatus>,
-    /// New note on the status; null removes the note.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<NonEmpty>)]
-    pub note: Option<Option<NonEmpty>>,
-}
-
 /// Filter of a list of changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct ChangeFilter {
-    /// Only changes with this status.
+    /// Only changes of events with this status.
     #[param(inline)]
-    pub status: Option<ChangeStatus>,
+    pub status: Option<EventStatus>,
     /// Only changes with this direction.
     #[param(inline)]
     pub change_direction: Option<ChangeDirection>,

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::{DeliveryUuid, EventUuid, NoticeUuid, ProjectUuid, ReportUuid, Timestamp, scalar::fixed_string};
+use crate::{
+    DeliveryUuid, NoticeUuid, NotificationUuid, ProjectUuid, ReportUuid, Timestamp, scalar::fixed_string,
+};
 
 fixed_string! {
     /// Status of a delivery.
@@ -29,7 +31,7 @@ pub struct Delivery {
     pub notice: NoticeUuid,
     /// Identifier of the event for the receiver. It is the same for each attempt, for all reports of a digest, and when the event
     /// is sent again.
-    pub event: EventUuid,
+    pub event: NotificationUuid,
     /// UUID of the project of the report.
     pub project: ProjectUuid,
     /// UUID of the report; null if the report was deleted.

@@ -92,7 +92,7 @@ uuids! {
     ChangeUuid,
     /// UUID of a delivery of a notice.
     DeliveryUuid,
-    /// UUID of an event for its receiver; the same for each attempt.
+    /// UUID of an event: changes with a common start.
     EventUuid,
     /// UUID of a head of a branch.
     HeadUuid,
@@ -110,6 +110,8 @@ uuids! {
     ModelUuid,
     /// UUID of a notice.
     NoticeUuid,
+    /// UUID of a notification for its receiver; the same for each attempt.
+    NotificationUuid,
     /// UUID of an organization.
     OrganizationUuid,
     /// UUID of a plot.

@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tidemark_api::{
     Accept, Alert, AlertFilter, AlertPatch, AlertsPatch, AlertsPatched, Allowed, AuditEntry, AuthAck,
     AuthUser, Backtest, Benchmark, BenchmarkFilter, BenchmarkPatch, Branch, BranchFilter, BranchPatch,
-    Change, ChangeFilter, ChangePatch, Checkout, Confirm, Delivery, DeliveryFilter, DeliveryUuid, Detection,
-    DetectionPatch, Invitation, Job, JobFilter, KeyFilter, Login, Measure, MeasureFilter, MeasurePatch,
-    Member, MemberFilter, MemberPatch, MetricDetail, MetricUuid, Model, NewBacktest, NewBenchmark, NewBranch,
-    NewCheckout, NewClaim, NewMeasure, NewMember, NewNotice, NewOrganization, NewPlan, NewPlot, NewProject,
-    NewProjectKey, NewProjectMember, NewReport, NewRunner, NewRunnerSpec, NewSpec, NewSso, NewTestbed,
-    NewThreshold, NewToken, NewUserKey, Notice, NoticeFilter, NoticePatch, NoticeUuid, Organization,
-    OrganizationFilter, OrganizationPatch, OrganizationPermission, Perf, PerfQuery, Plan, PlanPatch,
-    PlanRemoval, Plot, PlotFilter, PlotPatch, Project, ProjectFilter, ProjectKey, ProjectKeyCreated,
-    ProjectKeyPatch, ProjectMember, ProjectMemberFilter, ProjectMemberPatch, ProjectPatch, ProjectPermission,
-    Report, ReportFilter, ReportUuid, ResourceId, Runner, RunnerFilter, RunnerKey, RunnerPatch, Signup, Spec,
-    SpecFilter, SpecPatch, Sso, SsoFilter, Testbed, TestbedFilter, TestbedPatch, Threshold, ThresholdFilter,
-    ThresholdPut, ThresholdUuid, Token, TokenFilter, TokenPatch, Usage, User, UserFilter, UserKey,
-    UserKeyCreated, UserKeyPatch, UserPatch, UserSession, Verdict,
+    Change, ChangeFilter, Checkout, Confirm, Delivery, DeliveryFilter, DeliveryUuid, Detection,
+    DetectionPatch, Event, EventFilter, EventPatch, Invitation, Job, JobFilter, KeyFilter, Login, Measure,
+    MeasureFilter, MeasurePatch, Member, MemberFilter, MemberPatch, MetricDetail, MetricUuid, Model,
+    NewBacktest, NewBenchmark, NewBranch, NewCheckout, NewClaim, NewMeasure, NewMember, NewNotice,
+    NewOrganization, NewPlan, NewPlot, NewProject, NewProjectKey, NewProjectMember, NewReport, NewRunner,
+    NewRunnerSpec, NewSpec, NewSso, NewTestbed, NewThreshold, NewToken, NewUserKey, Notice, NoticeFilter,
+    NoticePatch, NoticeUuid, Organization, OrganizationFilter, OrganizationPatch, OrganizationPermission,
+    Perf, PerfQuery, Plan, PlanPatch, PlanRemoval, Plot, PlotFilter, PlotPatch, Project, ProjectFilter,
+    ProjectKey, ProjectKeyCreated, ProjectKeyPatch, ProjectMember, ProjectMemberFilter, ProjectMemberPatch,
+    ProjectPatch, ProjectPermission, Report, ReportFilter, ReportUuid, ResourceId, Runner, RunnerFilter,
+    RunnerKey, RunnerPatch, Signup, Spec, SpecFilter, SpecPatch, Sso, SsoFilter, Testbed, TestbedFilter,
+    TestbedPatch, Threshold, ThresholdFilter, ThresholdPut, ThresholdUuid, Token, TokenFilter, TokenPatch,
+    Usage, User, UserFilter, UserKey, UserKeyCreated, UserKeyPatch, UserPatch, UserSession, Verdict,
 };
 
 use crate::Request;
@@ -156,7 +156,10 @@ resources! {
         is Alert { AlertFilter, Never, Never, AlertPatch }
     /// Changes of a project.
     changes(project) at ["projects", project, "changes"]
-        is Change { ChangeFilter, Never, Never, ChangePatch }
+        is Change { ChangeFilter, Never, Never, Never }
+    /// Events of a project.
+    events(project) at ["projects", project, "events"]
+        is Event { EventFilter, Never, Never, EventPatch }
     /// Jobs of a project; [`crate::run::create`] creates new ones.
     jobs(project) at ["projects", project, "jobs"]
         is Job { JobFilter, Never, Never, Never }

@@ -9,7 +9,7 @@ use crate::{
     metric::{self, MetricRow, ThresholdStatus},
 };
 use tidemark_api::{
-    Change, ChangeCause, ChangeDirection, EventUuid, NoticeEvent, Report, ReportUuid, Timestamp, Url,
+    Change, ChangeCause, ChangeDirection, NoticeEvent, NotificationUuid, Report, ReportUuid, Timestamp, Url,
 };
 
 /// Maximum number of alerts per report in the payload of a webhook. The count includes all alerts.
@@ -33,7 +33,7 @@ const COLORS: [u32; 2] = [0x00c4_314b, 0x002d_7d46];
 
 /// A notification about one event.
 pub struct Notification<'a> {
-    event: EventUuid,
+    event: NotificationUuid,
     time: Timestamp,
     parts: Vec<ReportPart<'a>>,
 }
@@ -71,7 +71,7 @@ enum Style {
 impl<'a> Notification<'a> {
     /// Creates a notification about reports; `None` if they have no matching alerts or changes.
     pub fn new(
-        event: EventUuid,
+        event: NotificationUuid,
         time: Timestamp,
         reports: &'a [Report],
         news: NotificationContent<'a>,

@@ -33,14 +33,14 @@ pub fn alerts(tx: &mut Tx<'_>, project: ProjectId, which: &SeriesFilter) -> Resu
     Ok(Some(tx.value(&sql, &conditions.params)?))
 }
 
-/// Returns the number of notified regressions that no user has reviewed; `None` if no report matches.
+/// Returns the number of notified regressions of open events; `None` if no report matches.
 pub fn regressions(tx: &mut Tx<'_>, project: ProjectId, which: &SeriesFilter) -> Result<Option<i64>> {
     if !is_measured(tx, project, which)? {
         return Ok(None);
     }
     let mut conditions = Conditions::new(
         "change.project_id = $1 and change.raised is not null and change.withdrawn is null
-         and change.status = 'active' and change.worse = 1 and head.replaced is null
+         and event.status = 'open' and change.worse = 1 and head.replaced is null
          and branch.archived is null and testbed.archived is null and measure.archived is null"
             .into(),
         vec![&project],
@@ -50,7 +50,8 @@ pub fn regressions(tx: &mut Tx<'_>, project: ProjectId, which: &SeriesFilter) ->
     conditions.and("change.benchmark_id =", &which.benchmark);
     conditions.and("change.measure_id =", &which.measure);
     let sql = format!(
-        "select count(*) from change join head on head.id = change.head_id
+        "select count(*) from change join event on event.id = change.event_id
+         join head on head.id = change.head_id
          join branch on branch.id = head.branch_id join testbed on testbed.id = change.testbed_id
          join measure on measure.id = change.measure_id where {}",
         conditions.sql

@@ -1,14 +1,13 @@
 //! Changes of the levels of series.
 
 use tidemark_api::{
-    Benchmark, Branch, Change, ChangeCause, ChangeDirection, ChangePoint, ChangeStatus, ChangeUuid, Measure,
-    NonEmpty, Page, ProjChangesSort, ReportUuid, Testbed, Timestamp, Variant, Version, page::Direction,
+    Benchmark, Branch, Change, ChangeCause, ChangeDirection, ChangePoint, ChangeUuid, EventStatus, Measure,
+    Page, ProjChangesSort, ReportUuid, Testbed, Timestamp, Variant, Version, page::Direction,
 };
-use uuid::Uuid;
 
 use crate::{
-    BenchmarkId, Cells, Error, FromRow, HeadId, List, MeasureId, ProjectId, ReportId, Result, TestbedId, Tx,
-    VersionId, WriteContext,
+    BenchmarkId, Cells, EventId, FromRow, HeadId, List, MeasureId, ProjectId, ReportId, Result, TestbedId,
+    Tx, VersionId, WriteContext,
     columns::{columns, insert_columns},
     head,
     lane::Lane,
@@ -43,6 +42,8 @@ columns! {
         pub worse: i64 = "worse",
         /// Probable cause.
         pub cause: ChangeCause = "cause",
+        /// Whether the level returned to the old level, or closer to it than to the new one.
+        pub is_recovered: bool = "recovered",
     }
 }
 
@@ -56,10 +57,12 @@ columns! {
         pub series_key: SeriesKey,
         /// The change.
         pub found: DetectedChange,
-        /// Status set by users.
-        pub status: ChangeStatus = "status",
+        /// Event that the change belongs to.
+        pub event: EventId = "event_id",
+        /// Status of the event.
+        pub status: EventStatus = "(select status from event where event.id = event_id)",
         /// Whether a user set the status or a note.
-        pub is_touched: bool = "status <> 'active' or note is not null",
+        pub is_touched: bool = "(select status not in ('open', 'recovered') or note is not null from event where event.id = event_id)",
         /// Whether detection has withdrawn the change.
         pub is_withdrawn: bool = "withdrawn is not null",
         /// Whether the change was selected for notification.
@@ -76,6 +79,8 @@ pub struct ChangeWrite {
     pub series_key: SeriesKey,
     /// The change.
     pub found: DetectedChange,
+    /// Event that the change belongs to.
+    pub event: EventId,
     /// Time when detection withdrew the change.
     pub withdrawn: Option<Timestamp>,
     /// Whether the change has just been selected for notification.
@@ -121,7 +126,7 @@ columns! {
     }
 }
 
-/// Upserts changes of a lane, whose newest report is `newest`. Keeps the status and the notes of existing changes.
+/// Upserts changes of a lane, whose newest report is `newest`. Keeps the identity of existing changes.
 pub fn write(
     tx: &mut Tx<'_>,
     context: &WriteContext,
@@ -131,33 +136,36 @@ pub fn write(
 ) -> Result<()> {
     let rows: Vec<ChangeInsert> = changes
         .iter()
-        .map(|ChangeWrite { uuid, series_key, found, withdrawn, is_raised, starts_event }| ChangeInsert {
-            uuid: uuid.unwrap_or_else(|| ChangeUuid::from(context.uuid())),
-            project_id: lane.project,
-            head_id: lane.head,
-            testbed_id: lane.testbed,
-            benchmark_id: series_key.benchmark,
-            variant_id: series_key.variant,
-            measure_id: series_key.measure,
-            report_id: found.at,
-            earliest_id: found.earliest,
-            latest_id: found.latest,
-            old_level: found.before,
-            new_level: found.after,
-            effect: found.effect,
-            size: found.size(),
-            sigma: found.sigma,
-            confidence: found.confidence,
-            worse: found.worse,
-            cause: found.cause,
-            found_id: newest,
-            raised_id: newest.filter(|_| *starts_event),
-            raised: is_raised.then_some(context.now),
-            status: ChangeStatus::Active,
-            start_time: found.start_time,
-            withdrawn: *withdrawn,
-            created: context.now,
-            modified: context.now,
+        .map(|ChangeWrite { uuid, series_key, found, event, withdrawn, is_raised, starts_event }| {
+            ChangeInsert {
+                uuid: uuid.unwrap_or_else(|| ChangeUuid::from(context.uuid())),
+                project_id: lane.project,
+                head_id: lane.head,
+                testbed_id: lane.testbed,
+                benchmark_id: series_key.benchmark,
+                variant_id: series_key.variant,
+                measure_id: series_key.measure,
+                report_id: found.at,
+                earliest_id: found.earliest,
+                latest_id: found.latest,
+                old_level: found.before,
+                new_level: found.after,
+                effect: found.effect,
+                size: found.size(),
+                sigma: found.sigma,
+                confidence: found.confidence,
+                worse: found.worse,
+                cause: found.cause,
+                found_id: newest,
+                raised_id: newest.filter(|_| *starts_event),
+                raised: is_raised.then_some(context.now),
+                event_id: *event,
+                recovered: found.is_recovered,
+                start_time: found.start_time,
+                withdrawn: *withdrawn,
+                created: context.now,
+                modified: context.now,
+            }
         })
         .collect();
     tx.insert_many(
@@ -169,6 +177,7 @@ pub fn write(
              confidence = excluded.confidence, worse = excluded.worse, cause = excluded.cause,
              raised_id = coalesce(change.raised_id, excluded.raised_id),
              raised = coalesce(change.raised, excluded.raised), start_time = excluded.start_time,
+             event_id = excluded.event_id, recovered = excluded.recovered,
              withdrawn = excluded.withdrawn, modified = excluded.modified",
     )
 }
@@ -196,7 +205,8 @@ insert_columns! {
         found_id: Option<ReportId>,
         raised_id: Option<ReportId>,
         raised: Option<Timestamp>,
-        status: ChangeStatus,
+        event_id: EventId,
+        recovered: bool,
         start_time: Timestamp,
         withdrawn: Option<Timestamp>,
         created: Timestamp,
@@ -240,8 +250,8 @@ columns!(Change {
     confidence: "change.confidence",
     direction: "change.worse",
     cause: "change.cause",
-    status: "change.status",
-    note: "change.note",
+    event: "event.uuid",
+    status: "event.status",
     raised: "change.raised",
     created: "change.created",
     modified: "change.modified",
@@ -265,7 +275,7 @@ fn joins() -> String {
         )
     };
     format!(
-        "change join project on project.id = change.project_id
+        "change join event on event.id = change.event_id join project on project.id = change.project_id
          join head on head.id = change.head_id {} join branch on branch.id = head.branch_id
          join testbed on testbed.id = change.testbed_id left join spec on spec.id = testbed.spec_id
          join benchmark on benchmark.id = change.benchmark_id
@@ -281,8 +291,8 @@ fn joins() -> String {
 /// Filter of the changes to list.
 #[derive(Clone, Debug, Default)]
 pub struct ChangeFilter {
-    /// Only changes with this status.
-    pub status: Option<ChangeStatus>,
+    /// Only changes of events with this status.
+    pub status: Option<EventStatus>,
     /// Only regressions (1), improvements (-1) or changes of unknown direction (0).
     pub worse: Option<i64>,
     /// Only changes of this branch, testbed, benchmark and measure.
@@ -301,7 +311,7 @@ pub fn list(
 ) -> Result<(Vec<Change>, i64)> {
     let live = "change.project_id = $1 and change.withdrawn is null and head.replaced is null".to_owned();
     let mut conditions = Conditions::new(live, vec![&project]);
-    conditions.and("change.status =", &which.status);
+    conditions.and("event.status =", &which.status);
     conditions.and("change.worse =", &which.worse);
     conditions.and("head.branch_id =", &which.part.branch);
     conditions.and("change.testbed_id =", &which.part.testbed);
@@ -323,14 +333,24 @@ pub fn list(
     )
 }
 
-/// Returns the changes of a project with these UUIDs, in any order.
-pub fn by_uuids(tx: &mut Tx<'_>, project: ProjectId, uuids: &[Uuid]) -> Result<Vec<Change>> {
+/// Returns the first changes of events, at most `most` of each: regressions first, then by size, largest first. Each change
+/// stands next to its event.
+pub(crate) fn of_events(tx: &mut Tx<'_>, events: &[i64], most: usize) -> Result<Vec<(EventId, Change)>> {
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
     let sql = format!(
-        "select {{columns}} from {} where change.project_id = $1 and change.uuid in {{uuids $2}}",
+        "select change.event_id, {{columns}} from {} where change.id in (
+             select id from (
+                 select id, row_number() over (partition by event_id order by {WORST_FIRST}) as place
+                 from change where event_id in {{ints $1}} and withdrawn is null) as ranked
+             where place <= $2)
+         order by change.event_id, {WORST_FIRST}",
         joins()
     );
-    tx.fetch_all(&sql, &[&project, &uuids])
+    tx.fetch_all(&sql, &[&events, &most])
 }
+
+/// Order of the changes of an event: regressions first, then by size, largest first.
+const WORST_FIRST: &str = "case when change.worse = 1 then 0 else 1 end, change.size desc, change.id";
 
 /// Returns the changes of a project that were selected for notification with these reports, each with its report.
 pub fn raised_with(
@@ -357,8 +377,9 @@ pub fn raised_since(
     let rows: Vec<RaisedRange> = tx.fetch_all(
         "select {columns} from change
          join report as first on first.id = change.earliest_id join report as last on last.id = change.latest_id
+         join event on event.id = change.event_id
          where change.head_id = $1 and change.raised >= $2 and change.withdrawn is null
-           and change.status <> 'false_alarm'",
+           and event.status <> 'false_alarm'",
         &[&head, &since],
     )?;
     Ok(rows.into_iter().map(|row| (row.first, row.last, row.worse)).collect())
@@ -377,21 +398,4 @@ pub fn view(tx: &mut Tx<'_>, project: ProjectId, change: ChangeUuid) -> Result<C
     let sql =
         format!("select {{columns}} from {} where change.project_id = $1 and change.uuid = $2", joins());
     tx.fetch_one("change", &sql, &[&project, &change])
-}
-
-/// Updates the status and the note of a change.
-pub fn update(
-    tx: &mut Tx<'_>,
-    project: ProjectId,
-    change: ChangeUuid,
-    status: Option<ChangeStatus>,
-    note: Option<Option<&NonEmpty>>,
-    now: Timestamp,
-) -> Result<()> {
-    let updated = tx.execute(
-        "update change set status = coalesce($3, status), note = case when $4 then $5 else note end, modified = $6
-         where project_id = $1 and uuid = $2",
-        &[&project, &change, &status, &note.is_some(), &note.flatten(), &now],
-    )?;
-    if updated == 0 { Err(Error::NotFound("change")) } else { Ok(()) }
 }

@@ -6,7 +6,7 @@
 //! every project.
 
 use tidemark_api::{
-    Delivery, DeliveryFilter, DeliveryStatus, DeliveryUuid, EventUuid, Page, PlainKey, Timestamp,
+    Delivery, DeliveryFilter, DeliveryStatus, DeliveryUuid, NotificationUuid, Page, PlainKey, Timestamp,
     page::Direction,
 };
 use uuid::Uuid;
@@ -47,7 +47,7 @@ insert_columns! {
         notice_id: NoticeId,
         project_id: ProjectId,
         report_id: Option<ReportId>,
-        event: EventUuid,
+        event: NotificationUuid,
         again: bool,
         status: DeliveryStatus,
         attempts: i64,
@@ -96,7 +96,7 @@ pub fn enqueue(
             notice_id: recipient.notice,
             project_id: project,
             report_id: Some(report),
-            event: EventUuid::from(*uuid),
+            event: NotificationUuid::from(*uuid),
             again: false,
             status: DeliveryStatus::Waiting,
             attempts: 0,
@@ -127,7 +127,7 @@ columns! {
         /// Secret that signs the message.
         pub secret: Option<PlainKey> = "notice.secret",
         /// Event identifier, which the receiver sees.
-        pub event: EventUuid = "delivery.event",
+        pub event: NotificationUuid = "delivery.event",
         /// Whether a user requested to send the event again.
         pub again: bool = "delivery.again",
         /// Time when the event was first enqueued. It stays the same when the event is sent again.
@@ -165,7 +165,7 @@ pub fn merge_waiting(tx: &mut Tx<'_>, pending: &PendingDelivery, end: Timestamp)
 }
 
 /// Returns the reports of an event that are waiting for delivery, in order.
-pub fn reports(tx: &mut Tx<'_>, notice: NoticeId, event: EventUuid) -> Result<Vec<ReportId>> {
+pub fn reports(tx: &mut Tx<'_>, notice: NoticeId, event: NotificationUuid) -> Result<Vec<ReportId>> {
     tx.fetch_all(
         "select report_id from delivery
          where notice_id = $1 and event = $2 and status = 'waiting' and report_id is not null
@@ -235,7 +235,7 @@ columns! {
     /// A delivery whose event is sent again.
     struct Redelivered {
         project: ProjectId = "project_id",
-        event: EventUuid = "event",
+        event: NotificationUuid = "event",
         report: Option<ReportId> = "report_id",
         owner: Option<OrganizationId> =
             "(select organization_id from project where project.id = delivery.project_id)",

@@ -45,9 +45,11 @@ pub fn raised(tx: &mut Tx<'_>, project: ProjectId, since: Timestamp) -> Result<(
         "project",
         "select count(*), cast(coalesce(sum(case when wrong = members then 1 else 0 end), 0) as bigint) from (
              select count(*) as members,
-                    sum(case when status = 'false_alarm' or withdrawn is not null or cause = 'noise' then 1 else 0 end)
-                        as wrong
-             from change where project_id = $1 and raised >= $2 and raised_id is not null group by raised_id) as event",
+                    sum(case when event.status = 'false_alarm' or change.withdrawn is not null
+                              or change.cause = 'noise' then 1 else 0 end) as wrong
+             from change join event on event.id = change.event_id
+             where change.project_id = $1 and change.raised >= $2 and change.raised_id is not null
+             group by change.raised_id) as notified",
         &[&project, &since],
     )
 }

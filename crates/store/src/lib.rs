@@ -16,11 +16,11 @@ pub mod delivery;
 pub mod detection;
 pub mod dimension;
 mod error;
+pub mod event;
 pub mod export;
 pub mod feed;
 pub mod head;
 pub mod identity;
-pub mod incident;
 pub mod invitation;
 pub mod job;
 pub mod key;
@@ -81,8 +81,8 @@ pub use error::{Error, IN_USE, Result};
 pub use row::{Cells, Row};
 pub use tx::{List, Lock, Tx};
 pub use value::{
-    AlertId, BenchmarkId, BlobId, BranchId, HeadId, JobId, Kind, ManifestId, MeasureId, ModelId, NoticeId,
-    OrganizationId, Param, PlotId, ProjectId, ReportId, RepositoryId, RunnerId, SpecId, TestbedId,
+    AlertId, BenchmarkId, BlobId, BranchId, EventId, HeadId, JobId, Kind, ManifestId, MeasureId, ModelId,
+    NoticeId, OrganizationId, Param, PlotId, ProjectId, ReportId, RepositoryId, RunnerId, SpecId, TestbedId,
     ThresholdId, UploadId, UserId, Value, VariantId, VersionId,
 };
 pub use write_context::{Entropy, WriteContext};

@@ -32,6 +32,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (13, "lanes", include_str!("../migrations/0013_lanes.sql")),
     (14, "p_values", include_str!("../migrations/0014_p_values.sql")),
     (15, "factors", include_str!("../migrations/0015_factors.sql")),
+    (16, "events", include_str!("../migrations/0016_events.sql")),
 ];
 
 /// Tables with a search index.

@@ -5,14 +5,14 @@ use std::borrow::Cow;
 
 use tidemark_api::{
     ActorKind, Adapter, AlertStatus, AlertUuid, AnyUrl, Architecture, AuditUuid, BenchmarkName,
-    BenchmarkUuid, Boundary, BoundaryLimit, BranchName, BranchUuid, ChangeCause, ChangeStatus, ChangeUuid,
-    Cpu, DeliveryStatus, DeliveryUuid, Digest, Disk, Domain, Email, EventUuid, FalseAlarms, GitHash,
+    BenchmarkUuid, Boundary, BoundaryLimit, BranchName, BranchUuid, ChangeCause, ChangeUuid, Cpu,
+    DeliveryStatus, DeliveryUuid, Digest, Disk, Domain, Email, EventStatus, EventUuid, FalseAlarms, GitHash,
     HeadUuid, InvitationUuid, JobStatus, JobUuid, Jwt, LeaseUuid, MeasureUuid, Memory, ModelTest, ModelUuid,
-    NonEmpty, NoticeEvent, NoticeKind, NoticeUuid, Notifies, OperatingSystem, OrganizationRole,
-    OrganizationUuid, PlainKey, PlanLevel, PlanStatus, PlotUuid, ProjectKeyUuid, ProjectRole, ProjectUuid,
-    ReportUuid, ResourceName, RunnerUuid, SampleSize, Sandbox, ServerUuid, SessionUuid, Slug, SpecUuid,
-    SsoUuid, TestbedUuid, ThresholdUuid, TimeOfDay, Timestamp, TokenUuid, Url, UserKeyUuid, UserName,
-    UserUuid, VariantUuid, Visibility, Window, XAxis, YAxis,
+    NonEmpty, NoticeEvent, NoticeKind, NoticeUuid, NotificationUuid, Notifies, OperatingSystem,
+    OrganizationRole, OrganizationUuid, PlainKey, PlanLevel, PlanStatus, PlotUuid, ProjectKeyUuid,
+    ProjectRole, ProjectUuid, ReportUuid, ResourceName, RunnerUuid, SampleSize, Sandbox, ServerUuid,
+    SessionUuid, Slug, SpecUuid, SsoUuid, TestbedUuid, ThresholdUuid, TimeOfDay, Timestamp, TokenUuid, Url,
+    UserKeyUuid, UserName, UserUuid, VariantUuid, Visibility, Window, XAxis, YAxis,
 };
 use tidemark_stats::Test;
 use uuid::Uuid;
@@ -407,7 +407,7 @@ macro_rules! keys {
 }
 
 texts! {
-    ActorKind, Adapter, AlertStatus, AnyUrl, Architecture, BenchmarkName, BoundaryLimit, BranchName, ChangeCause, ChangeStatus, DeliveryStatus, Digest, Domain, Email, GitHash, JobStatus, Jwt, NonEmpty, NoticeEvent, NoticeKind, Notifies, OperatingSystem,
+    ActorKind, Adapter, AlertStatus, AnyUrl, Architecture, BenchmarkName, BoundaryLimit, BranchName, ChangeCause, DeliveryStatus, Digest, Domain, Email, EventStatus, GitHash, JobStatus, Jwt, NonEmpty, NoticeEvent, NoticeKind, Notifies, OperatingSystem,
     OrganizationRole, PlainKey, PlanLevel, PlanStatus, ProjectRole, ResourceName, Sandbox, TimeOfDay, Url, UserName, Visibility, XAxis, YAxis,
 }
 
@@ -429,7 +429,7 @@ impl FromRow for Slug {
 }
 
 uuids! {
-    AlertUuid, AuditUuid, BenchmarkUuid, BranchUuid, ChangeUuid, DeliveryUuid, EventUuid, HeadUuid, InvitationUuid, JobUuid, LeaseUuid, MeasureUuid, ModelUuid, NoticeUuid, OrganizationUuid,
+    AlertUuid, AuditUuid, BenchmarkUuid, BranchUuid, ChangeUuid, DeliveryUuid, EventUuid, HeadUuid, InvitationUuid, JobUuid, LeaseUuid, MeasureUuid, ModelUuid, NoticeUuid, NotificationUuid, OrganizationUuid,
     PlotUuid, ProjectKeyUuid, ProjectUuid, ReportUuid, RunnerUuid, ServerUuid, SessionUuid, SpecUuid, SsoUuid, TestbedUuid, ThresholdUuid, TokenUuid, UserKeyUuid,
     UserUuid, VariantUuid,
 }
@@ -465,6 +465,8 @@ keys! {
     ReportId,
     /// Key of an alert.
     AlertId,
+    /// Key of an event.
+    EventId,
     /// Key of a notice.
     NoticeId,
     /// Key of a plot.

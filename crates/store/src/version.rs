@@ -63,20 +63,20 @@ columns! {
     }
 }
 
-/// Returns the versions of each head from one number to another, at most `most` per range, oldest first.
-pub fn between(tx: &mut Tx<'_>, spans: &[(HeadId, u32, u32)], most: usize) -> Result<Vec<Vec<Version>>> {
-    let mut found = vec![Vec::new(); spans.len()];
-    let heads = distinct(spans.iter().map(|span| span.0.get()));
-    let first = spans.iter().map(|span| span.1).min().unwrap_or_default();
-    let last = spans.iter().map(|span| span.2).max().unwrap_or_default();
-    let versions: Vec<(HeadId, Version)> = tx.fetch_all(
-        "select head_id, {columns} from version where head_id in {ints $1} and number between $2 and $3
-         order by head_id, number",
+/// Returns the versions of each range, at most `most` per range, oldest first.
+pub(crate) fn of_ranges(tx: &mut Tx<'_>, ranges: &[VersionRange], most: usize) -> Result<Vec<Vec<Version>>> {
+    let mut found = vec![Vec::new(); ranges.len()];
+    let heads = distinct(ranges.iter().map(|range| range.head.get()));
+    let first = ranges.iter().map(|range| range.first.get()).min().unwrap_or_default();
+    let last = ranges.iter().map(|range| range.last.get()).max().unwrap_or_default();
+    let versions: Vec<(HeadId, (VersionId, Version))> = tx.fetch_all(
+        "select head_id, id, {columns} from version where head_id in {ints $1} and id between $2 and $3
+         order by head_id, id",
         &[&heads, &first, &last],
     )?;
-    for (head, version) in versions {
-        for (span, found) in spans.iter().zip(&mut found) {
-            if span.0 == head && (span.1..=span.2).contains(&version.number) && found.len() < most {
+    for (head, (id, version)) in versions {
+        for (range, found) in ranges.iter().zip(&mut found) {
+            if range.head == head && (range.first..=range.last).contains(&id) && found.len() < most {
                 found.push(version.clone());
             }
         }

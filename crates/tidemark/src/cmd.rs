@@ -13,6 +13,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod detection;
+pub(crate) mod event;
 pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod invitation;

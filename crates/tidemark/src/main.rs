@@ -45,6 +45,7 @@ use self::{
         completions::{Completions, Man},
         demo,
         detection::DetectionVerb,
+        event::EventVerb,
         import, init,
         invitation::InvitationVerb,
         job::JobVerb,
@@ -148,7 +149,9 @@ enum Cmd {
     Threshold(LazyCommand<Noun<ThresholdVerb>>),
     /// Manage alerts, the metrics outside their limits
     Alert(LazyCommand<Noun<AlertVerb>>),
-    /// Manage changes, the lasting shifts of the level of a series
+    /// Manage events, the changes with a common start, and their status
+    Event(LazyCommand<Noun<EventVerb>>),
+    /// Show changes, the lasting shifts of the level of a series
     Change(LazyCommand<Noun<ChangeVerb>>),
     /// Manage the notification settings of a project and show its false alarms
     Detection(LazyCommand<Noun<DetectionVerb>>),
@@ -247,6 +250,7 @@ impl Cmd {
             Self::Metric(noun) => noun.0.run(),
             Self::Threshold(noun) => noun.0.run(),
             Self::Alert(noun) => noun.0.run(),
+            Self::Event(noun) => noun.0.run(),
             Self::Change(noun) => noun.0.run(),
             Self::Archive(archive) => archive.0.run(true),
             Self::Unarchive(archive) => archive.0.run(false),

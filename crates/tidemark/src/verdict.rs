@@ -4,7 +4,7 @@
 use std::{thread, time::Duration};
 
 use tidemark_api::{
-    Change, ChangeCause, ChangeDirection, ChangeStatus, JobNoise, Report, ResourceId, VerdictAnswer,
+    Change, ChangeCause, ChangeDirection, EventStatus, JobNoise, Report, ResourceId, VerdictAnswer,
 };
 use tidemark_client::Client;
 pub(crate) use tidemark_render::metric::*;
@@ -109,7 +109,7 @@ pub(crate) fn wait_for_verdict(client: &Client, report: &Report) -> Option<tidem
 pub(crate) fn regressions(verdict: &tidemark_api::Verdict) -> u32 {
     let is_worse = |change: &&Change| {
         (change.direction, change.cause, change.status)
-            == (ChangeDirection::Regression, ChangeCause::Code, ChangeStatus::Active)
+            == (ChangeDirection::Regression, ChangeCause::Code, EventStatus::Open)
     };
     // Counts a series once if it also regressed in this run.
     let is_new = |change: &&Change| {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use tidemark_api::{
-    Backtest, BacktestAlarm, BacktestVerdict, Benchmark, Branch, ChangeStatus, ChangeUuid, Measure, NewModel,
+    Backtest, BacktestAlarm, BacktestVerdict, Benchmark, Branch, ChangeUuid, EventStatus, Measure, NewModel,
     ReportUuid, Shared, Testbed, Timestamp, Variant,
 };
 use tidemark_stats::{Change, DetectionSettings, Monitor, PreparedModel, Scratch, Worse, is_exact};
@@ -150,7 +150,10 @@ impl BacktestResult {
         let reviewed: Vec<(usize, &StoredChange)> = lane
             .stored
             .iter()
-            .filter(|one| one.series_key == series_key && one.status != ChangeStatus::Active)
+            .filter(|one| {
+                one.series_key == series_key
+                    && !matches!(one.status, EventStatus::Open | EventStatus::Recovered)
+            })
             .filter_map(|one| Some((place(one)?, one)))
             .collect();
         let mut found: HashSet<ChangeUuid> = HashSet::new();
@@ -159,7 +162,7 @@ impl BacktestResult {
             let close = reviewed.iter().filter(|(place, _)| place.abs_diff(alarm.at) <= Change::TOLERANCE);
             let one = close.min_by_key(|(place, _)| place.abs_diff(alarm.at)).map(|(_, one)| *one);
             let verdict = match one.map(|one| one.status) {
-                Some(ChangeStatus::FalseAlarm) => BacktestVerdict::FalseAlarm,
+                Some(EventStatus::FalseAlarm) => BacktestVerdict::FalseAlarm,
                 Some(_) => BacktestVerdict::Real,
                 None => BacktestVerdict::Unknown,
             };
@@ -195,7 +198,7 @@ impl BacktestResult {
             self.alarms.sort_by_key(|alarm| std::cmp::Reverse(alarm.start_time));
             self.alarms.truncate(MAX_ALARMS);
         }
-        let real = reviewed.iter().filter(|(_, one)| one.status != ChangeStatus::FalseAlarm).count();
+        let real = reviewed.iter().filter(|(_, one)| one.status != EventStatus::FalseAlarm).count();
         self.found += found.len();
         self.missed += real - found.len();
     }

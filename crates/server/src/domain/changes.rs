@@ -2,6 +2,7 @@
 //! shifts are changes and which changes fit the false-alarm budget.
 
 mod cache;
+mod events;
 mod factors;
 mod history;
 mod hosts;
@@ -19,7 +20,7 @@ use std::{
 use tidemark_api::{ChangeCause, Measure, Notifies, Timestamp};
 use tidemark_stats::{FalseAlarmBudget, Scratch, Worse};
 use tidemark_store::{
-    BranchId, Dimension, Lock, MeasureId, TestbedId, Tx, change, delivery, detection,
+    BranchId, Dimension, EventId, Lock, MeasureId, TestbedId, Tx, change, delivery, detection, event,
     lane::{self, Lane},
     series::series_keys,
     vector::{self, ReportPosition},
@@ -180,11 +181,14 @@ async fn analyze(app: &App, lane: Lane) -> Result<()> {
             let open = known.iter().filter(|one| is_open(one, fresh.now) && !one.written.is_raised);
             let open = open.map(|one| (one.written.series_key, one.written.found.at)).collect();
             reconciliation::record_written(&mut monitors, &changed_series, &open);
-            let news = known.into_iter().filter(|one| !one.is_stored || one.written.is_raised);
-            written.extend(news.map(|one| one.written));
+            known.retain(|one| !one.is_stored || one.written.is_raised);
+            events::assign(tx, &fresh, &lane, &mut known)?;
+            written.extend(known.iter().map(|one| one.written));
             let newest = monitors.newest().map(|newest| newest.report);
             if !written.is_empty() {
                 change::write(tx, &fresh, &lane, newest, &written)?;
+                let events: Vec<EventId> = written.iter().map(|one| one.event).collect();
+                event::update_recovery(tx, &fresh, &events)?;
             }
             if let Some(newest) = newest.filter(|_| is_event) {
                 is_enqueued = delivery::enqueue(tx, &fresh, lane.project, newest)?;

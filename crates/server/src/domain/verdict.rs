@@ -4,7 +4,7 @@
 use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 use tidemark_api::{
-    Benchmark, Change, ChangeCause, ChangeDirection, ChangeStatus, Measure, Page, ProjChangesSort, Project,
+    Benchmark, Change, ChangeCause, ChangeDirection, EventStatus, Measure, Page, ProjChangesSort, Project,
     Report, Shared, Variant, Verdict, VerdictAnswer, VerdictComparison, VerdictCounts, VerdictFactor,
 };
 use tidemark_stats::{
@@ -370,8 +370,8 @@ impl Pair {
 /// series of a run are compared with the same runs and their common factor can be estimated.
 fn level_change_status(change: &change::StoredChange) -> LevelChangeStatus {
     match change.status {
-        ChangeStatus::FalseAlarm => LevelChangeStatus::Dismissed,
-        ChangeStatus::Active if change.found.worse == 1 => LevelChangeStatus::Open,
+        EventStatus::FalseAlarm => LevelChangeStatus::Dismissed,
+        EventStatus::Open | EventStatus::Recovered if change.found.worse == 1 => LevelChangeStatus::Open,
         _ => LevelChangeStatus::Accepted,
     }
 }

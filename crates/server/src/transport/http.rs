@@ -16,11 +16,11 @@ mod conditional;
 mod delivery;
 mod detection;
 pub mod error;
+mod event;
 mod export;
 mod feed;
 pub(crate) mod health;
 mod image;
-mod incident;
 mod invitation;
 mod job;
 mod key;
@@ -126,11 +126,12 @@ pub(crate) fn operations() -> OpenApiRouter<App> {
         .routes(routes!(alert::list, alert::update_many))
         .routes(routes!(alert::view, alert::update))
         .routes(routes!(change::list))
-        .routes(routes!(incident::list))
+        .routes(routes!(event::list))
+        .routes(routes!(event::view, event::update))
         .routes(routes!(detection::view, detection::update))
         .routes(routes!(backtest::create))
         .routes(routes!(verdict::view))
-        .routes(routes!(change::view, change::update))
+        .routes(routes!(change::view))
         .routes(routes!(metric::view))
         .routes(routes!(perf::query))
         .routes(routes!(export::metrics))

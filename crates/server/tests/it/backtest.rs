@@ -26,7 +26,7 @@ both! {
         let changes = lab.changes("?sort=time", 2).await;
         assert_eq!(score(&lab.backtest(json!({})).await), [2, 2, 0, 0, 0, 2]);
         for (change, status) in changes.iter().zip(["false_alarm", "fixed"]) {
-            let path = format!("changes/{}", change["uuid"].as_str().unwrap());
+            let path = format!("events/{}", change["event"].as_str().unwrap());
             lab.patch(&path, json!({ "status": status })).await.expect(200);
         }
         let usual = lab.backtest(json!({ "sensitivity": 1 })).await;

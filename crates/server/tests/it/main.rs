@@ -26,6 +26,7 @@ mod detection;
 mod dimension;
 mod early_answer;
 mod ensure;
+mod event;
 mod export;
 mod feed;
 mod garbage;

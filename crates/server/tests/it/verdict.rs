@@ -119,8 +119,8 @@ both! {
             if number == 49 {
                 let changes = lab.changes("", 2).await;
                 let first = changes.iter().find(|change| change["benchmark"]["name"] == json!("a")).unwrap();
-                let path = format!("changes/{}", first["uuid"].as_str().unwrap());
-                lab.patch(&path, json!({ "status": "acknowledged" })).await.expect(200);
+                let path = format!("events/{}", first["event"].as_str().unwrap());
+                lab.patch(&path, json!({ "status": "expected" })).await.expect(200);
             }
         }
         let established = lab.six(72, slow, json!({})).await;
@@ -135,7 +135,7 @@ both! {
             lab.six(number, [level, 1.0, 1.0, 1.0, 1.0, 1.0], json!({})).await;
         }
         let change = lab.changes("", 1).await.remove(0);
-        let path = format!("changes/{}", change["uuid"].as_str().unwrap());
+        let path = format!("events/{}", change["event"].as_str().unwrap());
         lab.patch(&path, json!({ "status": "false_alarm" })).await.expect(200);
         let same = lab.six(40, [1.2, 1.0, 1.0, 1.0, 1.0, 1.0], json!({})).await;
         lab.settled().await;

@@ -1,8 +1,7 @@
-//! `tidemark change`: changes and their status.
+//! `tidemark change`: changes of the levels of series.
 
 use tidemark_api::{
-    Change, ChangeDirection, ChangeFilter, ChangePatch, ChangePoint, ChangeStatus, ChangeUuid, NonEmpty,
-    ProjChangesSort, ReportUuid,
+    Change, ChangeDirection, ChangeFilter, ChangePoint, ChangeUuid, EventStatus, ProjChangesSort, ReportUuid,
 };
 use tidemark_client::changes;
 
@@ -10,7 +9,7 @@ use crate::{
     failure::Result,
     output,
     resource::{
-        Fields, NewValue, PageFlags, Printable, ProjectArgument, SeriesFilter, Session, SortFlag, Verb,
+        Fields, PageFlags, Printable, ProjectArgument, SeriesFilter, Session, SortFlag, Verb,
         fixed_string_parser, optional,
     },
 };
@@ -23,9 +22,9 @@ pub(crate) enum ChangeVerb {
     List {
         #[command(flatten)]
         project: ProjectArgument,
-        /// List only changes with this status
-        #[arg(long, value_parser = fixed_string_parser::<ChangeStatus>())]
-        status: Option<ChangeStatus>,
+        /// List only changes of events with this status
+        #[arg(long, value_parser = fixed_string_parser::<EventStatus>())]
+        status: Option<EventStatus>,
         /// List only changes in this direction
         #[arg(long, value_parser = fixed_string_parser::<ChangeDirection>())]
         change_direction: Option<ChangeDirection>,
@@ -42,18 +41,6 @@ pub(crate) enum ChangeVerb {
     /// Show a change
     #[command(visible_alias = "get")]
     View(ChangeTarget),
-    /// Update the status or the note of a change
-    #[command(visible_alias = "edit")]
-    Update {
-        #[command(flatten)]
-        target: ChangeTarget,
-        /// New status
-        #[arg(long, value_parser = fixed_string_parser::<ChangeStatus>(), required_unless_present = "note")]
-        status: Option<ChangeStatus>,
-        /// Note; `_` removes it
-        #[arg(long)]
-        note: Option<NewValue<NonEmpty>>,
-    },
 }
 
 /// A change of a project.
@@ -82,10 +69,6 @@ impl Verb for ChangeVerb {
                 session.list(changes(project.id()?).list(&filter), page)
             }
             Self::View(target) => session.show(&changes(target.project.id()?).view(&target.change)),
-            Self::Update { target, status, note } => {
-                let patch = ChangePatch { status: *status, note: NewValue::patch(note.as_ref()) };
-                session.update(&changes(target.project.id()?), &target.change, &patch)
-            }
         }
     }
 }
@@ -116,7 +99,7 @@ impl Printable for Change {
             .detail("Confidence", format_args!("{:.0}%", self.confidence * 100.0))
             .detail("Cause", self.cause)
             .detail("Notified", optional(self.raised.map(output::time)))
-            .detail("Note", optional(self.note.as_ref()))
+            .detail("Event", self.event)
             .detail("Found", output::time(self.created))
             .detail("Changed", output::time(self.modified))
     }

@@ -9,7 +9,7 @@ use std::{
 
 use tidemark_stats::{Change, DetectionSettings, Monitor, Scratch};
 use tidemark_store::{
-    MeasureId, ReportId,
+    MeasureId, ReportId, VersionId,
     series::SeriesKey,
     vector::{self, CommonFactors, MeasuredReport, ReportPosition},
 };
@@ -120,6 +120,15 @@ impl Monitors {
     /// Returns the report with a number.
     pub(super) fn report(&self, number: usize) -> &MeasuredReport {
         &self.reports[number - self.first]
+    }
+
+    /// Returns the version after the last one that was measured before the version of a report, or the version of the report if
+    /// none was measured before it. The version may not have been measured.
+    pub(super) fn first_version_after_previous(&self, number: usize) -> VersionId {
+        let version = self.report(number).version;
+        let earlier = self.reports.iter().take(number - self.first).rev();
+        let previous = earlier.map(|report| report.version).find(|earlier| *earlier < version);
+        previous.map_or(version, |previous| VersionId::from(previous.get() + 1))
     }
 
     /// Returns the numbers of all reports.

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use tidemark_api::{ChangeCause, Timestamp};
 use tidemark_stats::{Change, Monitor, Scratch, Worse};
 use tidemark_store::{
-    MeasureId, ReportId, VersionId,
+    EventId, MeasureId, ReportId, VersionId,
     change::{ChangeWrite, DetectedChange, StoredChange},
     series::SeriesKey,
 };
@@ -23,6 +23,8 @@ const MIN_BENCHMARKS: usize = 5;
 pub(super) struct ReconciledChange {
     /// The row to write.
     pub(super) written: ChangeWrite,
+    /// Event of the change; `None` if it has not been assigned.
+    pub(super) event: Option<EventId>,
     /// Number of the report with which the change begins.
     pub(super) number: usize,
     /// Probability that noise alone produces the change.
@@ -31,7 +33,7 @@ pub(super) struct ReconciledChange {
     pub(super) is_open: bool,
     /// Whether the same row is already stored.
     pub(super) is_stored: bool,
-    /// The first and the last version with which the change may have begun.
+    /// The first and the last version with which the change may have begun. The testbed may not have measured the first one.
     pub(super) span: (VersionId, VersionId),
 }
 
@@ -69,7 +71,10 @@ pub(super) fn changed_series(monitors: &Monitors, worse: impl Fn(MeasureId) -> W
                     ChangeCause::Code if seen.is_common => ChangeCause::Host,
                     cause => cause,
                 };
-                found(monitors, series, seen, cause, worse)
+                DetectedChange {
+                    is_recovered: is_recovered(&series.changes, seen),
+                    ..found(monitors, series, seen, cause, worse)
+                }
             })
             .collect();
         let is_as_written = series.written.as_ref().is_some_and(|written| {
@@ -180,10 +185,12 @@ pub(super) fn reconcile(
             }
             let version = |at: usize| monitors.report(series.places.number(at)).version;
             known.push(ReconciledChange {
+                event: same.map(|one| one.event),
                 written: ChangeWrite {
                     uuid: same.map(|one| one.uuid),
                     series_key: *series_key,
                     found: *found,
+                    event: same.map_or(EventId::from(0), |one| one.event),
                     withdrawn: None,
                     is_raised: false,
                     starts_event: false,
@@ -192,7 +199,10 @@ pub(super) fn reconcile(
                 p_value: *p_value,
                 is_open: series.is_recent(change) && same.is_none_or(|one| !one.is_touched && !one.is_raised),
                 is_stored: same.is_some_and(|one| one.found == *found && !one.is_withdrawn),
-                span: (version(change.earliest), version(change.latest)),
+                span: (
+                    monitors.first_version_after_previous(series.places.number(change.earliest)),
+                    version(change.latest),
+                ),
             });
         }
         let gone = left
@@ -203,6 +213,7 @@ pub(super) fn reconcile(
             uuid: Some(one.uuid),
             series_key: *series_key,
             found: one.found,
+            event: one.event,
             withdrawn: Some(now),
             is_raised: false,
             starts_event: false,
@@ -260,7 +271,18 @@ fn found(
             Worse::Up | Worse::Down => -1,
         },
         cause,
+        is_recovered: false,
     }
+}
+
+/// Whether the level since the last change is closer to the level before a change than to the level after it.
+fn is_recovered(changes: &[CurrentChange], seen: &CurrentChange) -> bool {
+    let change = &seen.change;
+    let last = changes.iter().rfind(|other| other.is_common == seen.is_common);
+    last.filter(|last| last.change.at > change.at).is_some_and(|last| {
+        let now = last.change.after;
+        (now - change.before).abs() < (now - change.after).abs()
+    })
 }
 
 /// Whether a change is the same as a stored one: the same direction, and overlapping positions.
@@ -283,7 +305,7 @@ fn is_same(
 
 #[cfg(test)]
 mod tests {
-    use tidemark_api::{ChangeStatus, ChangeUuid};
+    use tidemark_api::{ChangeUuid, EventStatus};
     use uuid::Uuid;
 
     use super::*;
@@ -326,7 +348,8 @@ mod tests {
             uuid,
             series_key: series_key(256),
             found: beside,
-            status: ChangeStatus::FalseAlarm,
+            event: EventId::from(1),
+            status: EventStatus::FalseAlarm,
             is_touched: true,
             is_withdrawn: false,
             is_raised: false,
@@ -348,7 +371,8 @@ mod tests {
                 latest: ReportId::from(390),
                 ..found
             },
-            status: ChangeStatus::Active,
+            event: EventId::from(1),
+            status: EventStatus::Open,
             is_touched: false,
             is_withdrawn: false,
             is_raised: false,

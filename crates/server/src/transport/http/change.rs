@@ -2,14 +2,14 @@
 
 use axum::{Json, extract::State};
 use serde::Deserialize;
-use tidemark_api::{Change, ChangeDirection, ChangeFilter, ChangePatch, ChangeUuid, Page, ResourceId};
+use tidemark_api::{Change, ChangeDirection, ChangeFilter, ChangeUuid, Page, ResourceId};
 use tidemark_store::{Tx, change, report};
 use utoipa::IntoParams;
 
 use super::{
-    access::{Edit, Project, View},
+    access::{Project, View},
     answer::Paged,
-    body::{Body, Path, Query},
+    body::{Path, Query},
     error::{Error, Result},
     project::ProjectPath,
     series_filter::SeriesNames,
@@ -42,11 +42,6 @@ pub(super) async fn list(
 ) -> Result<Paged<Change>> {
     let read = move |tx: &mut Tx<'_>| {
         let id = project.id;
-        let worse = filter.change_direction.map(|direction| match direction {
-            ChangeDirection::Regression => 1,
-            ChangeDirection::Improvement => -1,
-            ChangeDirection::Unknown => 0,
-        });
         let names = SeriesNames {
             branch: filter.branch.as_ref(),
             testbed: filter.testbed.as_ref(),
@@ -55,7 +50,7 @@ pub(super) async fn list(
         };
         let which = change::ChangeFilter {
             status: filter.status,
-            worse,
+            worse: filter.change_direction.map(ChangeDirection::number),
             part: names.find(tx, id)?,
             report: filter.report.map(|uuid| report::find(tx, id, uuid)).transpose()?,
         };
@@ -74,23 +69,4 @@ pub(super) async fn view(
     Path(path): Path<ChangePath>,
 ) -> Result<Json<Change>> {
     Ok(Json(app.db.read(move |tx| change::view(tx, project.id, path.change)).await?))
-}
-
-/// Set the status and the note of a change: acknowledged, expected, fixed or false alarm.
-#[utoipa::path(patch, path = "/v0/projects/{project}/changes/{change}", operation_id = "proj_change_patch",
-    tag = "changes", params(ChangePath), request_body = ChangePatch, responses((status = 200, body = Change)),
-    extensions(("x-right" = json!("project:edit"))))]
-pub(super) async fn update(
-    State(app): State<App>,
-    project: Project<Edit>,
-    Path(path): Path<ChangePath>,
-    Body(patch): Body<ChangePatch>,
-) -> Result<Json<Change>> {
-    let now = app.clock.now();
-    let write = move |tx: &mut Tx<'_>| {
-        let note = patch.note.as_ref().map(Option::as_ref);
-        change::update(tx, project.id, path.change, patch.status, note, now)?;
-        Ok::<_, Error>(change::view(tx, project.id, path.change)?)
-    };
-    Ok(Json(app.db.write(write).await?))
 }

@@ -141,7 +141,7 @@ pub const TOOLS: &[Tool] = &[
     tool(
         "list_changes",
         "proj_changes_get",
-        "List the changes: lasting shifts of the level of a series, newest or largest first. Changes require no threshold. Filter with `status: active` for changes that need review.",
+        "List the changes: lasting shifts of the level of a series, newest or largest first. Changes require no threshold. Filter with `status: open` for changes that need review.",
     ),
     tool(
         "view_change",
@@ -149,14 +149,19 @@ pub const TOOLS: &[Tool] = &[
         "Show one change: both levels, the reports between which it began, its confidence, and whether the machine is the probable cause.",
     ),
     tool(
-        "update_change",
-        "proj_change_patch",
-        "Set the status of a change, with a note: acknowledged, expected, fixed or false alarm.",
+        "list_events",
+        "proj_events_get",
+        "List the events, with the possible first commits of each. An event groups changes of several benchmarks that began together. Filter with `status: open` and `change_direction: regression` for regressions that need review.",
     ),
     tool(
-        "list_incidents",
-        "proj_incidents_get",
-        "List the incidents, with the possible first commits of each. An incident groups changes of several benchmarks that began together.",
+        "view_event",
+        "proj_event_get",
+        "Show one event: its changes, the possible first commits, its status, and who set the status and why.",
+    ),
+    tool(
+        "update_event",
+        "proj_event_patch",
+        "Set the status of an event and of all its changes, with a note: expected, fixed, false alarm, or open.",
     ),
     tool(
         "view_verdict",

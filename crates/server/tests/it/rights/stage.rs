@@ -12,6 +12,7 @@ use tidemark_server::domain::auth::{
 use tidemark_store::{
     Dimension, ProjectId, ReportId, Tx, UserId, WriteContext,
     change::{ChangeWrite, DetectedChange},
+    event::{self, NewEvent},
     head, invitation, job, key,
     lane::Lane,
     member, notice, organization, plot, project, project_key, project_member, report, runner, series,
@@ -129,6 +130,7 @@ pub(super) struct Project {
     metric: Uuid,
     alert: Uuid,
     change: Uuid,
+    event: Uuid,
     /// The dimensions of the plot, in the form of a body.
     dimensions: Value,
 }
@@ -262,6 +264,7 @@ impl Stage {
             "report" => self.project.report.to_string(),
             "alert" => self.project.alert.to_string(),
             "change" => self.project.change.to_string(),
+            "event" => self.project.event.to_string(),
             "metric" => self.project.metric.to_string(),
             _ => panic!("{}: say in `Stage::parameter` what stands for {{{name}}}", operation.id),
         }
@@ -417,7 +420,7 @@ impl Project {
         let limit = json!({ "models": { "latency": { "test": "static", "upper_boundary": 0 } } });
         let more = json!({ "branch": "used", "testbed": "used", "thresholds": limit });
         let report = record(tx, fresh, (organization, found.id), json!([bench(1.0)]), more);
-        let change = change(tx, fresh, found.id, report);
+        let (event, change) = event_with_change(tx, fresh, found.id, report);
         let report = report::summary(tx, &found.project, report).unwrap();
         let report = report::complete(tx, report).unwrap();
         let (notice, delivery) =
@@ -438,6 +441,7 @@ impl Project {
             metric: report.results.unwrap()[0][0].measures[0].metric.uuid.uuid(),
             alert: report.alerts.unwrap()[0].uuid.uuid(),
             change,
+            event,
             dimensions: json!({
                 "branches": dimensions.branches, "testbeds": dimensions.testbeds,
                 "benchmarks": dimensions.benchmarks, "measures": dimensions.measures,
@@ -446,10 +450,15 @@ impl Project {
     }
 }
 
-/// Creates a change that begins with a report.
-fn change(tx: &mut Tx<'_>, fresh: &WriteContext, project: ProjectId, report: ReportId) -> Uuid {
+/// Creates an event with a change that begins with a report.
+fn event_with_change(
+    tx: &mut Tx<'_>,
+    fresh: &WriteContext,
+    project: ProjectId,
+    report: ReportId,
+) -> (Uuid, Uuid) {
     let place = report::dimensions(tx, report).unwrap();
-    let report::ReportDimensions { branch, head, testbed, .. } = place;
+    let report::ReportDimensions { branch, head, testbed, version, .. } = place;
     let lane = Lane { project, branch, head, testbed, reports: 1, deleted: 0, analyzed: 0 };
     let series_key = tx
         .fetch_one("series", "select id from series where testbed_id = $1", &[&place.testbed])
@@ -468,11 +477,33 @@ fn change(tx: &mut Tx<'_>, fresh: &WriteContext, project: ProjectId, report: Rep
         confidence: 0.9,
         worse: 1,
         cause: tidemark_api::ChangeCause::Code,
+        is_recovered: false,
     };
-    let new =
-        ChangeWrite { uuid: None, series_key, found, withdrawn: None, is_raised: false, starts_event: false };
+    let uuid = fresh.uuid();
+    let event = NewEvent {
+        uuid: uuid.into(),
+        project_id: project,
+        head_id: head,
+        first_version: version,
+        last_version: version,
+        cause: found.cause,
+        status: tidemark_api::EventStatus::Open,
+        start_time: fresh.now,
+        created: fresh.now,
+        modified: fresh.now,
+    };
+    let event = event::insert(tx, &[event]).unwrap()[0];
+    let new = ChangeWrite {
+        uuid: None,
+        series_key,
+        found,
+        event,
+        withdrawn: None,
+        is_raised: false,
+        starts_event: false,
+    };
     tidemark_store::change::write(tx, fresh, &lane, Some(report), &[new]).unwrap();
-    tidemark_store::change::of_heads(tx, &[head], testbed).unwrap()[0].uuid.uuid()
+    (uuid, tidemark_store::change::of_heads(tx, &[head], testbed).unwrap()[0].uuid.uuid())
 }
 
 /// Creates a notice with a finished delivery.

@@ -1,0 +1,69 @@
+// Shared elements of events: status, title and possible commits.
+
+import { type JSX, Show } from "solid-js";
+import { call, type EventStatus, type JsonEvent, type JsonUpdateEvent } from "./api";
+import { plural } from "./format";
+import { Badge, type Tone } from "./ui/Badge";
+import { toast, toastFailure } from "./ui/Toast";
+import { Version } from "./ui/Version";
+
+export const STATUSES: Readonly<Record<EventStatus, { word: string; tone: Tone }>> = {
+  open: { word: "open", tone: "alert" },
+  expected: { word: "expected", tone: "neutral" },
+  fixed: { word: "fixed", tone: "good" },
+  false_alarm: { word: "false alarm", tone: "neutral" },
+  recovered: { word: "recovered", tone: "good" },
+};
+
+/** The actions of a user, with their shortcuts. */
+export const ACTIONS = [
+  { status: "expected", label: "Expected", about: "The change is intended", key: "e" },
+  { status: "fixed", label: "Fixed", about: "The cause was fixed", key: "f" },
+  { status: "false_alarm", label: "False alarm", about: "Nothing has changed", key: "x" },
+] as const;
+
+export function StatusBadge(props: { status: EventStatus }): JSX.Element {
+  return <Badge tone={STATUSES[props.status].tone}>{STATUSES[props.status].word}</Badge>;
+}
+
+/** The counts of an event: `3 regressions, 1 improvement`. */
+export function eventTitle({ regressions, improvements, total, cause }: JsonEvent): string {
+  const others = total - regressions - improvements;
+  const counts = [
+    regressions && plural(regressions, "regression"),
+    improvements && plural(improvements, "improvement"),
+    others && plural(others, "other change"),
+  ].filter(Boolean);
+  const title = counts.join(", ") || "Withdrawn event";
+  return cause === "host" ? `Machine: ${title}` : title;
+}
+
+/** The commit at which an event began, or the first and the last possible commit. */
+export function Commits(props: { event: JsonEvent }): JSX.Element {
+  const first = () => props.event.candidates[0];
+  const last = () => props.event.candidates.at(-1);
+  return (
+    <Show when={props.event.candidates.length > 1} fallback={<Version version={first()} />}>
+      <Version version={first()} /> … <Version version={last()} />
+    </Show>
+  );
+}
+
+/** Sets the status or the note of an event, with an undo. Returns the event. */
+export async function updateEvent(
+  project: string,
+  event: JsonEvent,
+  body: JsonUpdateEvent,
+  onDone: (event: JsonEvent) => void,
+): Promise<void> {
+  const patch = (body: JsonUpdateEvent) =>
+    call("patch", "/v0/projects/{project}/events/{event}", { path: { project, event: event.uuid }, body });
+  onDone(await patch(body));
+  const undo: JsonUpdateEvent = {
+    // Only detection sets `recovered`.
+    ...(body.status ? { status: event.status === "recovered" ? "open" : event.status } : {}),
+    ...(body.note === undefined ? {} : { note: event.note ?? null }),
+  };
+  const text = body.status ? `Marked as ${STATUSES[body.status].word}.` : "Saved the note.";
+  toast(text, () => patch(undo).then(onDone, toastFailure));
+}

@@ -1,0 +1,379 @@
+// Events: the list of regressions, and one event with its evidence and its status.
+
+import { A, useNavigate, useParams, useSearchParams } from "@solidjs/router";
+import { createEffect, createSignal, For, type JSX, on, Show } from "solid-js";
+import { call, type EventStatus, type JsonChange, type JsonEvent, list } from "../api";
+import { Effect, Levels } from "../change";
+import { ACTIONS, Commits, eventTitle, STATUSES, StatusBadge, updateEvent } from "../event";
+import { nameOf } from "../history";
+import { bindKeys } from "../keys";
+import { perfAround } from "../links";
+import { load } from "../load";
+import { useProject } from "../project";
+import { Button, Copy, LinkButton } from "../ui/Button";
+import { EditableFact, Fact, Facts } from "../ui/Facts";
+import { List as Rows } from "../ui/List";
+import { LoadingPage, Page } from "../ui/Page";
+import { Raw } from "../ui/Raw";
+import { Empty, Notice } from "../ui/State";
+import { Table } from "../ui/Table";
+import { StatusTabs } from "../ui/Tabs";
+import { toastFailure } from "../ui/Toast";
+import { Name, Time } from "../ui/Value";
+import { ChangeHistory } from "./event_history";
+import "./lists.css";
+
+type Shown = EventStatus | "all";
+const TABS: readonly { value: Shown; label: string; none: string }[] = [
+  { value: "open", label: "Open", none: "No open regressions" },
+  { value: "expected", label: "Expected", none: "No expected changes" },
+  { value: "fixed", label: "Fixed", none: "No fixed regressions" },
+  { value: "false_alarm", label: "False alarms", none: "No false alarms" },
+  { value: "recovered", label: "Recovered", none: "No recovered regressions" },
+  { value: "all", label: "All", none: "No events yet" },
+];
+
+const ORDERS = [
+  { value: "time", label: "Newest first" },
+  { value: "size", label: "Largest first" },
+] as const;
+
+/** Values of the filter by direction; the default is not in the URL. */
+const DIRECTIONS = ["", "improvement", "any"] as const;
+
+export function List(): JSX.Element {
+  const project = useProject();
+  const [params, setParams] = useSearchParams();
+  const status = (): Shown => TABS.find(({ value }) => value === params.status)?.value ?? "open";
+  const order = () => ORDERS.find(({ value }) => value === params.sort)?.value ?? "time";
+  const direction = () => DIRECTIONS.find((value) => value === params.change_direction) ?? "";
+  const filter = (status: Shown) => {
+    const chosen = direction();
+    return {
+      ...(status === "all" ? {} : { status }),
+      ...(chosen === "any" ? {} : { change_direction: chosen || ("regression" as const) }),
+    };
+  };
+  const totals = load(
+    () => ({ project: project.slug(), direction: direction(), open: project.regressions() }),
+    async ({ project }, signal) => {
+      const total = async ({ value }: { value: Shown }) =>
+        (
+          await list("/v0/projects/{project}/events", {
+            path: { project },
+            query: { ...filter(value), per_page: 0 },
+            signal,
+          })
+        ).total;
+      return await Promise.all(TABS.map(total));
+    },
+  );
+  return (
+    <Page
+      title="Regressions"
+      crumbs={project.crumbs()}
+      actions={
+        <Show when={!project.isPublic}>
+          <LinkButton icon="bell" href={project.path("alerts")}>
+            Threshold alerts
+          </LinkButton>
+        </Show>
+      }
+    >
+      <StatusTabs
+        tabs={TABS}
+        chosen={status()}
+        totals={totals()}
+        kept={{ sort: order() === "time" ? undefined : order(), change_direction: direction() || undefined }}
+      />
+      {/* A separate list per status, so that no row of the previous status remains while loading. */}
+      <Show when={status()} keyed>
+        {(shown) => (
+          <Rows<JsonEvent>
+            noun="event"
+            again={project.regressions()}
+            filters={[
+              {
+                name: "change_direction",
+                label: "Direction",
+                options: [
+                  { value: "", label: "Regressions" },
+                  { value: "improvement", label: "Improvements" },
+                  { value: "any", label: "Any direction" },
+                ],
+              },
+            ]}
+            load={({ page, per_page }, signal) =>
+              list("/v0/projects/{project}/events", {
+                path: { project: project.slug() },
+                query: { page, per_page, ...filter(shown), sort: order() },
+                signal,
+              })
+            }
+            href={(event) => project.path("regressions", event.uuid)}
+            tools={() => (
+              <div class="segments" role="group" aria-label="Order">
+                <For each={ORDERS}>
+                  {({ value, label }) => (
+                    <button
+                      type="button"
+                      aria-pressed={order() === value}
+                      onClick={() =>
+                        setParams(
+                          { page: undefined, sort: value === "time" ? undefined : value },
+                          { replace: true, scroll: false },
+                        )
+                      }
+                    >
+                      {label}
+                    </button>
+                  )}
+                </For>
+              </div>
+            )}
+            columns={[
+              { title: "Event", cell: (event) => <Summary event={event} status={shown === "all"} /> },
+              {
+                title: "Worst effect",
+                end: true,
+                cell: (event) => <Show when={event.changes[0]}>{(worst) => <Effect change={worst()} />}</Show>,
+              },
+              { title: "Commit", wide: true, end: true, cell: (event) => <Commits event={event} /> },
+              { title: "Began", wide: true, end: true, cell: (event) => <Time at={event.start_time} /> },
+              ...(shown === "all"
+                ? [{ title: "Status", wide: true, cell: (event: JsonEvent) => <StatusBadge status={event.status} /> }]
+                : []),
+            ]}
+            empty={<EmptyList status={shown} />}
+          />
+        )}
+      </Show>
+    </Page>
+  );
+}
+
+function EmptyList(props: { status: Shown }): JSX.Element {
+  const project = useProject();
+  const title = () => TABS.find(({ value }) => value === props.status)?.none ?? "";
+  return (
+    <Show
+      when={props.status === "open" || props.status === "all"}
+      fallback={<Empty title={title()}>This list shows the events with this status.</Empty>}
+    >
+      <Empty title={title()} action={<LinkButton href={project.perfPath()}>View plots</LinkButton>}>
+        An event groups the changes that began with the same commit. Detection needs no threshold, only about eight
+        values, and finishes within seconds after a report.
+      </Empty>
+    </Show>
+  );
+}
+
+function Summary(props: { event: JsonEvent; status: boolean }): JSX.Element {
+  return (
+    <>
+      <span class="strong">{eventTitle(props.event)}</span>
+      <Show when={props.event.changes[0]}>
+        {(worst) => (
+          <span class="subtext break">
+            <Name of={nameOf(worst())} />
+            <Show when={props.event.total > 1}> and {props.event.total - 1} more</Show> · {props.event.branch.name}
+          </span>
+        )}
+      </Show>
+      <span class="subtext on-phone">
+        <Time at={props.event.start_time} />
+        <Show when={props.status}> · {STATUSES[props.event.status].word}</Show>
+      </span>
+      <Show when={props.event.note}>{(note) => <span class="subtext note">“{note()}”</span>}</Show>
+    </>
+  );
+}
+
+export function View(): JSX.Element {
+  const project = useProject();
+  const params = useParams<{ event: string }>();
+  const event = load(
+    () => ({ project: project.slug(), event: params.event }),
+    (path, signal) => call("get", "/v0/projects/{project}/events/{event}", { path, signal }),
+  );
+  return (
+    <Show
+      when={event()}
+      fallback={
+        <LoadingPage title="Event" crumbs={project.crumbs("regressions", "Regressions")} lines={12} item={event} />
+      }
+    >
+      {(loaded) => <EventPage event={loaded()} onChange={event.set} />}
+    </Show>
+  );
+}
+
+function EventPage(props: { event: JsonEvent; onChange: (event: JsonEvent) => void }): JSX.Element {
+  const project = useProject();
+  const navigate = useNavigate();
+  const [chosen, setChosen] = createSignal<JsonChange>();
+  createEffect(
+    on(
+      () => props.event.uuid,
+      () => setChosen(undefined),
+    ),
+  );
+  const shown = () => chosen() ?? props.event.changes[0];
+  const update = (body: Parameters<typeof updateEvent>[2]) =>
+    updateEvent(project.slug(), props.event, body, (event) => {
+      if (event.uuid === props.event.uuid) props.onChange(event);
+      void project.regressions.refresh();
+      void project.alerts.refresh();
+    });
+  const set = (status: EventStatus) => void update({ status }).catch(toastFailure);
+  /** Opens the next open event, oldest after newest. */
+  const next = async () => {
+    const { rows } = await list("/v0/projects/{project}/events", {
+      path: { project: project.slug() },
+      query: { status: "open", change_direction: "regression", per_page: 255 },
+    });
+    const place = rows.findIndex(({ uuid }) => uuid === props.event.uuid);
+    const other = rows[place + 1] ?? rows.find(({ uuid }) => uuid !== props.event.uuid);
+    navigate(other ? project.path("regressions", other.uuid) : project.path("regressions"));
+  };
+  bindKeys([
+    ...ACTIONS.map(({ status, label, key }) => ({
+      keys: key,
+      label: `Mark as ${label.toLowerCase()}`,
+      run: () => project.may("edit") && set(status),
+    })),
+    { keys: "o", label: "Reopen the event", run: () => project.may("edit") && set("open") },
+    { keys: "n", label: "Go to the next open regression", run: () => void next().catch(toastFailure) },
+  ]);
+  return (
+    <Page
+      title={eventTitle(props.event)}
+      crumbs={project.crumbs("regressions", "Regressions")}
+      aside={<StatusBadge status={props.event.status} />}
+      actions={
+        <>
+          <Show when={project.may("edit")}>
+            <For each={ACTIONS.filter(({ status }) => status !== props.event.status)}>
+              {({ status, label, about, key }) => (
+                <Button title={`${about} (${key})`} onClick={() => set(status)}>
+                  {label}
+                </Button>
+              )}
+            </For>
+            <Show when={props.event.status !== "open"}>
+              <Button title="The event needs review (o)" onClick={() => set("open")}>
+                Reopen
+              </Button>
+            </Show>
+          </Show>
+          <Button title="The next open regression (n)" onClick={() => void next().catch(toastFailure)}>
+            Next
+          </Button>
+          <Raw value={props.event} />
+        </>
+      }
+    >
+      <Show when={props.event.cause === "host"}>
+        <Notice>
+          Most benchmarks moved together, so that the machine is the probable cause. Check the machine first.
+        </Notice>
+      </Show>
+      <Show when={!props.event.total}>
+        <Notice>Later values did not confirm the changes of this event. Detection has withdrawn them.</Notice>
+      </Show>
+      <Facts>
+        <Fact label={props.event.candidates.length > 1 ? "Possible commits" : "Commit"}>
+          <Commits event={props.event} />
+        </Fact>
+        <Fact label="Branch">
+          <A href={project.path("branches", props.event.branch.slug)}>{props.event.branch.name}</A>
+        </Fact>
+        <Fact label="Began">
+          <Time at={props.event.start_time} />
+        </Fact>
+        <Fact label="Notified">
+          <Show when={props.event.raised} fallback={<span class="muted">no</span>}>
+            {(raised) => <Time at={raised()} />}
+          </Show>
+        </Fact>
+        <Fact label="Active alerts">
+          <span class="number">{props.event.alerts}</span>
+        </Fact>
+        <EditableFact
+          label="Note"
+          value={props.event.note ?? ""}
+          editable={project.may("edit")}
+          optional
+          maxLength={1_024}
+          save={(note) => update({ note: note || null })}
+        />
+        <Fact label="Link">
+          <Copy text={location.href} label="Copy link" />
+        </Fact>
+      </Facts>
+      <Show when={shown()}>{(change) => <ChangeHistory change={change()} />}</Show>
+      <section class="stack tight" aria-labelledby="event-changes">
+        <h2 id="event-changes">Affected series</h2>
+        <Table<JsonChange>
+          label="Affected series"
+          rows={props.event.changes}
+          first={16}
+          href={(change) => perfAround(project, change, change.at.start_time)}
+          columns={[
+            {
+              title: "Series",
+              cell: (change) => (
+                <>
+                  <Name of={nameOf(change)} />
+                  <span class="subtext">
+                    {change.measure.name} · {change.testbed.name}
+                  </span>
+                </>
+              ),
+            },
+            { title: "Effect", end: true, cell: (change) => <Effect change={change} /> },
+            {
+              title: "Level",
+              wide: true,
+              end: true,
+              cell: (change) => <Levels before={change.before} after={change.after} units={change.measure.units} />,
+            },
+            {
+              title: "Plot",
+              end: true,
+              cell: (change) => (
+                <Button disabled={shown()?.uuid === change.uuid} onClick={() => setChosen(change)}>
+                  Show
+                </Button>
+              ),
+            },
+          ]}
+        />
+        <Show when={props.event.total > props.event.changes.length}>
+          <p class="small muted">
+            The {props.event.changes.length} worst of {props.event.total} series.
+          </p>
+        </Show>
+      </section>
+      <Show when={props.event.actions.length}>
+        <section class="stack tight" aria-labelledby="event-actions">
+          <h2 id="event-actions">Actions</h2>
+          <ul class="event-actions">
+            <For each={props.event.actions}>
+              {(action) => (
+                <li>
+                  <StatusBadge status={action.status} /> by{" "}
+                  {action.actor.name ?? (action.actor.kind === "system" ? "Tidemark" : "a deleted user")}{" "}
+                  <span class="muted">
+                    <Time at={action.created} />
+                  </span>
+                  <Show when={action.note}>{(note) => <span class="subtext note">“{note()}”</span>}</Show>
+                </li>
+              )}
+            </For>
+          </ul>
+        </section>
+      </Show>
+    </Page>
+  );
+}

@@ -1,0 +1,96 @@
+import type { APIRequestContext } from "@playwright/test";
+import { lab, step } from "./seed";
+import { accessible, expect, fits, test } from "./support";
+
+/** Waits until detection has found the event of `step`. */
+async function found(request: APIRequestContext, slug: string): Promise<void> {
+  const total = async () => ((await (await request.get(`/v0/projects/${slug}/events`)).json()) as object[]).length;
+  await expect.poll(total).toBe(1);
+}
+
+test("without regressions it says how they are found", async ({ page }, { project }) => {
+  const { project: slug } = await lab(page, `Level-${project.name}`);
+  await page.goto(`/console/projects/${slug}/regressions`);
+  await expect(page.getByRole("heading", { name: "No open regressions" })).toBeVisible();
+  await expect(page.getByText("Detection needs no threshold")).toBeVisible();
+  await accessible(page);
+  await fits(page);
+});
+
+test("a regression is reviewed once, for all its series", async ({ page }, { project }) => {
+  const { project: slug } = await lab(page, `Step-${project.name}`);
+  const { request } = page.context();
+  await step(request, slug);
+  await found(request, slug);
+
+  await page.goto(`/console/projects/${slug}/regressions`);
+  const rows = page.getByRole("row");
+  await expect(rows).toHaveCount(2);
+  await expect(rows.nth(1)).toContainText("1 regression");
+  await expect(rows.nth(1)).toContainText("queue::push");
+  await expect(rows.nth(1)).toContainText(/\+(19|20)(\.\d)? %/);
+  await expect(rows.nth(1)).not.toContainText(/machine|noise/i);
+  await accessible(page);
+  await fits(page);
+  await page.getByRole("button", { name: "Largest first" }).click();
+  await expect(page).toHaveURL(/sort=size/);
+  await page.getByRole("combobox", { name: "Direction" }).selectOption("Improvements");
+  await expect(page.getByRole("heading", { name: "No matches" })).toBeVisible();
+  await page.getByRole("button", { name: "Show all" }).click();
+  await expect(rows).toHaveCount(2);
+
+  await page.getByRole("link", { name: /1 regression/ }).click();
+  await expect(page.getByRole("heading", { name: "1 regression", level: 1 })).toBeVisible();
+  await expect(page.getByRole("group", { name: /Latency of queue::push around the change/ })).toBeVisible();
+  const series = page.getByRole("region", { name: "Affected series" }).getByRole("row");
+  await expect(series).toHaveCount(2);
+  await expect(series.nth(1)).toContainText("Latency · ci");
+  await accessible(page);
+  await fits(page);
+
+  await page.getByRole("button", { name: "Expected" }).click();
+  await expect(page.getByText("Marked as expected.")).toBeVisible();
+  await expect(page.getByRole("listitem").filter({ hasText: "expected by" })).toBeVisible();
+  await accessible(page);
+  await fits(page);
+  await page.getByRole("button", { name: "Undo" }).click();
+  await expect(page.getByRole("button", { name: "Reopen" })).toHaveCount(0);
+  await page.getByRole("button", { name: "Edit: Note" }).click();
+  await page.getByRole("textbox", { name: "Note" }).fill("The queue keeps its order now.");
+  await page.keyboard.press("Enter");
+  await expect(page.getByText("Saved the note.")).toBeVisible();
+  // The keyboard does the same.
+  await page.getByRole("heading", { level: 1 }).click();
+  await page.keyboard.press("e");
+  await expect(page.getByRole("button", { name: "Reopen" })).toBeVisible();
+  await page.keyboard.press("n");
+  await expect(page.getByRole("heading", { name: "No open regressions" })).toBeVisible();
+  await page.getByRole("link", { name: /^Expected/ }).click();
+  await expect(rows.nth(1)).toContainText("The queue keeps its order now.");
+
+  await page.goto(`/perf/${slug}/regressions?status=expected`);
+  await page.getByRole("link", { name: /1 regression/ }).click();
+  await expect(page.getByRole("heading", { name: "1 regression", level: 1 })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Reopen" })).toHaveCount(0);
+});
+
+test("an event says that the machine is the probable cause", async ({ page }, { project }) => {
+  const { project: slug } = await lab(page, `Machine-${project.name}`);
+  const { request } = page.context();
+  await step(request, slug);
+  await found(request, slug);
+  // The tests of the server cover detection; here the response is mocked.
+  await page.route(/\/events\/[^/]+$/, async (route) => {
+    const answer = await route.fetch({ timeout: 0 });
+    const event = (await answer.json()) as object;
+    const raised = new Date(Date.now() - 7_300_000).toISOString();
+    await route.fulfill({ response: answer, json: { ...event, cause: "host", raised } });
+  });
+  await page.goto(`/console/projects/${slug}/regressions`);
+  await page.getByRole("link", { name: /1 regression/ }).click();
+  await expect(page.getByRole("heading", { name: "Machine: 1 regression" })).toBeVisible();
+  await expect(page.getByText("the machine is the probable cause")).toBeVisible();
+  await expect(page.getByText("2 hours ago").filter({ visible: true })).toBeVisible();
+  await accessible(page);
+  await fits(page);
+});

@@ -1,0 +1,380 @@
+//! Events: changes of a head that may have begun with the same version and have the same cause. The status of an event
+//! applies to all its changes.
+
+use std::collections::HashMap;
+
+use tidemark_api::{
+    Actor, ActorKind, Branch, Change, ChangeCause, Event, EventAction, EventStatus, EventUuid, NonEmpty,
+    Page, ProjEventsSort, Timestamp, page::Direction,
+};
+use uuid::Uuid;
+
+use crate::{
+    Error, EventId, HeadId, List, ProjectId, Result, Tx, VersionId, WriteContext, change,
+    columns::{columns, insert_columns},
+    head,
+    series_filter::SeriesFilter,
+    sql::{Conditions, direction},
+    threshold,
+    value::distinct,
+    version::{self, VersionRange},
+};
+
+/// Maximum number of changes, of candidate versions and of actions that are returned with an event.
+const MAX_ENTRIES: usize = 64;
+
+columns! {
+    /// An event, for the assignment of changes to events.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct StoredEvent {
+        /// Primary key.
+        pub id: EventId = "event.id",
+        /// UUID.
+        pub uuid: EventUuid = "event.uuid",
+        /// First version with which all changes of the event may have begun.
+        pub first: VersionId = "event.first_version",
+        /// Last version with which all changes of the event may have begun.
+        pub last: VersionId = "event.last_version",
+        /// Cause of its changes.
+        pub cause: ChangeCause = "event.cause",
+        /// Start time of the first run of the event.
+        pub start_time: Timestamp = "event.start_time",
+        /// Whether a user set the status or a note.
+        pub is_reviewed: bool = "event.status not in ('open', 'recovered') or event.note is not null",
+        /// Number of changes that detection has not withdrawn.
+        pub changes: i64 = "(select count(*) from change where change.event_id = event.id and change.withdrawn is null)",
+    }
+}
+
+insert_columns! {
+    /// An event to insert.
+    #[derive(Clone, Copy, Debug)]
+    pub struct NewEvent {
+        /// UUID.
+        uuid: EventUuid,
+        /// Project.
+        project_id: ProjectId,
+        /// Head.
+        head_id: HeadId,
+        /// First version with which all changes of the event may have begun.
+        first_version: VersionId,
+        /// Last version with which all changes of the event may have begun.
+        last_version: VersionId,
+        /// Cause of its changes.
+        cause: ChangeCause,
+        /// Status.
+        status: EventStatus,
+        /// Start time of the first run of the event.
+        start_time: Timestamp,
+        /// Time of the insertion.
+        created: Timestamp,
+        /// Time of the last modification.
+        modified: Timestamp,
+    }
+}
+
+/// Returns the events of a head that begin at a version or later, and the events with these keys.
+pub fn of_head(
+    tx: &mut Tx<'_>,
+    head: HeadId,
+    since: VersionId,
+    events: &[EventId],
+) -> Result<Vec<StoredEvent>> {
+    let events = distinct(events.iter().map(|event| event.get()));
+    let sql = "select {columns} from event
+         where event.head_id = $1 and (event.last_version >= $2 or event.id in {ints $3}) order by event.id";
+    tx.fetch_all(sql, &[&head, &since, &events])
+}
+
+/// Inserts events. Returns their primary keys, in the same order.
+pub fn insert(tx: &mut Tx<'_>, events: &[NewEvent]) -> Result<Vec<EventId>> {
+    Ok(tx.insert_keyed("event", events, "")?.into_iter().map(EventId::from).collect())
+}
+
+/// Updates the versions, the cause and the start time of existing events.
+pub fn update_ranges(tx: &mut Tx<'_>, events: &[NewEvent]) -> Result<()> {
+    tx.insert_many(
+        "event",
+        events,
+        "on conflict (uuid) do update set first_version = excluded.first_version,
+             last_version = excluded.last_version, cause = excluded.cause, start_time = excluded.start_time,
+             modified = excluded.modified",
+    )
+}
+
+/// Sets the status of events to `recovered` if all their regressions returned to their earlier level, and back to `open` if
+/// not. Keeps the status that a user has set.
+pub fn update_recovery(tx: &mut Tx<'_>, context: &WriteContext, events: &[EventId]) -> Result<()> {
+    let events = distinct(events.iter().map(|event| event.get()));
+    let updated: Vec<(EventId, EventStatus)> = tx.fetch_all(
+        "update event set status = case status when 'open' then 'recovered' else 'open' end, modified = $2
+         where id in {ints $1} and status in ('open', 'recovered')
+           and exists (select 1 from change where change.event_id = event.id and change.withdrawn is null
+                       and change.worse = 1)
+           and (status = 'open') <> exists (select 1 from change where change.event_id = event.id
+                       and change.withdrawn is null and change.worse = 1 and not change.recovered)
+         returning id, status",
+        &[&events, &context.now],
+    )?;
+    let actor = Actor { kind: ActorKind::System, uuid: None, name: None };
+    let actions: Vec<NewAction> = updated
+        .iter()
+        .map(|(event, status)| NewAction::new(*event, *status, None, &actor, context))
+        .collect();
+    tx.insert_many("event_action", &actions, "")
+}
+
+insert_columns! {
+    struct NewAction {
+        event_id: EventId,
+        status: EventStatus,
+        note: Option<NonEmpty>,
+        actor_kind: ActorKind,
+        actor_uuid: Option<Uuid>,
+        actor_name: Option<String>,
+        created: Timestamp,
+    }
+}
+
+impl NewAction {
+    fn new(
+        event: EventId,
+        status: EventStatus,
+        note: Option<NonEmpty>,
+        actor: &Actor,
+        context: &WriteContext,
+    ) -> Self {
+        Self {
+            event_id: event,
+            status,
+            note,
+            actor_kind: actor.kind,
+            actor_uuid: actor.uuid,
+            actor_name: actor.name.clone(),
+            created: context.now,
+        }
+    }
+}
+
+/// Filter of the events to list.
+#[derive(Clone, Debug, Default)]
+pub struct EventFilter {
+    /// Only events with this status.
+    pub status: Option<EventStatus>,
+    /// Only events with this cause.
+    pub cause: Option<ChangeCause>,
+    /// Only events with a regression (1), an improvement (-1) or a change of unknown direction (0).
+    pub worse: Option<i64>,
+    /// Only events of this branch, with a change of this testbed, benchmark and measure.
+    pub part: SeriesFilter,
+}
+
+columns! {
+    struct EventRow {
+        id: EventId = "event.id",
+        uuid: EventUuid = "event.uuid",
+        head: HeadId = "event.head_id",
+        first: VersionId = "event.first_version",
+        last: VersionId = "event.last_version",
+        branch: Branch,
+        status: EventStatus = "event.status",
+        note: Option<NonEmpty> = "event.note",
+        cause: ChangeCause = "event.cause",
+        start_time: Timestamp = "event.start_time",
+        created: Timestamp = "event.created",
+        modified: Timestamp = "event.modified",
+    }
+}
+
+fn joins() -> String {
+    format!(
+        "event join project on project.id = event.project_id join head on head.id = event.head_id {}
+         join branch on branch.id = head.branch_id",
+        head::JOINS
+    )
+}
+
+/// Lists the events of a project on the current heads of its branches.
+pub fn list(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    which: &EventFilter,
+    sort: ProjEventsSort,
+    page: &Page,
+) -> Result<(Vec<Event>, i64)> {
+    let live = "event.project_id = $1 and head.replaced is null".to_owned();
+    let mut conditions = Conditions::new(live, vec![&project]);
+    conditions.and("event.status =", &which.status);
+    conditions.and("event.cause =", &which.cause);
+    conditions.and("head.branch_id =", &which.part.branch);
+    conditions.sql.push_str(
+        " and exists (select 1 from change where change.event_id = event.id and change.withdrawn is null",
+    );
+    conditions.and("change.worse =", &which.worse);
+    conditions.and("change.testbed_id =", &which.part.testbed);
+    conditions.and("change.benchmark_id =", &which.part.benchmark);
+    conditions.and("change.measure_id =", &which.part.measure);
+    conditions.sql.push(')');
+    let column = match sort {
+        ProjEventsSort::Time => "event.start_time",
+        ProjEventsSort::Size => {
+            "(select max(change.size) from change where change.event_id = event.id and change.withdrawn is null)"
+        }
+    };
+    let direction = direction(page.direction.unwrap_or(Direction::Desc));
+    let (rows, total) = tx.page(
+        &List {
+            from: &format!("{} where {}", joins(), conditions.sql),
+            order: &format!("{column} {direction}, event.id {direction}"),
+        },
+        &conditions.params,
+        page,
+    )?;
+    Ok((complete(tx, rows)?, total))
+}
+
+/// Returns an event, even if detection has withdrawn all its changes.
+pub fn view(tx: &mut Tx<'_>, project: ProjectId, event: EventUuid) -> Result<Event> {
+    let sql = format!("select {{columns}} from {} where event.project_id = $1 and event.uuid = $2", joins());
+    let row: EventRow = tx.fetch_one("event", &sql, &[&project, &event])?;
+    complete(tx, vec![row])?.pop().ok_or(Error::NotFound("event"))
+}
+
+columns! {
+    #[derive(Clone, Copy, Default)]
+    struct ChangeCounts {
+        regressions: u32 = "cast(sum(case when worse = 1 then 1 else 0 end) as bigint)",
+        improvements: u32 = "cast(sum(case when worse = -1 then 1 else 0 end) as bigint)",
+        total: u32 = "count(*)",
+        raised: Option<Timestamp> = "min(raised)",
+    }
+}
+
+columns! {
+    struct ActionRow {
+        event: EventId = "event_id",
+        status: EventStatus = "status",
+        note: Option<NonEmpty> = "note",
+        actor_kind: ActorKind = "actor_kind",
+        actor_uuid: Option<Uuid> = "actor_uuid",
+        actor_name: Option<String> = "actor_name",
+        created: Timestamp = "created",
+    }
+}
+
+/// Adds the changes, versions, alerts and actions to events.
+fn complete(tx: &mut Tx<'_>, rows: Vec<EventRow>) -> Result<Vec<Event>> {
+    let keys: Vec<i64> = rows.iter().map(|row| row.id.get()).collect();
+    let mut changes: HashMap<EventId, Vec<Change>> = HashMap::new();
+    for (event, change) in change::of_events(tx, &keys, MAX_ENTRIES)? {
+        changes.entry(event).or_default().push(change);
+    }
+    let counts: Vec<(EventId, ChangeCounts)> = tx.fetch_all(
+        "select event_id, {columns} from change where event_id in {ints $1} and withdrawn is null group by event_id",
+        &[&keys],
+    )?;
+    let counts: HashMap<EventId, ChangeCounts> = counts.into_iter().collect();
+    let alerts: Vec<(EventId, u32)> = tx.fetch_all(
+        &format!(
+            "select event.id, count(distinct alert.id) from {ALERTS} and event.id in {{ints $1}} group by event.id"
+        ),
+        &[&keys],
+    )?;
+    let alerts: HashMap<EventId, u32> = alerts.into_iter().collect();
+    let rows_of_actions: Vec<ActionRow> = tx.fetch_all(
+        "select {columns} from event_action where event_id in {ints $1} order by id desc",
+        &[&keys],
+    )?;
+    let mut actions: HashMap<EventId, Vec<EventAction>> = HashMap::new();
+    for ActionRow { event, status, note, actor_kind, actor_uuid, actor_name, created } in rows_of_actions {
+        let actor = Actor { kind: actor_kind, uuid: actor_uuid, name: actor_name };
+        actions.entry(event).or_default().push(EventAction { status, note, actor, created });
+    }
+    let ranges: Vec<VersionRange> =
+        rows.iter().map(|row| VersionRange { head: row.head, first: row.first, last: row.last }).collect();
+    let candidates = version::of_ranges(tx, &ranges, MAX_ENTRIES)?;
+    let events = rows.into_iter().zip(candidates).map(|(row, candidates)| {
+        let changes = changes.remove(&row.id).unwrap_or_default();
+        let counts = counts.get(&row.id).copied().unwrap_or_default();
+        let mut actions = actions.remove(&row.id).unwrap_or_default();
+        actions.truncate(MAX_ENTRIES);
+        let latest = changes.iter().map(|change| &change.latest).min_by_key(|point| point.version.number);
+        let earliest = changes.iter().map(|change| &change.earliest).max_by_key(|point| point.version.number);
+        Event {
+            uuid: row.uuid,
+            branch: row.branch,
+            status: row.status,
+            note: row.note,
+            cause: row.cause,
+            earliest: earliest.cloned(),
+            latest: latest.cloned(),
+            candidates,
+            regressions: counts.regressions,
+            improvements: counts.improvements,
+            total: counts.total,
+            alerts: alerts.get(&row.id).copied().unwrap_or_default(),
+            raised: counts.raised,
+            actions,
+            start_time: row.start_time,
+            created: row.created,
+            modified: row.modified,
+            changes,
+        }
+    });
+    Ok(events.collect())
+}
+
+/// Active alerts of the changed series of events: those since the start of the event and before the next change of the
+/// series.
+const ALERTS: &str = "event join change on change.event_id = event.id and change.withdrawn is null
+     join alert on alert.head_id = event.head_id and alert.status = 'active'
+       and alert.benchmark_id = change.benchmark_id and alert.variant_id = change.variant_id
+     join threshold on threshold.id = alert.threshold_id and threshold.testbed_id = change.testbed_id
+       and threshold.measure_id = change.measure_id
+     join report on report.id = alert.report_id and report.version_id >= event.first_version
+     where not exists (
+         select 1 from change as next join report as next_report on next_report.id = next.report_id
+         where next.head_id = change.head_id and next.testbed_id = change.testbed_id
+           and next.benchmark_id = change.benchmark_id and next.variant_id = change.variant_id
+           and next.measure_id = change.measure_id and next.event_id <> event.id and next.withdrawn is null
+           and next_report.version_id > event.last_version and next_report.version_id <= report.version_id)";
+
+/// Updates the status and the note of an event, and records the action. A status other than `open` dismisses the active
+/// alerts of the event; `open` activates the alerts that the event dismissed.
+pub fn update(
+    tx: &mut Tx<'_>,
+    context: &WriteContext,
+    project: ProjectId,
+    event: EventUuid,
+    status: Option<EventStatus>,
+    note: Option<Option<&NonEmpty>>,
+    actor: &Actor,
+) -> Result<()> {
+    let updated: Option<UpdatedEvent> = tx.fetch_optional(
+        "update event set status = coalesce($3, status), note = case when $4 then $5 else note end, modified = $6
+         where project_id = $1 and uuid = $2 returning {columns}",
+        &[&project, &event, &status, &note.is_some(), &note.flatten(), &context.now],
+    )?;
+    let UpdatedEvent { id, status: current, note } = updated.ok_or(Error::NotFound("event"))?;
+    tx.insert_many("event_action", &[NewAction::new(id, current, note, actor, context)], "")?;
+    let sql = match status {
+        None => return Ok(()),
+        Some(EventStatus::Open) => "update alert set status = 'active', event_id = null, modified = $2
+             where event_id = $1 and status = 'dismissed' returning threshold_id"
+            .to_owned(),
+        Some(_) => format!(
+            "update alert set status = 'dismissed', event_id = $1, modified = $2
+             where id in (select alert.id from {ALERTS} and event.id = $1) returning threshold_id"
+        ),
+    };
+    let thresholds: Vec<i64> = tx.fetch_all(&sql, &[&id, &context.now])?;
+    threshold::count_alerts(tx, &distinct(thresholds.into_iter()))
+}
+
+columns! {
+    struct UpdatedEvent {
+        id: EventId = "id",
+        status: EventStatus = "status",
+        note: Option<NonEmpty> = "note",
+    }
+}

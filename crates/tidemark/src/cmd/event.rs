@@ -1,0 +1,132 @@
+//! `tidemark event`: events and their status.
+
+use tidemark_api::{
+    ChangeCause, ChangeDirection, Event, EventFilter, EventPatch, EventStatus, EventUuid, NonEmpty,
+    ProjEventsSort,
+};
+use tidemark_client::events;
+
+use crate::{
+    failure::Result,
+    output,
+    resource::{
+        Fields, NewValue, PageFlags, Printable, ProjectArgument, SeriesFilter, Session, SortFlag, Verb,
+        fixed_string_parser, optional,
+    },
+};
+
+/// Verbs of `tidemark event`.
+#[derive(clap::Subcommand)]
+pub(crate) enum EventVerb {
+    /// List the events of a project
+    #[command(visible_alias = "ls")]
+    List {
+        #[command(flatten)]
+        project: ProjectArgument,
+        /// List only events with this status
+        #[arg(long, value_parser = fixed_string_parser::<EventStatus>())]
+        status: Option<EventStatus>,
+        /// List only events with a change in this direction
+        #[arg(long, value_parser = fixed_string_parser::<ChangeDirection>())]
+        change_direction: Option<ChangeDirection>,
+        /// List only events with this cause
+        #[arg(long, value_parser = fixed_string_parser::<ChangeCause>())]
+        cause: Option<ChangeCause>,
+        #[command(flatten)]
+        series: SeriesFilter,
+        #[command(flatten)]
+        sort: SortFlag<ProjEventsSort>,
+        #[command(flatten)]
+        page: PageFlags,
+    },
+    /// Show an event
+    #[command(visible_alias = "get")]
+    View(EventTarget),
+    /// Update the status or the note of an event and of all its changes
+    #[command(visible_alias = "edit")]
+    Update {
+        #[command(flatten)]
+        target: EventTarget,
+        /// New status: open, expected, fixed or `false_alarm`
+        #[arg(long, value_parser = fixed_string_parser::<EventStatus>(), required_unless_present = "note")]
+        status: Option<EventStatus>,
+        /// Note; `_` removes it
+        #[arg(long)]
+        note: Option<NewValue<NonEmpty>>,
+    },
+}
+
+/// An event of a project.
+#[derive(clap::Args)]
+pub(crate) struct EventTarget {
+    #[command(flatten)]
+    project: ProjectArgument,
+    /// Event UUID
+    event: EventUuid,
+}
+
+impl Verb for EventVerb {
+    fn run(&self, session: &Session) -> Result {
+        match self {
+            Self::List { project, status, change_direction, cause, series, sort, page } => {
+                let filter = EventFilter {
+                    status: *status,
+                    change_direction: *change_direction,
+                    cause: *cause,
+                    branch: series.branch.clone(),
+                    testbed: series.testbed.clone(),
+                    benchmark: series.benchmark.clone(),
+                    measure: series.measure.clone(),
+                    sort: sort.sort,
+                };
+                session.list(events(project.id()?).list(&filter), page)
+            }
+            Self::View(target) => session.show(&events(target.project.id()?).view(&target.event)),
+            Self::Update { target, status, note } => {
+                let patch = EventPatch { status: *status, note: NewValue::patch(note.as_ref()) };
+                session.update(&events(target.project.id()?), &target.event, &patch)
+            }
+        }
+    }
+}
+
+impl Printable for Event {
+    const DROPPABLE: &'static [&'static str] = &["Branch", "Since", "Alerts", "Cause", "Improvements"];
+
+    fn fields(&self) -> Fields {
+        let worst = self.changes.first();
+        let name = worst.map(|change| {
+            let parameters = change.variant.as_ref().map(|variant| &variant.parameters);
+            output::benchmark(change.benchmark.name.as_str(), parameters)
+        });
+        let effect = worst.and_then(|change| change.effect).map(|share| format!("{:+.1}%", share * 100.0));
+        let last = self.actions.first();
+        Fields::default()
+            .column("Status", self.status)
+            .number("Regressions", self.regressions)
+            .number("Improvements", self.improvements)
+            .benchmark("Largest", optional(name))
+            .number("Effect", optional(effect))
+            .number("Alerts", self.alerts)
+            .column("Cause", self.cause)
+            .column("Since", output::time(self.start_time))
+            .text("Branch", &self.branch.name)
+            .column("UUID", self.uuid)
+            .detail("Possible commits", commits(self))
+            .detail("Notified", optional(self.raised.map(output::time)))
+            .detail("Note", optional(self.note.as_ref()))
+            .detail("Set by", optional(last.map(|action| action.actor.name.as_deref().unwrap_or("Tidemark"))))
+            .detail("Set at", optional(last.map(|action| output::time(action.created))))
+            .detail("Found", output::time(self.created))
+            .detail("Changed", output::time(self.modified))
+    }
+}
+
+/// Returns the commits that the event may have begun with, or their version numbers if the commits are unknown.
+fn commits(event: &Event) -> String {
+    let commit = |version: &tidemark_api::Version| match &version.hash {
+        Some(hash) => hash.to_string(),
+        None => format!("version {}", version.number),
+    };
+    event.candidates.iter().map(commit).collect::<Vec<_>>().join(", ")
+}
