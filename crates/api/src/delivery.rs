@@ -34,8 +34,10 @@ pub struct Delivery {
     pub event: NotificationUuid,
     /// UUID of the project of the report.
     pub project: ProjectUuid,
-    /// UUID of the report; null if the report was deleted.
+    /// UUID of the report; null if the report was deleted, and for a test.
     pub report: Option<ReportUuid>,
+    /// Whether the delivery is a test, which has no report.
+    pub test: bool,
     /// Status of the delivery.
     pub status: DeliveryStatus,
     /// Number of attempts.

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::{
-    Email, Invalid, NoticeUuid, PlainKey, ProjectUuid, ResourceId, ResourceName, Timestamp, Url, UserUuid,
+    Email, Invalid, MinChange, NamePattern, NoticeDirection, NoticeUuid, NotificationFilter, PlainKey,
+    ProjectUuid, ResourceId, ResourceName, Timestamp, Url, UserUuid,
     patch::present,
     scalar::{fixed_string, text},
 };
@@ -23,18 +24,6 @@ fixed_string! {
         Discord = "discord",
         /// E-mail to a member of the organization, or to the user who owns the notice.
         Email = "email",
-    }
-}
-
-fixed_string! {
-    /// Changes or alerts that cause a notification.
-    #[derive(Default)]
-    NoticeEvent {
-        /// All changes, or all alerts.
-        #[default]
-        Alerts = "alerts",
-        /// Only changes or alerts for the worse.
-        Regressions = "regressions",
     }
 }
 
@@ -99,7 +88,7 @@ impl QuietHours {
 }
 
 /// A destination of notifications.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNotice)]
 pub struct Notice {
     /// UUID of the notice.
@@ -112,15 +101,26 @@ pub struct Notice {
     pub name: ResourceName,
     /// Kind of destination.
     pub kind: NoticeKind,
-    /// URL of the destination; null for `email`.
-    pub url: Option<Url>,
+    /// URL of the destination; null for `email`. Only the response that creates the notice contains the whole URL, which can be a
+    /// credential. All other responses mask its path, for example `https://hooks.slack.com/…/x7Qz`.
+    pub url: Option<String>,
     /// Recipient for `email`; null for other kinds.
     pub email: Option<Email>,
     /// Secret that signs the requests to a webhook. Only the response that creates the notice contains it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<PlainKey>,
-    /// Changes or alerts that cause a notification.
-    pub event: NoticeEvent,
+    /// When the notice sends what, in one sentence.
+    pub summary: String,
+    /// Name or pattern of the branches whose reports cause a notification; null for all branches.
+    pub branch: Option<NamePattern>,
+    /// Name or pattern of the testbeds whose reports cause a notification; null for all testbeds.
+    pub testbed: Option<NamePattern>,
+    /// Name or pattern of the benchmarks whose changes or alerts are sent; null for all benchmarks.
+    pub benchmark: Option<NamePattern>,
+    /// Direction of the changes or alerts that are sent.
+    pub direction: NoticeDirection,
+    /// Minimum size of the changes or alerts that are sent; null for all sizes.
+    pub min_change: Option<MinChange>,
     /// Quiet hours; null if there are none.
     pub quiet: Option<QuietHours>,
     /// Interval in which notifications are combined.
@@ -133,8 +133,21 @@ pub struct Notice {
     pub archived: Option<Timestamp>,
 }
 
+impl Notice {
+    /// Returns the filter of the notice.
+    pub fn filter(&self) -> NotificationFilter {
+        NotificationFilter {
+            branch: self.branch.clone(),
+            testbed: self.testbed.clone(),
+            benchmark: self.benchmark.clone(),
+            direction: self.direction,
+            min_change: self.min_change,
+        }
+    }
+}
+
 /// A notice to create.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewNotice)]
 #[serde(deny_unknown_fields)]
 pub struct NewNotice {
@@ -149,9 +162,24 @@ pub struct NewNotice {
     /// address of the account.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<Email>,
-    /// Changes or alerts that cause a notification; `alerts` by default.
+    /// Name or pattern of the branches whose reports cause a notification; null for all branches. By default the default branch
+    /// of the project: `main`, `master`, `trunk` or `develop`, or the branch with the most reports. All branches by default for a
+    /// notice about all projects of a user.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    #[schema(value_type = Option<NamePattern>, required = false)]
+    pub branch: Option<Option<NamePattern>>,
+    /// Name or pattern of the testbeds whose reports cause a notification; all testbeds by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub testbed: Option<NamePattern>,
+    /// Name or pattern of the benchmarks whose changes or alerts are sent; all benchmarks by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub benchmark: Option<NamePattern>,
+    /// Direction of the changes or alerts that are sent; `any` by default.
     #[serde(default)]
-    pub event: NoticeEvent,
+    pub direction: NoticeDirection,
+    /// Minimum size of the changes or alerts that are sent; all sizes by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_change: Option<MinChange>,
     /// Quiet hours; none by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quiet: Option<QuietHours>,
@@ -164,7 +192,7 @@ pub struct NewNotice {
 }
 
 /// Changes to a notice. Omitted fields stay unchanged.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUpdateNotice)]
 #[serde(deny_unknown_fields)]
 pub struct NoticePatch {
@@ -180,10 +208,26 @@ pub struct NoticePatch {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = Email, required = false)]
     pub email: Option<Email>,
-    /// Changes or alerts that cause a notification.
+    /// New name or pattern of branches; null removes the filter.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
-    #[schema(value_type = NoticeEvent, required = false)]
-    pub event: Option<NoticeEvent>,
+    #[schema(value_type = Option<NamePattern>, required = false)]
+    pub branch: Option<Option<NamePattern>>,
+    /// New name or pattern of testbeds; null removes the filter.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    #[schema(value_type = Option<NamePattern>, required = false)]
+    pub testbed: Option<Option<NamePattern>>,
+    /// New name or pattern of benchmarks; null removes the filter.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    #[schema(value_type = Option<NamePattern>, required = false)]
+    pub benchmark: Option<Option<NamePattern>>,
+    /// New direction.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    #[schema(value_type = NoticeDirection, required = false)]
+    pub direction: Option<NoticeDirection>,
+    /// New minimum size; null removes the filter.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    #[schema(value_type = Option<MinChange>, required = false)]
+    pub min_change: Option<Option<MinChange>>,
     /// New quiet hours; null removes them.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = Option<QuietHours>, required = false)]

@@ -22,6 +22,22 @@ text! {
         .format(Some(SchemaFormat::Custom("uri".into())))
 }
 
+impl Url {
+    /// Returns the URL without the parts that can be a credential: the host, and the last four characters if they are a small
+    /// part of the rest, for example `https://hooks.slack.com/…/x7Qz`.
+    pub fn masked(&self) -> String {
+        let Ok(url) = url::Url::parse(&self.0) else { return crate::name::MASK.to_owned() };
+        let origin = url.origin().ascii_serialization();
+        let rest = &url[url::Position::BeforePath..];
+        let end = rest.len().checked_sub(MASKED_END).filter(|_| rest.len() >= MASKED_MIN);
+        match (end.and_then(|end| rest.get(end..)), rest) {
+            (Some(end), _) => format!("{origin}/…/{end}"),
+            (None, "/") if url.username().is_empty() && url.password().is_none() => format!("{origin}/"),
+            (None, _) => format!("{origin}/…"),
+        }
+    }
+}
+
 text! {
     /// Absolute URL of any scheme, at most 65,536 characters. The console links only to `http` and `https`.
     AnyUrl, shown, |text| {
@@ -37,6 +53,12 @@ text! {
 
 /// Maximum length of a URL for display, in bytes of its normalized form.
 const ANY_URL_MAX: usize = 65_536;
+
+/// Number of characters at the end of a masked URL.
+const MASKED_END: usize = 4;
+
+/// Minimum length of path, query and fragment of a masked URL that shows its end.
+const MASKED_MIN: usize = 24;
 
 /// Maximum length of a URL in bytes of its normalized form, which is ASCII.
 const URL_MAX: usize = 2048;
@@ -63,6 +85,21 @@ mod tests {
         assert_eq!("HTTPS://Example.org".parse::<Url>().unwrap().as_str(), "https://example.org/");
         assert!(format!("https://example.org/{}", "x".repeat(2029)).parse::<Url>().is_err());
         assert!(format!("https://example.org/{}", "x".repeat(2028)).parse::<Url>().is_ok());
+    }
+
+    #[test]
+    fn a_masked_url_contains_no_credential() {
+        for (url, masked) in [
+            ("https://hooks.slack.com/services/T000/B000/Zq3lM0x7Qz", "https://hooks.slack.com/…/x7Qz"),
+            ("https://chat.example.org:8443/hooks/q8fj3bs9tjg1fcx7y", "https://chat.example.org:8443/…/cx7y"),
+            ("https://example.org/hook?token=0123456789abcdef", "https://example.org/…/cdef"),
+            ("https://example.org/hook", "https://example.org/…"),
+            ("https://example.org", "https://example.org/"),
+            ("https://user:password@example.org/", "https://example.org/…"),
+            ("https://example.org/#0123456789abcdef01234567", "https://example.org/…/4567"),
+        ] {
+            assert_eq!(url.parse::<Url>().unwrap().masked(), masked);
+        }
     }
 
     #[test]

@@ -207,6 +207,20 @@ impl Collection<Notice> {
         Request::get(&path).query(filter)
     }
 
+    /// Returns a delivery of a notice.
+    pub fn delivery(&self, notice: NoticeUuid, delivery: DeliveryUuid) -> Request<Delivery> {
+        let mut path = self.path(Some(&notice));
+        path.extend([&"deliveries" as &dyn Display, &delivery]);
+        Request::get(&path)
+    }
+
+    /// Sends a test to the destination of a notice.
+    pub fn test(&self, notice: NoticeUuid) -> Request<Delivery> {
+        let mut path = self.path(Some(&notice));
+        path.push(&"test");
+        Request::post(&path, &())
+    }
+
     /// Sends a delivery again.
     pub fn redeliver(&self, notice: NoticeUuid, delivery: DeliveryUuid) -> Request<Delivery> {
         let mut path = self.path(Some(&notice));

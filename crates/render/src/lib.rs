@@ -10,4 +10,6 @@ pub mod links;
 pub mod markup;
 pub mod metric;
 pub mod notification;
+
+pub mod test_notification;
 pub mod verdict;

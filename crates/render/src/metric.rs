@@ -103,7 +103,12 @@ impl<'a> MetricRow<'a> {
 
     /// Returns the difference from the baseline in percent; empty if there is no baseline.
     pub fn change(&self) -> String {
-        change_of(self.measured).map_or_else(String::new, format::percent)
+        self.relative_change().map_or_else(String::new, format::percent)
+    }
+
+    /// Returns the difference from the baseline as a share of the baseline.
+    pub fn relative_change(&self) -> Option<f64> {
+        change_of(self.measured)
     }
 
     /// Returns the limits of the threshold; empty if there are none.

@@ -9,7 +9,8 @@ use crate::{
     metric::{self, MetricRow, ThresholdStatus},
 };
 use tidemark_api::{
-    Change, ChangeCause, ChangeDirection, NoticeEvent, NotificationUuid, Report, ReportUuid, Timestamp, Url,
+    Change, ChangeCause, ChangeDirection, NoticeDirection, NotificationFilter, NotificationUuid, Report,
+    ReportUuid, Timestamp, Url,
 };
 
 /// Maximum number of alerts per report in the payload of a webhook. The count includes all alerts.
@@ -23,13 +24,13 @@ const MATTERMOST_MAX: usize = 16_000;
 /// Maximum length of a description in a Discord message, in characters.
 const DISCORD_MAX: usize = 4_000;
 /// Maximum length of a title.
-const TITLE_MAX: usize = 250;
+pub(crate) const TITLE_MAX: usize = 250;
 /// Maximum length of a name in a line.
 const NAME_MAX: usize = 200;
 /// Length of a short commit hash.
 const SHORT_HASH: usize = 10;
 /// Colors of a regression and of an improvement.
-const COLORS: [u32; 2] = [0x00c4_314b, 0x002d_7d46];
+pub(crate) const COLORS: [u32; 2] = [0x00c4_314b, 0x002d_7d46];
 
 /// A notification about one event.
 pub struct Notification<'a> {
@@ -62,7 +63,7 @@ pub enum NotificationContent<'a> {
 
 /// Markup of a text for people.
 #[derive(Clone, Copy)]
-enum Style {
+pub(crate) enum Style {
     Plain,
     Slack,
     Markdown,
@@ -75,10 +76,13 @@ impl<'a> Notification<'a> {
         time: Timestamp,
         reports: &'a [Report],
         news: NotificationContent<'a>,
-        wanted: NoticeEvent,
+        filter: &NotificationFilter,
         console: &Url,
     ) -> Option<Self> {
         let part = |report: &'a Report| {
+            if !filter.matches_report(report.branch.name.as_str(), report.testbed.name.as_str()) {
+                return None;
+            }
             let mut items: Vec<Item<'_>> = match news {
                 NotificationContent::Alerts => {
                     let outside = metric::rows(report).into_iter().filter(|row| row.status.is_outside());
@@ -89,9 +93,7 @@ impl<'a> Notification<'a> {
                     own.map(|(_, change)| Item::Change(change)).collect()
                 }
             };
-            if wanted == NoticeEvent::Regressions {
-                items.retain(Item::is_regression);
-            }
+            items.retain(|item| item.matches(filter));
             let link = Links::new(console, Some(console), report, false).report();
             (!items.is_empty()).then_some(ReportPart { report, items, link })
         };
@@ -250,6 +252,20 @@ impl ReportPart<'_> {
 }
 
 impl Item<'_> {
+    /// Whether a notice with this filter sends the item.
+    fn matches(&self, filter: &NotificationFilter) -> bool {
+        let is_direction = match filter.direction {
+            NoticeDirection::Any => true,
+            NoticeDirection::Regression => self.is_regression(),
+            NoticeDirection::Improvement => self.is_improvement(),
+        };
+        let (benchmark, change) = match self {
+            Self::Alert(row) => (&row.result.benchmark.name, row.relative_change()),
+            Self::Change(change) => (&change.benchmark.name, change.effect),
+        };
+        is_direction && filter.matches_benchmark(benchmark.as_str()) && filter.matches_size(change)
+    }
+
     fn is_regression(&self) -> bool {
         match self {
             Self::Alert(row) => row.status == ThresholdStatus::Worse,
@@ -370,8 +386,8 @@ fn counts<'a>(items: impl Iterator<Item = &'a Item<'a>>) -> String {
     counts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Cuts a text to at limit this many characters.
-fn truncate(text: &str, limit: usize) -> String {
+/// Cuts a text to at most this many characters.
+pub(crate) fn truncate(text: &str, limit: usize) -> String {
     if text.chars().count() <= limit {
         return text.to_owned();
     }
@@ -392,7 +408,7 @@ impl Style {
     }
 
     /// Escapes a text so that it contains no markup.
-    fn escape(self, text: &str) -> String {
+    pub(crate) fn escape(self, text: &str) -> String {
         match self {
             Self::Markdown => {
                 let mut escaped = String::with_capacity(text.len());

@@ -65,6 +65,19 @@ impl<'a> From<&'a BranchPatch> for DimensionUpdate<'a> {
     }
 }
 
+/// Returns the name of the default branch of a project: `main`, `master`, `trunk` or `develop`, or the branch with the most
+/// reports; `None` if the project has no branch.
+pub fn default_name(tx: &mut Tx<'_>, project: ProjectId) -> Result<Option<BranchName>> {
+    tx.fetch_optional(
+        "select branch.name from branch where branch.project_id = $1 and branch.archived is null
+         order by case branch.name when 'main' then 0 when 'master' then 1 when 'trunk' then 2 when 'develop' then 3
+                  else 4 end,
+             (select coalesce(sum(lane.reports), 0) from lane where lane.branch_id = branch.id) desc, branch.id
+         limit 1",
+        &[&project],
+    )
+}
+
 /// Returns the primary key of a branch. Creates it if it is missing and restores it if it is archived. The head of a
 /// new branch starts from `start` and inherits the given number of versions.
 pub fn ensure(

@@ -1,13 +1,17 @@
 //! Deliveries of notices. The transaction that records a report enqueues them. The deliveries of one notice and project
-//! are sent in order: the outbox contains only the first waiting delivery, and completing it enqueues the next one.
+//! are sent in order: the outbox contains only the first waiting delivery, and completing it enqueues the next one. A test
+//! of a notice does not wait for other deliveries, and they do not wait for the test.
+//!
+//! A delivery exists only if the branch and the testbed of the report match the filter of the notice. The other filters
+//! need the results of the report, and apply when the notification is composed.
 //!
 //! Every function that changes which delivery is next holds the lock of the project, as do writers of reports. Adding a
 //! delivery also locks the notice against archiving, because archiving drops all waiting deliveries of the notice, of
 //! every project.
 
 use tidemark_api::{
-    Delivery, DeliveryFilter, DeliveryStatus, DeliveryUuid, NotificationUuid, Page, PlainKey, Timestamp,
-    page::Direction,
+    Delivery, DeliveryFilter, DeliveryStatus, DeliveryUuid, NotificationFilter, NotificationUuid, Page,
+    PlainKey, Timestamp, page::Direction,
 };
 use uuid::Uuid;
 
@@ -30,6 +34,7 @@ columns!(Delivery {
     event: "delivery.event",
     project: "project.uuid",
     report: "report.uuid",
+    test: "delivery.test",
     status: "delivery.status",
     attempts: "delivery.attempts",
     error: "delivery.error",
@@ -49,6 +54,7 @@ insert_columns! {
         report_id: Option<ReportId>,
         event: NotificationUuid,
         again: bool,
+        test: bool,
         status: DeliveryStatus,
         attempts: i64,
         created: Timestamp,
@@ -56,17 +62,19 @@ insert_columns! {
 }
 
 columns! {
-    /// A notice that a report is delivered to; `$1` is the project.
+    /// A notice that may receive a report; `$1` is the project.
     struct Recipient {
         notice: NoticeId = "notice.id",
+        filter: NotificationFilter,
         has_waiting: bool = "exists (select 1 from delivery where delivery.notice_id = notice.id
-                                     and delivery.project_id = $1 and delivery.status = 'waiting')",
+                                     and delivery.project_id = $1 and delivery.status = 'waiting'
+                                     and not delivery.test)",
         owner: Option<OrganizationId> = "(select organization_id from project where project.id = $1)",
     }
 }
 
-/// Enqueues deliveries of a report to all notices of the project. Returns whether there is a notice. The caller holds
-/// the lock of the project.
+/// Enqueues deliveries of a report to all notices of the project whose filter matches the branch and the testbed of the
+/// report. Returns whether there is a delivery. The caller holds the lock of the project.
 pub fn enqueue(
     tx: &mut Tx<'_>,
     context: &WriteContext,
@@ -84,7 +92,17 @@ pub fn enqueue(
          order by notice.id {}",
         tx.for_share("notice")
     );
-    let recipients: Vec<Recipient> = tx.fetch_all(&sql, &[&project])?;
+    let mut recipients: Vec<Recipient> = tx.fetch_all(&sql, &[&project])?;
+    if recipients.is_empty() {
+        return Ok(false);
+    }
+    let (branch, testbed): (String, String) = tx.fetch_one(
+        "report",
+        "select branch.name, testbed.name from report join branch on branch.id = report.branch_id
+         join testbed on testbed.id = report.testbed_id where report.id = $1",
+        &[&report],
+    )?;
+    recipients.retain(|recipient| recipient.filter.matches_report(&branch, &testbed));
     if recipients.is_empty() {
         return Ok(false);
     }
@@ -98,6 +116,7 @@ pub fn enqueue(
             report_id: Some(report),
             event: NotificationUuid::from(*uuid),
             again: false,
+            test: false,
             status: DeliveryStatus::Waiting,
             attempts: 0,
             created: context.now,
@@ -130,12 +149,14 @@ columns! {
         pub event: NotificationUuid = "delivery.event",
         /// Whether a user requested to send the event again.
         pub again: bool = "delivery.again",
+        /// Whether it is a test.
+        pub is_test: bool = "delivery.test",
         /// Time when the event was first enqueued. It stays the same when the event is sent again.
         pub enqueued: Timestamp = "(select min(same.created) from delivery as same
              where same.notice_id = delivery.notice_id and same.event = delivery.event)",
         /// Status of the previous delivery of the notice.
         pub before: Option<DeliveryStatus> = "(select earlier.status from delivery as earlier
-             where earlier.notice_id = delivery.notice_id and earlier.id < delivery.id
+             where earlier.notice_id = delivery.notice_id and earlier.id < delivery.id and not earlier.test
              order by earlier.id desc limit 1)",
     }
 }
@@ -158,7 +179,7 @@ pub fn merge_waiting(tx: &mut Tx<'_>, pending: &PendingDelivery, end: Timestamp)
     tx.execute(
         "update delivery set event = $2
          where id in (select id from delivery where notice_id = $1 and project_id = $5 and status = 'waiting'
-                      and not again and created < $3 order by id limit $4)",
+                      and not again and not test and created < $3 order by id limit $4)",
         &[&pending.notice.id, &pending.event, &end, &MAX_REPORTS_PER_EVENT, &pending.project],
     )?;
     Ok(())
@@ -197,8 +218,11 @@ pub fn complete(
     if set_status(tx, pending, status, error, now)? == 0 {
         return Ok(false);
     }
+    if pending.is_test {
+        return Ok(true);
+    }
     let next: Option<DeliveryUuid> = tx.fetch_optional(
-        "select uuid from delivery where notice_id = $1 and project_id = $2 and status = 'waiting'
+        "select uuid from delivery where notice_id = $1 and project_id = $2 and status = 'waiting' and not test
          order by id limit 1",
         &[&pending.notice.id, &pending.project],
     )?;
@@ -229,6 +253,8 @@ pub enum RedeliverError {
     Waiting,
     /// The notice is archived.
     OutOfUse,
+    /// The delivery is a test.
+    Test,
 }
 
 columns! {
@@ -237,6 +263,7 @@ columns! {
         project: ProjectId = "project_id",
         event: NotificationUuid = "event",
         report: Option<ReportId> = "report_id",
+        is_test: bool = "test",
         owner: Option<OrganizationId> =
             "(select organization_id from project where project.id = delivery.project_id)",
     }
@@ -249,11 +276,14 @@ pub fn redeliver(
     notice: NoticeId,
     delivery: DeliveryUuid,
 ) -> Result<Result<Delivery, RedeliverError>> {
-    let Redelivered { project, event, report, owner } = tx.fetch_one(
+    let Redelivered { project, event, report, is_test, owner } = tx.fetch_one(
         "delivery",
         "select {columns} from delivery where notice_id = $1 and uuid = $2",
         &[&notice, &delivery],
     )?;
+    if is_test {
+        return Ok(Err(RedeliverError::Test));
+    }
     tx.lock(Lock::Project(project.get()))?;
     if !notice::is_used(tx, notice)? {
         return Ok(Err(RedeliverError::OutOfUse));
@@ -262,7 +292,8 @@ pub fn redeliver(
     if tx.value(&format!("{waits} and event = $2)"), &[&notice, &event])? {
         return Ok(Err(RedeliverError::Waiting));
     }
-    let is_behind: bool = tx.value(&format!("{waits} and project_id = $2)"), &[&notice, &project])?;
+    let is_behind: bool =
+        tx.value(&format!("{waits} and project_id = $2 and not test)"), &[&notice, &project])?;
     let members: Vec<Option<ReportId>> = tx.fetch_all(
         "select report_id from delivery where notice_id = $1 and event = $2 group by report_id order by min(id)",
         &[&notice, &event],
@@ -277,6 +308,7 @@ pub fn redeliver(
             report_id: *report,
             event,
             again: true,
+            test: false,
             status: DeliveryStatus::Waiting,
             attempts: 0,
             created: context.now,
@@ -289,6 +321,65 @@ pub fn redeliver(
     let same = new.iter().find(|(_, one)| *one == report).or(new.first());
     let (uuid, _) = same.ok_or_else(|| Error::engine("an event without a delivery"))?;
     view(tx, notice, DeliveryUuid::from(*uuid)).map(Ok)
+}
+
+/// Why a notice cannot be tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TestError {
+    /// A test is still waiting.
+    Waiting,
+    /// The notice is archived.
+    OutOfUse,
+    /// The notice is about all projects of a user, who has no project.
+    NoProject,
+}
+
+columns! {
+    /// A project that a test names.
+    struct TestedProject {
+        project: ProjectId = "project.id",
+        owner: Option<OrganizationId> = "project.organization_id",
+    }
+}
+
+/// Enqueues a test of a notice, which does not wait for other deliveries. It names the project of the notice, or the
+/// oldest project of the organizations of the user.
+pub fn enqueue_test(
+    tx: &mut Tx<'_>,
+    context: &WriteContext,
+    notice: NoticeId,
+) -> Result<Result<Delivery, TestError>> {
+    if !notice::is_used(tx, notice)? {
+        return Ok(Err(TestError::OutOfUse));
+    }
+    let waits = "select exists (select 1 from delivery where notice_id = $1 and status = 'waiting' and test)";
+    if tx.value(waits, &[&notice])? {
+        return Ok(Err(TestError::Waiting));
+    }
+    let tested: Option<TestedProject> = tx.fetch_optional(
+        "select {columns} from notice join project on project.id = coalesce(notice.project_id, (
+             select min(own.id) from member join project as own on own.organization_id = member.organization_id
+             where member.account_id = notice.account_id and own.deleted is null))
+         where notice.id = $1 and project.deleted is null",
+        &[&notice],
+    )?;
+    let Some(TestedProject { project, owner }) = tested else { return Ok(Err(TestError::NoProject)) };
+    let uuid = context.uuid();
+    let row = NewDelivery {
+        uuid,
+        notice_id: notice,
+        project_id: project,
+        report_id: None,
+        event: NotificationUuid::from(uuid),
+        again: false,
+        test: true,
+        status: DeliveryStatus::Waiting,
+        attempts: 0,
+        created: context.now,
+    };
+    tx.insert_many("delivery", &[row], "")?;
+    outbox::add(tx, KIND, &uuid.to_string(), owner, context.now)?;
+    view(tx, notice, DeliveryUuid::from(uuid)).map(Ok)
 }
 
 /// Returns a delivery of a notice.

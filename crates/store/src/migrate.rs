@@ -33,6 +33,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (14, "p_values", include_str!("../migrations/0014_p_values.sql")),
     (15, "factors", include_str!("../migrations/0015_factors.sql")),
     (16, "events", include_str!("../migrations/0016_events.sql")),
+    (17, "notice_filter", include_str!("../migrations/0017_notice_filter.sql")),
 ];
 
 /// Tables with a search index.

@@ -1,8 +1,9 @@
 //! Notices: configured destinations of the notifications of projects and users. `delivery.rs` contains the deliveries.
 
 use tidemark_api::{
-    DeliveryStatus, Digest, Email, Notice, NoticeEvent, NoticeFilter, NoticeKind, NoticeUuid, Page, PlainKey,
-    QuietHours, ResourceName, Timestamp, Url, page::Direction,
+    DeliveryStatus, Digest, Email, MinChange, NamePattern, Notice, NoticeDirection, NoticeFilter, NoticeKind,
+    NoticeUuid, NotificationFilter, Notifies, Page, PlainKey, ProjectUuid, QuietHours, ResourceName,
+    Timestamp, Url, UserUuid, page::Direction,
 };
 
 use crate::{
@@ -52,6 +53,8 @@ impl NoticeOwner {
 pub struct NoticeRow {
     /// Primary key.
     pub id: NoticeId,
+    /// URL of the destination, which `notice` masks.
+    pub url: Option<Url>,
     /// Representation in the API.
     pub notice: Notice,
 }
@@ -65,8 +68,8 @@ pub struct NoticeSettings {
     pub url: Option<Url>,
     /// Recipient of the e-mail of a project.
     pub email: Option<Email>,
-    /// Events that cause notifications.
-    pub event: NoticeEvent,
+    /// Filter of changes and alerts.
+    pub filter: NotificationFilter,
     /// Quiet hours.
     pub quiet: Option<QuietHours>,
     /// Digest: how notifications are combined.
@@ -77,26 +80,78 @@ pub struct NoticeSettings {
 
 columns!(QuietHours { from: "notice.quiet_from", to: "notice.quiet_to" });
 
-columns!(NoticeRow {
-    id: "notice.id",
-    notice: Notice {
-        uuid: "notice.uuid",
-        project: "about.uuid",
-        user: "account.uuid",
-        name: "notice.name",
-        kind: "notice.kind",
-        url: "notice.url",
-        email: "case when notice.kind = 'email' then coalesce(notice.email, account.email) end",
-        // Only the response that creates the notice contains the secret.
-        secret: "null",
-        event: "notice.event",
+columns! {
+    /// Filter of a notice.
+    pub(crate) struct FilterColumns {
+        branch: Option<NamePattern> = "notice.branch",
+        testbed: Option<NamePattern> = "notice.testbed",
+        benchmark: Option<NamePattern> = "notice.benchmark",
+        direction: NoticeDirection = "notice.direction",
+        min_change: Option<MinChange> = "notice.min_change",
+    }
+}
+
+impl From<FilterColumns> for NotificationFilter {
+    fn from(columns: FilterColumns) -> Self {
+        let FilterColumns { branch, testbed, benchmark, direction, min_change } = columns;
+        Self { branch, testbed, benchmark, direction, min_change }
+    }
+}
+
+columns!(NotificationFilter from FilterColumns);
+
+columns! {
+    struct NoticeColumns {
+        id: NoticeId = "notice.id",
+        uuid: NoticeUuid = "notice.uuid",
+        project: Option<ProjectUuid> = "about.uuid",
+        notifies: Option<Notifies> = "about.notifies",
+        user: Option<UserUuid> = "account.uuid",
+        name: ResourceName = "notice.name",
+        kind: NoticeKind = "notice.kind",
+        url: Option<Url> = "notice.url",
+        email: Option<Email> = "case when notice.kind = 'email' then coalesce(notice.email, account.email) end",
+        filter: NotificationFilter,
         quiet: Option<QuietHours>,
-        digest: "notice.digest",
-        created: "notice.created",
-        modified: "notice.modified",
-        archived: "notice.archived",
-    },
-});
+        digest: Digest = "notice.digest",
+        created: Timestamp = "notice.created",
+        modified: Timestamp = "notice.modified",
+        archived: Option<Timestamp> = "notice.archived",
+    }
+}
+
+impl From<NoticeColumns> for NoticeRow {
+    fn from(columns: NoticeColumns) -> Self {
+        let NoticeColumns { id, url, filter, quiet, digest, archived, .. } = columns;
+        let summary = filter.summary(columns.notifies, digest, quiet.as_ref(), archived.is_some());
+        let NotificationFilter { branch, testbed, benchmark, direction, min_change } = filter;
+        let notice = Notice {
+            uuid: columns.uuid,
+            project: columns.project,
+            user: columns.user,
+            name: columns.name,
+            kind: columns.kind,
+            url: url.as_ref().map(Url::masked),
+            email: columns.email,
+            // Only the response that creates the notice contains the secret.
+            secret: None,
+            summary,
+            branch,
+            testbed,
+            benchmark,
+            direction,
+            min_change,
+            quiet,
+            digest,
+            created: columns.created,
+            modified: columns.modified,
+            archived,
+        };
+        Self { id, url, notice }
+    }
+}
+
+columns!(NoticeRow from NoticeColumns);
 
 pub(crate) const TABLES: &str = "notice left join project as about on about.id = notice.project_id \
      left join account on account.id = notice.account_id";
@@ -121,15 +176,32 @@ pub fn create(
         NoticeOwner::Project(_) => None,
         NoticeOwner::User(user) => Some(user),
     };
-    let NoticeSettings { name, url, email, event, quiet, digest, archived } = settings;
+    let NoticeSettings { name, url, email, filter, quiet, digest, archived } = settings;
+    let NotificationFilter { branch, testbed, benchmark, direction, min_change } = filter;
     let (from, to) = (quiet.as_ref().map(|quiet| &quiet.from), quiet.as_ref().map(|quiet| &quiet.to));
     tx.execute(
-        "insert into notice (uuid, project_id, account_id, name, kind, url, email, secret, event, quiet_from, quiet_to,
-                             digest, created, modified, archived)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14)",
+        "insert into notice (uuid, project_id, account_id, name, kind, url, email, secret, direction, quiet_from,
+                             quiet_to, digest, created, modified, archived, branch, testbed, benchmark, min_change)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $15, $16, $17, $18)",
         &[
-            &uuid, &about, &user, name, &kind, url, email, &secret, event, &from, &to, digest, &context.now,
+            &uuid,
+            &about,
+            &user,
+            name,
+            &kind,
+            url,
+            email,
+            &secret,
+            direction,
+            &from,
+            &to,
+            digest,
+            &context.now,
             archived,
+            branch,
+            testbed,
+            benchmark,
+            &min_change.map(MinChange::get),
         ],
     )?;
     find(tx, owner, uuid)
@@ -171,13 +243,30 @@ pub fn is_used(tx: &mut Tx<'_>, notice: NoticeId) -> Result<bool> {
 
 /// Updates a notice. Archiving it drops all of its waiting deliveries.
 pub fn update(tx: &mut Tx<'_>, notice: NoticeId, settings: &NoticeSettings, now: Timestamp) -> Result<()> {
-    let NoticeSettings { name, url, email, event, quiet, digest, archived } = settings;
+    let NoticeSettings { name, url, email, filter, quiet, digest, archived } = settings;
+    let NotificationFilter { branch, testbed, benchmark, direction, min_change } = filter;
     let (from, to) = (quiet.as_ref().map(|quiet| &quiet.from), quiet.as_ref().map(|quiet| &quiet.to));
     tx.execute(
-        "update notice set name = $2, url = $3, email = $4, event = $5, quiet_from = $6, quiet_to = $7, digest = $8,
-                archived = $9, modified = $10
+        "update notice set name = $2, url = $3, email = $4, direction = $5, quiet_from = $6, quiet_to = $7,
+                digest = $8, archived = $9, modified = $10, branch = $11, testbed = $12, benchmark = $13,
+                min_change = $14
          where id = $1",
-        &[&notice, name, url, email, event, &from, &to, digest, archived, &now],
+        &[
+            &notice,
+            name,
+            url,
+            email,
+            direction,
+            &from,
+            &to,
+            digest,
+            archived,
+            &now,
+            branch,
+            testbed,
+            benchmark,
+            &min_change.map(MinChange::get),
+        ],
     )?;
     if archived.is_some() {
         tx.execute(

@@ -7,12 +7,12 @@ use tidemark_api::{
     ActorKind, Adapter, AlertStatus, AlertUuid, AnyUrl, Architecture, AuditUuid, BenchmarkName,
     BenchmarkUuid, Boundary, BoundaryLimit, BranchName, BranchUuid, ChangeCause, ChangeUuid, Cpu,
     DeliveryStatus, DeliveryUuid, Digest, Disk, Domain, Email, EventStatus, EventUuid, FalseAlarms, GitHash,
-    HeadUuid, InvitationUuid, JobStatus, JobUuid, Jwt, LeaseUuid, MeasureUuid, Memory, ModelTest, ModelUuid,
-    NonEmpty, NoticeEvent, NoticeKind, NoticeUuid, NotificationUuid, Notifies, OperatingSystem,
-    OrganizationRole, OrganizationUuid, PlainKey, PlanLevel, PlanStatus, PlotUuid, ProjectKeyUuid,
-    ProjectRole, ProjectUuid, ReportUuid, ResourceName, RunnerUuid, SampleSize, Sandbox, ServerUuid,
-    SessionUuid, Slug, SpecUuid, SsoUuid, TestbedUuid, ThresholdUuid, TimeOfDay, Timestamp, TokenUuid, Url,
-    UserKeyUuid, UserName, UserUuid, VariantUuid, Visibility, Window, XAxis, YAxis,
+    HeadUuid, InvitationUuid, JobStatus, JobUuid, Jwt, LeaseUuid, MeasureUuid, Memory, MinChange, ModelTest,
+    ModelUuid, NamePattern, NonEmpty, NoticeDirection, NoticeKind, NoticeUuid, NotificationUuid, Notifies,
+    OperatingSystem, OrganizationRole, OrganizationUuid, PlainKey, PlanLevel, PlanStatus, PlotUuid,
+    ProjectKeyUuid, ProjectRole, ProjectUuid, ReportUuid, ResourceName, RunnerUuid, SampleSize, Sandbox,
+    ServerUuid, SessionUuid, Slug, SpecUuid, SsoUuid, TestbedUuid, ThresholdUuid, TimeOfDay, Timestamp,
+    TokenUuid, Url, UserKeyUuid, UserName, UserUuid, VariantUuid, Visibility, Window, XAxis, YAxis,
 };
 use tidemark_stats::Test;
 use uuid::Uuid;
@@ -360,7 +360,7 @@ macro_rules! numbers {
         }
     )*};
 }
-numbers!(Boundary: f64, Cpu: u32, Disk: u64, FalseAlarms: u32, Memory: u64, SampleSize: u32, Window: u32);
+numbers!(Boundary: f64, Cpu: u32, Disk: u64, FalseAlarms: u32, Memory: u64, MinChange: f64, SampleSize: u32, Window: u32);
 
 /// Primary keys of this database; one type per table, so that keys of different tables cannot be confused.
 macro_rules! keys {
@@ -407,7 +407,7 @@ macro_rules! keys {
 }
 
 texts! {
-    ActorKind, Adapter, AlertStatus, AnyUrl, Architecture, BenchmarkName, BoundaryLimit, BranchName, ChangeCause, DeliveryStatus, Digest, Domain, Email, EventStatus, GitHash, JobStatus, Jwt, NonEmpty, NoticeEvent, NoticeKind, Notifies, OperatingSystem,
+    ActorKind, Adapter, AlertStatus, AnyUrl, Architecture, BenchmarkName, BoundaryLimit, BranchName, ChangeCause, DeliveryStatus, Digest, Domain, Email, EventStatus, GitHash, JobStatus, Jwt, NamePattern, NonEmpty, NoticeDirection, NoticeKind, Notifies, OperatingSystem,
     OrganizationRole, PlainKey, PlanLevel, PlanStatus, ProjectRole, ResourceName, Sandbox, TimeOfDay, Url, UserName, Visibility, XAxis, YAxis,
 }
 

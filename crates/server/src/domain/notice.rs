@@ -7,9 +7,13 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit, Mac};
+use serde_json::Value;
 use sha2::Sha256;
 use tidemark_api::{DeliveryStatus, Digest, Email, NoticeKind, Notifies, PlainKey, Report, Timestamp, Url};
-use tidemark_render::notification::{Notification, NotificationContent};
+use tidemark_render::{
+    notification::{Notification, NotificationContent},
+    test_notification::TestNotification,
+};
 use tidemark_store::{
     self as store, Db, ReportId, Tx, WriteContext, change,
     delivery::{self, PendingDelivery},
@@ -90,7 +94,7 @@ impl Notifier {
         if due > now {
             return Err(DeliveryError::NotDue(due));
         }
-        if pending.notice.notice.digest == Digest::Daily && !pending.again {
+        if pending.notice.notice.digest == Digest::Daily && !pending.again && !pending.is_test {
             let own = pending.clone();
             let gather = move |tx: &mut Tx<'_>| delivery::merge_waiting(tx, &own, end_of_day(own.enqueued));
             self.db.write(gather).await.map_err(later)?;
@@ -111,7 +115,8 @@ impl Notifier {
             Some(DeliveryStatus::Failed) => MAX_ATTEMPTS_AFTER_FAILURE,
             _ => MAX_ATTEMPTS,
         };
-        let is_last = item.attempts >= max_attempts;
+        // A user waits for the result of a test.
+        let is_last = pending.is_test || item.attempts >= max_attempts;
         let recorded = outcome.clone();
         let record = move |tx: &mut Tx<'_>| match &recorded {
             Ok(()) => delivery::complete(tx, &pending, DeliveryStatus::Delivered, None, now).map(drop),
@@ -130,7 +135,7 @@ impl Notifier {
 
 /// Returns when a delivery is due: after the day of its digest, and after the quiet hours.
 fn due(pending: &PendingDelivery, now: Timestamp) -> Timestamp {
-    if pending.again {
+    if pending.again || pending.is_test {
         return now;
     }
     let notice = &pending.notice.notice;
@@ -179,6 +184,23 @@ fn compose(
     {
         return Ok(DeliveryStep::Drop("The user may no longer view the project."));
     }
+    if pending.is_test {
+        let project = project::by_id(tx, pending.project)?.project;
+        let test =
+            TestNotification { event: pending.event, time: pending.enqueued, project: &project, notice };
+        return address(
+            tx,
+            pending,
+            now,
+            || (test.title(), test.plain()),
+            || match notice.kind {
+                NoticeKind::Slack => test.slack(),
+                NoticeKind::Mattermost => test.mattermost(),
+                NoticeKind::Discord => test.discord(),
+                NoticeKind::Webhook | NoticeKind::Email => test.webhook(),
+            },
+        );
+    }
     let reports = reports(tx, pending)?;
     if reports.is_empty() {
         return Ok(DeliveryStep::Drop("The report was deleted."));
@@ -193,32 +215,52 @@ fn compose(
         }
     };
     let reports: Vec<Report> = reports.into_iter().map(|(_, report)| report).collect();
+    let filter = notice.filter();
     let notification =
-        Notification::new(pending.event, pending.enqueued, &reports, content, notice.event, console);
+        Notification::new(pending.event, pending.enqueued, &reports, content, &filter, console);
     let Some(notification) = notification else {
-        return Ok(DeliveryStep::Drop("The report has no alert or change for this notice."));
+        return Ok(DeliveryStep::Drop(
+            "The report has no alert or change that matches the filter of the notice.",
+        ));
     };
-    let body = match notice.kind {
-        NoticeKind::Webhook => notification.webhook(),
-        NoticeKind::Slack => notification.slack(),
-        NoticeKind::Mattermost => notification.mattermost(),
-        NoticeKind::Discord => notification.discord(),
-        NoticeKind::Email => {
-            let Some(email) = notice.email.clone() else {
-                return Ok(DeliveryStep::Drop("The notice has no address."));
-            };
-            let own = pending.user.is_some();
-            if !own && !notice::is_member(tx, pending.organization, &email)? {
-                return Ok(DeliveryStep::Drop(
-                    "The address no longer belongs to a member of the organization.",
-                ));
-            }
-            let (title, text, notice) = (notification.title(), notification.plain(), notice.name.clone());
-            return Ok(DeliveryStep::Mail(email, Message::Alerts { title, text, notice, own }));
+    address(
+        tx,
+        pending,
+        now,
+        || (notification.title(), notification.plain()),
+        || match notice.kind {
+            NoticeKind::Slack => notification.slack(),
+            NoticeKind::Mattermost => notification.mattermost(),
+            NoticeKind::Discord => notification.discord(),
+            NoticeKind::Webhook | NoticeKind::Email => notification.webhook(),
+        },
+    )
+}
+
+/// Addresses a notification: as a mail with this title and text, or as a request with this body.
+fn address(
+    tx: &mut Tx<'_>,
+    pending: &PendingDelivery,
+    now: Timestamp,
+    mail: impl FnOnce() -> (String, String),
+    body: impl FnOnce() -> Value,
+) -> store::Result<DeliveryStep> {
+    let notice = &pending.notice.notice;
+    if notice.kind == NoticeKind::Email {
+        let Some(email) = notice.email.clone() else {
+            return Ok(DeliveryStep::Drop("The notice has no address."));
+        };
+        let own = pending.user.is_some();
+        if !own && !notice::is_member(tx, pending.organization, &email)? {
+            return Ok(DeliveryStep::Drop("The address no longer belongs to a member of the organization."));
         }
+        let ((title, text), notice) = (mail(), notice.name.clone());
+        return Ok(DeliveryStep::Mail(email, Message::Alerts { title, text, notice, own }));
+    }
+    let Some(url) = pending.notice.url.clone() else {
+        return Ok(DeliveryStep::Drop("The notice has no address."));
     };
-    let Some(url) = notice.url.clone() else { return Ok(DeliveryStep::Drop("The notice has no address.")) };
-    let body = body.to_string();
+    let body = body().to_string();
     let headers = pending
         .secret
         .as_ref()

@@ -47,6 +47,8 @@ mod message;
 mod middleware;
 mod migration;
 mod notice;
+mod notice_filter;
+mod notice_test;
 mod oauth;
 mod openid;
 mod organization;

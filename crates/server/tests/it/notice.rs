@@ -91,7 +91,7 @@ impl Receiver {
 }
 
 impl Lab {
-    async fn notice(&self, kind: &str, url: &str, more: Value) -> Answer {
+    pub(crate) async fn notice(&self, kind: &str, url: &str, more: Value) -> Answer {
         let body = with(json!({ "name": kind, "kind": kind, "url": url }), more);
         self.post("notices", body).await
     }
@@ -110,7 +110,7 @@ impl Lab {
     }
 
     /// Sends a report of the three benchmarks, and returns its UUID.
-    async fn measured(&self, values: [u32; 3], more: Value) -> String {
+    pub(crate) async fn measured(&self, values: [u32; 3], more: Value) -> String {
         let names = ["<fast> & `furious`", "parse", "sort"].into_iter();
         let results = names
             .zip(values)
@@ -125,7 +125,7 @@ impl Lab {
     }
 
     /// Returns the deliveries, the oldest first, once none is waiting.
-    async fn log(&self, notice: &str) -> Vec<Value> {
+    pub(crate) async fn log(&self, notice: &str) -> Vec<Value> {
         until("something still waits", async || {
             let log = self.get(&format!("{notice}/deliveries?direction=asc")).await.expect(200).body;
             let log = log.as_array().unwrap();
@@ -303,7 +303,7 @@ both! {
         let lab = Lab::with_alerts(server).await;
         let (receiver, address) = Receiver::open();
         lab.calm().await;
-        let notice = lab.webhook(&address, json!({ "event": "regressions" })).await;
+        let notice = lab.webhook(&address, json!({ "direction": "regression" })).await;
         lab.measured([100, 100, 50], json!({})).await;
         let bad = lab.alarmed().await;
         let received = receiver.wait_for_with_retries(&lab, 1).await;

@@ -1,21 +1,31 @@
 //! `tidemark notice`: notices of a project or a user, and their deliveries.
 
-use std::str::FromStr;
+use std::{
+    str::FromStr,
+    thread,
+    time::{Duration, Instant},
+};
 
 use tidemark_api::{
-    Delivery, DeliveryFilter, DeliveryStatus, DeliveryUuid, Digest, Email, NewNotice, Notice, NoticeEvent,
-    NoticeFilter, NoticeKind, NoticePatch, NoticeUuid, PlainKey, QuietHours, ResourceId, ResourceName, Url,
+    Delivery, DeliveryFilter, DeliveryStatus, DeliveryUuid, Digest, Email, Invalid, MinChange, NamePattern,
+    NewNotice, Notice, NoticeDirection, NoticeFilter, NoticeKind, NoticePatch, NoticeUuid, PlainKey,
+    QuietHours, ResourceId, ResourceName, Url,
 };
 use tidemark_client::{Collection, notices, notices_of_user};
 
 use crate::{
-    failure::Result,
+    failure::{Failure, Result},
     output,
     resource::{
         ArchiveFlags, Fields, NewValue, PageFlags, Printable, ProjectArgument, Session, Verb,
-        fixed_string_parser, optional,
+        fixed_string_parser, optional, parse_number, yes_if,
     },
 };
+
+/// Maximum time to wait for the result of a test: longer than the timeout of the server's request.
+const TEST_TIMEOUT: Duration = Duration::from_secs(20);
+/// Interval at which a test is polled.
+const TEST_POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Verbs of `tidemark notice`.
 #[derive(clap::Subcommand)]
@@ -31,7 +41,7 @@ pub(crate) enum NoticeVerb {
         #[command(flatten)]
         page: PageFlags,
     },
-    /// Create a notice; the secret of a webhook is shown once
+    /// Create a notice; the whole URL and the secret of a webhook are shown once
     #[command(visible_alias = "add")]
     Create(Box<New>),
     /// Show a notice
@@ -43,6 +53,8 @@ pub(crate) enum NoticeVerb {
     /// Delete a notice with its pending deliveries and its log
     #[command(visible_alias = "rm")]
     Delete(NoticeTarget),
+    /// Send a test to the destination of a notice and show the result
+    Test(NoticeTarget),
     /// List the deliveries of a notice, the newest first
     Deliveries {
         #[command(flatten)]
@@ -107,9 +119,21 @@ pub(crate) struct New {
     /// E-mail address of a member of the organization; notices of a user always use the address of the user
     #[arg(long)]
     email: Option<Email>,
-    /// Event to send notifications about
-    #[arg(long, value_parser = fixed_string_parser::<NoticeEvent>(), default_value = "alerts")]
-    event: NoticeEvent,
+    /// Branch name or pattern, for example main or 'release/*'; '*' for all branches [default: the default branch of the project]
+    #[arg(long, value_name = "PATTERN")]
+    branch: Option<NamePattern>,
+    /// Testbed name or pattern [default: all testbeds]
+    #[arg(long, value_name = "PATTERN")]
+    testbed: Option<NamePattern>,
+    /// Benchmark name or pattern, for example 'parser::*' [default: all benchmarks]
+    #[arg(long, value_name = "PATTERN")]
+    benchmark: Option<NamePattern>,
+    /// Direction of the changes or alerts to send
+    #[arg(long, value_parser = fixed_string_parser::<NoticeDirection>(), default_value = "any")]
+    direction: NoticeDirection,
+    /// Minimum size of the changes or alerts to send, as a share: 0.05 is 5 % [default: all sizes]
+    #[arg(long, value_name = "SHARE", value_parser = parse_number::<f64, MinChange>)]
+    min_change: Option<MinChange>,
     /// Quiet hours in UTC, for example 22:00-06:00
     #[arg(long, value_name = "FROM-TO")]
     quiet: Option<Quiet>,
@@ -135,9 +159,21 @@ pub(crate) struct Update {
     /// New e-mail address
     #[arg(long)]
     email: Option<Email>,
-    /// Event to send notifications about
-    #[arg(long, value_parser = fixed_string_parser::<NoticeEvent>())]
-    event: Option<NoticeEvent>,
+    /// Branch name or pattern; `_` removes the filter
+    #[arg(long, value_name = "PATTERN")]
+    branch: Option<NewValue<NamePattern>>,
+    /// Testbed name or pattern; `_` removes the filter
+    #[arg(long, value_name = "PATTERN")]
+    testbed: Option<NewValue<NamePattern>>,
+    /// Benchmark name or pattern; `_` removes the filter
+    #[arg(long, value_name = "PATTERN")]
+    benchmark: Option<NewValue<NamePattern>>,
+    /// Direction of the changes or alerts to send
+    #[arg(long, value_parser = fixed_string_parser::<NoticeDirection>())]
+    direction: Option<NoticeDirection>,
+    /// Minimum size of the changes or alerts to send, as a share; `_` removes the filter
+    #[arg(long, value_name = "SHARE")]
+    min_change: Option<NewValue<Share>>,
     /// Quiet hours in UTC, for example 22:00-06:00; `_` removes them
     #[arg(long, value_name = "FROM-TO")]
     quiet: Option<NewValue<Quiet>>,
@@ -157,8 +193,20 @@ impl FromStr for Quiet {
 
     fn from_str(text: &str) -> std::result::Result<Self, String> {
         let (from, to) = text.split_once('-').ok_or("quiet hours are two times, such as 22:00-06:00")?;
-        let time = |text: &str| text.parse().map_err(|error: tidemark_api::Invalid| error.to_string());
+        let time = |text: &str| text.parse().map_err(|error: Invalid| error.to_string());
         Ok(Self(QuietHours { from: time(from)?, to: time(to)? }))
+    }
+}
+
+/// Minimum size of changes as one argument.
+#[derive(Clone, Debug)]
+struct Share(MinChange);
+
+impl FromStr for Share {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        parse_number::<f64, MinChange>(text).map(Self)
     }
 }
 
@@ -175,12 +223,38 @@ impl Verb for NoticeVerb {
             Self::Delete(NoticeTarget { owner, notice }) => {
                 session.confirm(&owner.notices()?.delete(notice), "The notice is deleted.")
             }
+            Self::Test(target) => target.test(session),
             Self::Deliveries { target: NoticeTarget { owner, notice }, status, page } => {
                 let filter = DeliveryFilter { status: *status };
                 session.list(owner.notices()?.deliveries(*notice, &filter), page)
             }
             Self::Redeliver { target: NoticeTarget { owner, notice }, delivery } => {
                 session.show(&owner.notices()?.redeliver(*notice, *delivery))
+            }
+        }
+    }
+}
+
+impl NoticeTarget {
+    /// Sends a test and waits for its result.
+    fn test(&self, session: &Session) -> Result {
+        let notices = self.owner.notices()?;
+        let sent = session.client.send(&notices.test(self.notice))?;
+        let (request, started) = (notices.delivery(self.notice, sent.uuid), Instant::now());
+        let mut found = sent;
+        while found.status == DeliveryStatus::Waiting && started.elapsed() < TEST_TIMEOUT {
+            thread::sleep(TEST_POLL_INTERVAL);
+            found = session.client.send(&request)?;
+        }
+        session.show(&request)?;
+        match found.status {
+            DeliveryStatus::Delivered => Ok(()),
+            DeliveryStatus::Waiting => Err(Failure::new(format!(
+                "The server has not sent the test within {} s; see `tidemark notice deliveries`.",
+                TEST_TIMEOUT.as_secs()
+            ))),
+            DeliveryStatus::Failed | DeliveryStatus::Dropped => {
+                Err(Failure::new(format!("The test was not delivered. {}", found.error.unwrap_or_default())))
             }
         }
     }
@@ -193,7 +267,11 @@ impl New {
             kind: self.kind,
             url: self.url.clone(),
             email: self.email.clone(),
-            event: self.event,
+            branch: self.branch.clone().map(Some),
+            testbed: self.testbed.clone(),
+            benchmark: self.benchmark.clone(),
+            direction: self.direction,
+            min_change: self.min_change,
             quiet: self.quiet.clone().map(|quiet| quiet.0),
             digest: self.digest,
             project: self.about.clone(),
@@ -207,7 +285,11 @@ impl Update {
             name: self.name.clone(),
             url: self.url.clone(),
             email: self.email.clone(),
-            event: self.event,
+            branch: NewValue::patch(self.branch.as_ref()),
+            testbed: NewValue::patch(self.testbed.as_ref()),
+            benchmark: NewValue::patch(self.benchmark.as_ref()),
+            direction: self.direction,
+            min_change: NewValue::patch(self.min_change.as_ref()).map(|share| share.map(|share| share.0)),
             quiet: NewValue::patch(self.quiet.as_ref()).map(|quiet| quiet.map(|quiet| quiet.0)),
             digest: self.digest,
             archived: self.archive.value(),
@@ -217,17 +299,22 @@ impl Update {
 }
 
 impl Printable for Notice {
-    const DROPPABLE: &'static [&'static str] = &["Event", "Kind"];
+    const DROPPABLE: &'static [&'static str] = &["Branch", "Kind"];
 
     fn fields(&self) -> Fields {
-        let receiver = self.url.as_ref().map(ToString::to_string);
+        let receiver = self.url.clone();
         let receiver = receiver.or_else(|| self.email.as_ref().map(ToString::to_string));
         let quiet = self.quiet.as_ref().map(|quiet| format!("{}-{}", quiet.from, quiet.to));
         Fields::default()
             .text("Name", &self.name)
             .column("Kind", self.kind)
             .text("To", optional(receiver))
-            .column("Event", self.event)
+            .text("Branch", self.branch.as_ref().map_or("*", NamePattern::as_str))
+            .detail("Summary", &self.summary)
+            .detail("Testbed", optional(self.testbed.as_ref()))
+            .detail("Benchmark", optional(self.benchmark.as_ref()))
+            .detail("Direction", self.direction)
+            .detail("Minimum", optional(self.min_change.map(MinChange::get)))
             .detail("Quiet", optional(quiet))
             .detail("Digest", self.digest)
             .detail("Secret", optional(self.secret.as_ref().map(PlainKey::as_str)))
@@ -248,6 +335,7 @@ impl Printable for Delivery {
             .column("Enqueued", output::time(self.created))
             .column("Status", self.status)
             .number("Attempts", self.attempts)
+            .detail("Test", yes_if(self.test))
             .text("Error", optional(self.error.as_ref()))
             .detail("Attempted", optional(self.tried.map(output::time)))
             .column("UUID", self.uuid)

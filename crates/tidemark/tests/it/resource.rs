@@ -190,7 +190,7 @@ fn reports_thresholds_alerts_metrics_perf_and_plots() {
 fn notices_and_their_deliveries() {
     let mut desk = Desk::with_project();
     let hook =
-        "notice create lab --name Hook --kind webhook --url https://192.0.2.1/hook --event regressions";
+        "notice create lab --name Hook --kind webhook --url https://192.0.2.1/hook --direction regression";
     desk.try_out(hook);
     desk.try_out("notice create lab --name Team --kind slack --url https://example.org/hook --quiet 22:00");
     let notice = desk.json(
@@ -201,9 +201,18 @@ fn notices_and_their_deliveries() {
     desk.run(&format!("notice view lab {notice}"));
     desk.run(&format!("notice update lab {notice} --name Everybody --quiet _ --digest daily"));
     desk.try_out(&format!("notice update lab {notice}"));
+    desk.run(&format!(
+        "notice update lab {notice} --branch release/* --testbed metal --benchmark parser::* --direction regression \
+         --min-change 0.05 --digest none"
+    ));
+    desk.run(&format!(
+        "notice update lab {notice} --branch _ --testbed _ --benchmark _ --direction any --min-change _"
+    ));
+    desk.try_out(&format!("notice update lab {notice} --min-change 0"));
     desk.run(&format!("notice deliveries lab {notice} --status failed"));
     desk.try_out(&format!("notice redeliver lab {notice} 00000000-0000-4000-8000-000000000000"));
     desk.run(&format!("notice update lab {notice} --archive --json"));
+    desk.try_out(&format!("notice test lab {notice}"));
     desk.run("notice list lab --archived");
     desk.run(&format!("notice delete lab {notice}"));
     let mine = desk.json("notice create --user ada --name Mine --kind email --about lab");
@@ -211,6 +220,7 @@ fn notices_and_their_deliveries() {
     desk.run("notice list --user ada");
     desk.run(&format!("notice view --user ada {mine}"));
     desk.run(&format!("notice deliveries --user ada {mine} --json"));
+    desk.run(&format!("notice test --user ada {mine}"));
     desk.run(&format!("notice delete --user ada {mine}"));
     desk.try_out("notice list");
     assert_snapshot!(desk.conversation());

@@ -97,6 +97,7 @@ pub(super) async fn repeat_for(
             Error::Conflict(match reason {
                 RedeliverError::OutOfUse => "The notice is archived; unarchive it first.".into(),
                 RedeliverError::Waiting => "The delivery is still pending.".into(),
+                RedeliverError::Test => "The delivery is a test; send another test instead.".into(),
             })
         })
     };

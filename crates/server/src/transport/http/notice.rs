@@ -3,11 +3,12 @@
 use axum::{Json, extract::State};
 use serde::Deserialize;
 use tidemark_api::{
-    Email, NewNotice, Notice, NoticeFilter, NoticeKind, NoticePatch, NoticeUuid, Page, PlainKey, ResourceId,
-    Slug, Url,
+    BranchName, Delivery, Email, NamePattern, NewNotice, Notice, NoticeFilter, NoticeKind, NoticePatch,
+    NoticeUuid, NotificationFilter, Page, PlainKey, ResourceId, Slug, Url,
 };
 use tidemark_store::{
-    OrganizationId, ProjectId, Tx, UserId, WriteContext,
+    OrganizationId, ProjectId, Tx, UserId, WriteContext, branch,
+    delivery::{self, TestError},
     notice::{self, NoticeSettings},
     project,
 };
@@ -20,6 +21,7 @@ use super::{
     error::{Error, Result},
     origin::Origin,
     project::ProjectPath,
+    run,
 };
 use crate::{
     domain::{app::App, auth::caller::SignedIn, notice::new_secret},
@@ -55,7 +57,7 @@ pub(super) async fn list(
 
 /// Create a notice.
 ///
-/// Only this response contains the secret of a webhook.
+/// Only this response contains the whole URL and the secret of a webhook.
 #[utoipa::path(post, path = "/v0/projects/{project}/notices", operation_id = "proj_notice_post", tag = "notices",
     params(ProjectPath), request_body = NewNotice, responses((status = 201, body = Notice)),
     extensions(("x-right" = json!("project:manage:by_user"))))]
@@ -112,7 +114,21 @@ pub(super) async fn delete(
     OwnerNotices::of_project(project).delete(&app, path.notice).await
 }
 
-/// Creates, changes and deletes the notices of one owner: a project or a user.
+/// Send a test to the destination of a notice.
+///
+/// The server sends it at once, also in quiet hours, and tries once. The delivery shows the result.
+#[utoipa::path(post, path = "/v0/projects/{project}/notices/{notice}/test", operation_id = "proj_notice_test_post",
+    tag = "notices", params(NoticePath), responses((status = 201, body = Delivery)),
+    extensions(("x-right" = json!("project:manage:by_user"))))]
+pub(super) async fn test(
+    State(app): State<App>,
+    ProjectByUser { project, by }: ProjectByUser<Manage>,
+    Path(path): Path<NoticePath>,
+) -> Result<Created<Delivery>> {
+    OwnerNotices::of_project(project).test(&app, &by, path.notice).await
+}
+
+/// Creates, changes, tests and deletes the notices of one owner: a project or a user.
 pub(super) struct OwnerNotices {
     owner: notice::NoticeOwner,
     /// The organization whose members can be recipients of the project's mails; `None` for notices of users.
@@ -142,7 +158,7 @@ impl OwnerNotices {
         }
     }
 
-    /// Creates a notice. Only this response contains the secret of a webhook.
+    /// Creates a notice. Only this response contains the whole URL and the secret of a webhook.
     pub(super) async fn create(self, app: &App, by: &SignedIn, new: NewNotice) -> Result<Created<Notice>> {
         let fresh = app.fresh();
         app.limits.check(Rule::UserCredentials, &by.found.user.uuid.to_string(), fresh.now).await?;
@@ -165,11 +181,23 @@ impl OwnerNotices {
                     Some(find_visible_project(tx, wanted, user)?)
                 }
             };
+            let branch = match (new.branch, about) {
+                (Some(branch), _) => branch,
+                (None, Some(project)) => default_branch(tx, project)?,
+                (None, None) => None,
+            };
+            let filter = NotificationFilter {
+                branch,
+                testbed: new.testbed,
+                benchmark: new.benchmark,
+                direction: new.direction,
+                min_change: new.min_change,
+            };
             let settings = NoticeSettings {
                 name: new.name,
                 url: new.url,
                 email: new.email,
-                event: new.event,
+                filter,
                 quiet: new.quiet,
                 digest: new.digest,
                 archived: None,
@@ -177,7 +205,7 @@ impl OwnerNotices {
             let created =
                 notice::create(tx, &fresh, self.owner, about, new.kind, secret.as_ref(), &settings)?.notice;
             self.audit(tx, &fresh, "notice.create", &created)?;
-            Ok::<_, Error>(Notice { secret, ..created })
+            Ok::<_, Error>(Notice { secret, url: settings.url.map(String::from), ..created })
         };
         Ok(Created(app.db.write(write).await?))
     }
@@ -193,15 +221,22 @@ impl OwnerNotices {
         let allows_private = app.config.plus.notices.private_addresses;
         let write = move |tx: &mut Tx<'_>| {
             self.owner.lock(tx)?;
-            let notice::NoticeRow { id, notice: before } = notice::find(tx, self.owner, notice)?;
+            let notice::NoticeRow { id, url, notice: before } = notice::find(tx, self.owner, notice)?;
+            let filter = before.filter();
             // A notice of a user does not store the address: it belongs to the account.
             let kept = before.email.filter(|_| before.user.is_none());
             let is_moved = patch.url.is_some() || patch.email.is_some();
             let settings = NoticeSettings {
                 name: patch.name.unwrap_or(before.name),
-                url: patch.url.or(before.url),
+                url: patch.url.or(url),
                 email: patch.email.or(kept),
-                event: patch.event.unwrap_or(before.event),
+                filter: NotificationFilter {
+                    branch: patch.branch.unwrap_or(filter.branch),
+                    testbed: patch.testbed.unwrap_or(filter.testbed),
+                    benchmark: patch.benchmark.unwrap_or(filter.benchmark),
+                    direction: patch.direction.unwrap_or(filter.direction),
+                    min_change: patch.min_change.unwrap_or(filter.min_change),
+                },
                 quiet: patch.quiet.unwrap_or(before.quiet),
                 digest: patch.digest.unwrap_or(before.digest),
                 archived: match patch.archived {
@@ -222,12 +257,43 @@ impl OwnerNotices {
         Ok(Json(app.db.write(write).await?))
     }
 
+    /// Sends a test to the destination of a notice.
+    pub(super) async fn test(
+        self,
+        app: &App,
+        by: &SignedIn,
+        notice: NoticeUuid,
+    ) -> Result<Created<Delivery>> {
+        let fresh = app.fresh();
+        // A test sends a message on behalf of the user, like an invitation.
+        app.limits.check(Rule::UserInvites, &by.found.user.uuid.to_string(), fresh.now).await?;
+        let write = move |tx: &mut Tx<'_>| {
+            self.owner.lock(tx)?;
+            let notice::NoticeRow { id, notice, .. } = notice::find(tx, self.owner, notice)?;
+            let delivery = delivery::enqueue_test(tx, &fresh, id)?.map_err(|reason| {
+                Error::Conflict(match reason {
+                    TestError::OutOfUse => "The notice is archived; unarchive it first.".into(),
+                    TestError::Waiting => "A test of the notice is still pending.".into(),
+                    TestError::NoProject => {
+                        "Your organizations have no project that a test could name; create a project first."
+                            .into()
+                    }
+                })
+            })?;
+            self.audit(tx, &fresh, "notice.test", &notice)?;
+            Ok::<_, Error>(delivery)
+        };
+        let delivery = app.db.write(write).await?;
+        app.background.wake();
+        Ok(Created(delivery))
+    }
+
     /// Deletes a notice.
     pub(super) async fn delete(self, app: &App, notice: NoticeUuid) -> Result<Deleted> {
         let fresh = app.fresh();
         let write = move |tx: &mut Tx<'_>| {
             self.owner.lock(tx)?;
-            let notice::NoticeRow { id, notice } = notice::find(tx, self.owner, notice)?;
+            let notice::NoticeRow { id, notice, .. } = notice::find(tx, self.owner, notice)?;
             notice::delete(tx, id)?;
             self.audit(tx, &fresh, "notice.delete", &notice)?;
             Ok::<_, Error>(Deleted)
@@ -280,6 +346,13 @@ impl OwnerNotices {
             ))),
         }
     }
+}
+
+/// Returns the branch of a new notice about a project. A project without branches gets the branch that runs use by default.
+fn default_branch(tx: &mut Tx<'_>, project: ProjectId) -> Result<Option<NamePattern>> {
+    let name = branch::default_name(tx, project)?;
+    // A name can be longer than a pattern.
+    Ok(name.as_ref().map_or(run::BRANCH, BranchName::as_str).parse().ok())
 }
 
 /// Returns the project of a new notice of a user, if the user may view it.

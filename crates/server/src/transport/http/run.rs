@@ -31,7 +31,7 @@ use crate::domain::{
 const X_CLAIM_TOKEN: HeaderName = HeaderName::from_static("x-claim-token");
 
 /// Default branch and testbed of a run.
-const BRANCH: &str = "main";
+pub(super) const BRANCH: &str = "main";
 const TESTBED: &str = "localhost";
 /// Default name of a project that is created for a run.
 const PROJECT: &str = "Project";

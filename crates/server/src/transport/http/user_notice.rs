@@ -65,8 +65,8 @@ pub(super) async fn list(
 
 /// Create a notice for a user, for one project or for all organizations of the user.
 ///
-/// Only this response contains the secret of a webhook. The server sends no notifications about projects that the user may no
-/// longer view.
+/// Only this response contains the whole URL and the secret of a webhook. The server sends no notifications about projects that
+/// the user may no longer view.
 #[utoipa::path(post, path = "/v0/users/{user}/notices", operation_id = "user_notice_post", tag = "notices",
     params(UserPath), request_body = NewNotice, responses((status = 201, body = Notice)),
     extensions(("x-right" = json!("self"))))]
@@ -115,6 +115,21 @@ pub(super) async fn delete(
     Path(path): Path<NoticePath>,
 ) -> Result<Deleted> {
     OwnerNotices::of_user(account).delete(&app, path.notice).await
+}
+
+/// Send a test to the destination of a notice of a user.
+///
+/// The server sends it at once, also in quiet hours, and tries once. The delivery shows the result.
+#[utoipa::path(post, path = "/v0/users/{user}/notices/{notice}/test", operation_id = "user_notice_test_post",
+    tag = "notices", params(NoticePath), responses((status = 201, body = Delivery)),
+    extensions(("x-right" = json!("self"))))]
+pub(super) async fn test(
+    State(app): State<App>,
+    account: Account,
+    Path(path): Path<NoticePath>,
+) -> Result<Created<Delivery>> {
+    let by = account.by.clone();
+    OwnerNotices::of_user(account).test(&app, &by, path.notice).await
 }
 
 /// List the deliveries of a notice of a user in the last 30 days, newest first.

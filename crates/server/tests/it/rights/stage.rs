@@ -515,9 +515,10 @@ fn notice_with_delivery(
 ) -> (Uuid, Uuid) {
     let settings = notice::NoticeSettings {
         name: "Hook".parse().unwrap(),
-        url: Some("https://example.org/hook".parse().unwrap()),
+        // Not public: a test of the notice sends no request.
+        url: Some("https://192.0.2.1/hook".parse().unwrap()),
         email: None,
-        event: tidemark_api::NoticeEvent::Alerts,
+        filter: tidemark_api::NotificationFilter::default(),
         quiet: None,
         digest: tidemark_api::Digest::None,
         archived: None,
