@@ -1,4 +1,4 @@
-// Notices of a project and of a user: add, deliver, deliver again and disable.
+// Notices of a project and of a user: add, filter, test, deliver, deliver again and disable.
 
 import { createServer, type Server } from "node:http";
 import type { Page } from "@playwright/test";
@@ -11,15 +11,18 @@ interface Receiver {
   server: Server;
   address: string;
   events: string[];
+  /** The status of its responses. */
+  status: number;
 }
 
 async function receive(): Promise<Receiver> {
-  const events: string[] = [];
   const server = createServer((request, answer) => {
-    events.push(String(request.headers["webhook-id"]));
-    request.resume().on("end", () => answer.writeHead(204).end());
+    receiver.events.push(String(request.headers["webhook-id"]));
+    request.resume().on("end", () => answer.writeHead(receiver.status).end());
   });
-  return { server, address: `http://127.0.0.1:${await listen(server)}/hook`, events };
+  const address = `http://127.0.0.1:${await listen(server)}/hooks/0123456789abcdefx7Qz`;
+  const receiver: Receiver = { server, address, events: [], status: 204 };
+  return receiver;
 }
 
 /** Sends a report that raises an alert, in a project with a notice. */
@@ -56,6 +59,8 @@ test("a project notifies a chat of alerts", async ({ page }, { project }) => {
   await page.getByRole("button", { name: "Add the notice" }).click();
   await expect(page.getByRole("heading", { name: "Team chat" })).toBeVisible();
   await expect(page.getByText("22:00–06:00")).toBeVisible();
+  await expect(page.getByText("Sends a message when a report on branch main raises changes")).toBeVisible();
+  await expect(page.getByText("https://chat.example.org/…", { exact: true })).toBeVisible();
   await expect(page.getByRole("heading", { name: "No deliveries yet" })).toBeVisible();
   await page.getByRole("combobox", { name: "Frequency" }).selectOption("daily");
   await expect(page.getByText("Notice saved.")).toBeVisible();
@@ -90,6 +95,54 @@ test("the secret of a webhook is shown once, and a delivery can be repeated", as
   await expect(page.getByText("delivered", { exact: true })).toHaveCount(2);
   expect(receiver.events).toHaveLength(2);
   expect(new Set(receiver.events).size).toBe(1);
+  receiver.server.close();
+});
+
+test("a notice is filtered and tested", async ({ page }, { project }) => {
+  const receiver = await receive();
+  const { project: slug } = await lab(page, `Filter-${project.name}`);
+  await page.goto(`/console/projects/${slug}/notices/add`);
+  await page.getByLabel("Name").fill("Parser");
+  await page.getByLabel("URL").fill(receiver.address);
+  await page.getByLabel("Branch").fill("release/*");
+  await page.getByLabel("Benchmark").fill("parser::*");
+  await page.getByLabel("Direction").selectOption("regression");
+  await page.getByLabel("Minimum size in percent").fill("7");
+  await page.getByRole("button", { name: "Add the notice" }).click();
+  const sentence = (branch: string) =>
+    page.getByText(
+      `Sends a message when a report on ${branch} raises regressions of at least 7 % in a benchmark matching parser::*.`,
+      { exact: true },
+    );
+  await expect(sentence("a branch matching release/*")).toBeVisible();
+  await expect(page.getByText(receiver.address)).toBeHidden();
+  await expect(page.getByText(receiver.address.replace(/hooks.*/, "…/x7Qz"), { exact: true })).toBeVisible();
+
+  await page.getByRole("button", { name: "Send test" }).click();
+  await expect(page.getByText("The destination accepted the test.")).toBeVisible();
+  await expect(page.getByText("delivered", { exact: true })).toHaveCount(1);
+  await expect(page.getByRole("cell", { name: /^Test,/ })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Deliver again" })).toBeHidden();
+  expect(receiver.events).toHaveLength(1);
+  await accessible(page);
+  await fits(page);
+  receiver.status = 410;
+  await page.getByRole("button", { name: "Send test" }).click();
+  const failed = "The test was not delivered. The receiver answered with the status 410.";
+  await expect(page.getByText(failed)).toBeVisible();
+  await expect(page.getByText("failed", { exact: true })).toBeVisible();
+
+  await page.getByRole("button", { name: "Edit: Branch" }).click();
+  await page.getByRole("textbox", { name: "Branch" }).fill("");
+  await page.getByRole("button", { name: "Save" }).click();
+  await expect(sentence("any branch")).toBeVisible();
+  await page.getByRole("button", { name: "Edit: Minimum size in percent" }).click();
+  await page.getByRole("textbox", { name: "Minimum size in percent" }).fill("-1");
+  await page.getByRole("button", { name: "Save" }).click();
+  await expect(page.getByText("0.05 is 5 %")).toBeVisible();
+  await page.getByRole("textbox", { name: "Minimum size in percent" }).fill("12.5");
+  await page.getByRole("button", { name: "Save" }).click();
+  await expect(page.getByText("12.5 %", { exact: true })).toBeVisible();
   receiver.server.close();
 });
 

@@ -1,16 +1,8 @@
-// Notices of a project and of a user: destinations of notifications. The secret of a webhook is shown once.
+// Notices of a project and of a user: destinations of notifications. The URL and the secret of a webhook are shown once.
 
 import { A, useNavigate, useParams } from "@solidjs/router";
 import { createSignal, type JSX, Show } from "solid-js";
-import type {
-  Digest,
-  JsonNewNotice,
-  JsonNotice,
-  JsonQuietHours,
-  JsonUpdateNotice,
-  NoticeEvent,
-  NoticeKind,
-} from "../api";
+import type { Digest, JsonNewNotice, JsonNotice, JsonQuietHours, JsonUpdateNotice, NoticeKind } from "../api";
 import { load } from "../load";
 import { Badge } from "../ui/Badge";
 import { Button, LinkButton } from "../ui/Button";
@@ -24,7 +16,9 @@ import { Empty, Notice as Remark } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
 import { Time } from "../ui/Value";
 import { Deliveries } from "./notice_delivery";
+import { FilterFacts, FilterFields, filterOf } from "./notice_filter";
 import { type NoticeOwner, useProjectNotices, useUserNotices } from "./notice_owner";
+import { createNoticeTest, SendTest, TestResult } from "./notice_send_test";
 import "./lists.css";
 
 const KINDS: readonly { value: NoticeKind; label: string }[] = [
@@ -33,10 +27,6 @@ const KINDS: readonly { value: NoticeKind; label: string }[] = [
   { value: "discord", label: "Discord" },
   { value: "email", label: "E-mail" },
   { value: "webhook", label: "Webhook" },
-];
-const EVENTS: readonly { value: NoticeEvent; label: string }[] = [
-  { value: "alerts", label: "All alerts" },
-  { value: "regressions", label: "Regressions only" },
 ];
 const DIGESTS: readonly { value: Digest; label: string }[] = [
   { value: "none", label: "Per report" },
@@ -94,6 +84,7 @@ function List(props: { owner: NoticeOwner }): JSX.Element {
             wide: true,
             cell: (notice) => <span class="muted break">{destination(notice)}</span>,
           },
+          { title: "Sends", wide: true, cell: (notice) => <span class="muted break">{notice.summary}</span> },
           {
             title: "Created",
             wide: true,
@@ -186,7 +177,7 @@ function Add(props: { owner: NoticeOwner }): JSX.Element {
                 hint="The slug of a project. All projects of your organizations if empty."
               />
             </Show>
-            <SelectField name="event" label="Notify about" required value="alerts" options={EVENTS} />
+            <FilterFields isUser={props.owner.isUser} />
             <SelectField name="digest" label="Frequency" required value="none" options={DIGESTS} />
             <TextField
               name="from"
@@ -219,6 +210,7 @@ function View(props: { owner: NoticeOwner }): JSX.Element {
   const params = useParams<{ notice: string }>();
   const navigate = useNavigate();
   const [deleting, setDeleting] = createSignal(false);
+  const test = createNoticeTest(props.owner, () => params.notice);
   const notice = load(
     () => ({ notice: params.notice }),
     ({ notice }, signal) => props.owner.view(notice, signal),
@@ -232,6 +224,9 @@ function View(props: { owner: NoticeOwner }): JSX.Element {
   };
   const buttons = (shown: JsonNotice) => (
     <>
+      <Show when={!shown.archived}>
+        <SendTest test={test} />
+      </Show>
       <Button onClick={() => pick({ archived: !shown.archived })}>{shown.archived ? "Enable" : "Disable"}</Button>
       <Button kind="danger" onClick={() => setDeleting(true)}>
         Delete
@@ -252,11 +247,17 @@ function View(props: { owner: NoticeOwner }): JSX.Element {
           crumbs={noticeCrumbs(props.owner)}
           actions={buttons(shown())}
         >
+          <p>{shown().summary}</p>
+          <TestResult test={test} notice={shown()} />
           <Facts>
             <EditableFact label="Name" value={shown().name} maxLength={64} editable save={(name) => change({ name })} />
             <Fact label="Kind">{label(KINDS, shown().kind)}</Fact>
             <Show when={shown().url}>
-              {(url) => <EditableFact label="URL" type="url" value={url()} editable save={(url) => change({ url })} />}
+              {(masked) => (
+                <EditableFact label="URL" type="url" value="" editable save={(url) => change({ url })}>
+                  {masked()}
+                </EditableFact>
+              )}
             </Show>
             <Show when={shown().email}>
               {(email) => (
@@ -278,7 +279,7 @@ function View(props: { owner: NoticeOwner }): JSX.Element {
                 )}
               </Fact>
             </Show>
-            <SelectFact label="Notify about" value={shown().event} options={EVENTS} save={(event) => pick({ event })} />
+            <FilterFacts notice={shown()} save={change} pick={pick} />
             <SelectFact
               label="Frequency"
               value={shown().digest}
@@ -301,7 +302,7 @@ function View(props: { owner: NoticeOwner }): JSX.Element {
           </Facts>
           <section class="stack tight" aria-labelledby="log">
             <h2 id="log">Deliveries</h2>
-            <Deliveries owner={props.owner} notice={shown()} />
+            <Deliveries owner={props.owner} notice={shown()} again={test.delivery()} />
           </section>
           <Confirm
             open={deleting()}
@@ -321,14 +322,12 @@ function View(props: { owner: NoticeOwner }): JSX.Element {
   );
 }
 
-function newNotice(
-  kind: NoticeKind,
-  { name = "", url, email, project, event, digest, from, to }: Values,
-): JsonNewNotice {
+function newNotice(kind: NoticeKind, values: Values): JsonNewNotice {
+  const { name = "", url, email, project, digest, from, to } = values;
   const body: JsonNewNotice = {
     name,
     kind,
-    event: event as NoticeEvent,
+    ...filterOf(values),
     digest: digest as Digest,
     quiet: quietHours(from, to),
   };
@@ -352,7 +351,7 @@ function splitTimes(text: string): string[] {
 }
 
 function destination({ url, email }: JsonNotice): string {
-  return url ? new URL(url).host : (email ?? "");
+  return url ?? email ?? "";
 }
 
 function label<T extends string>(options: readonly { value: T; label: string }[], value: T): string {

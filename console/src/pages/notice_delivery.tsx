@@ -25,8 +25,8 @@ const STATUSES = [
   { value: "dropped", label: "Dropped" },
 ];
 
-/** The deliveries of a notice, with their repetition. */
-export function Deliveries(props: { owner: NoticeOwner; notice: JsonNotice }): JSX.Element {
+/** The deliveries of a notice, with their repetition. Reloads when `again` changes. */
+export function Deliveries(props: { owner: NoticeOwner; notice: JsonNotice; again: unknown }): JSX.Element {
   const repeat = async (delivery: JsonDelivery, done: () => Promise<void>) => {
     try {
       await props.owner.repeat(props.notice.uuid, delivery.uuid);
@@ -41,13 +41,26 @@ export function Deliveries(props: { owner: NoticeOwner; notice: JsonNotice }): J
       noun="delivery"
       filters={[{ name: "status", label: "Status", options: STATUSES }]}
       load={(query, signal) => props.owner.deliveries(props.notice.uuid, query, signal)}
-      again={props.notice.modified}
+      again={[props.notice.modified, props.again]}
       changing={(rows) => rows.some((row) => row.status === "waiting")}
       columns={[
         {
           title: "Report",
           cell: (row) => (
-            <Show when={row.report} fallback={<span class="muted">deleted</span>}>
+            <Show
+              when={row.report}
+              fallback={
+                <span class="muted">
+                  {row.test ? (
+                    <>
+                      Test, <Time at={row.created} />
+                    </>
+                  ) : (
+                    "deleted"
+                  )}
+                </span>
+              }
+            >
               {(report) => (
                 <A href={`/console/projects/${row.project}/reports/${report()}`}>
                   <Time at={row.created} />
@@ -61,7 +74,7 @@ export function Deliveries(props: { owner: NoticeOwner; notice: JsonNotice }): J
         { title: "Error", wide: true, cell: (row) => <span class="muted break">{row.error ?? ""}</span> },
       ]}
       rowActions={(row, rows) => (
-        <Show when={row.status !== "waiting" && !props.notice.archived}>
+        <Show when={row.status !== "waiting" && !row.test && !props.notice.archived}>
           <Button onClick={() => void repeat(row, rows.refresh)}>Deliver again</Button>
         </Show>
       )}

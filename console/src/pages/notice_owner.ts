@@ -27,7 +27,10 @@ export interface NoticeOwner {
   update: (notice: string, body: JsonUpdateNotice) => Promise<JsonNotice>;
   remove: (notice: string) => Promise<unknown>;
   deliveries: (notice: string, query: ListQuery, signal: AbortSignal) => Promise<Rows<JsonDelivery>>;
+  delivery: (notice: string, delivery: string, signal: AbortSignal) => Promise<JsonDelivery>;
   repeat: (notice: string, delivery: string) => Promise<unknown>;
+  /** Sends a test to the destination. */
+  test: (notice: string) => Promise<JsonDelivery>;
 }
 
 export function useProjectNotices(): NoticeOwner {
@@ -50,10 +53,16 @@ export function useProjectNotices(): NoticeOwner {
     remove: (notice) => call("delete", "/v0/projects/{project}/notices/{notice}", { path: path(notice) }),
     deliveries: (notice, query, signal) =>
       list("/v0/projects/{project}/notices/{notice}/deliveries", { path: path(notice), query, signal }),
+    delivery: (notice, delivery, signal) =>
+      call("get", "/v0/projects/{project}/notices/{notice}/deliveries/{delivery}", {
+        path: { ...path(notice), delivery },
+        signal,
+      }),
     repeat: (notice, delivery) =>
       call("post", "/v0/projects/{project}/notices/{notice}/deliveries/{delivery}", {
         path: { ...path(notice), delivery },
       }),
+    test: (notice) => call("post", "/v0/projects/{project}/notices/{notice}/test", { path: path(notice) }),
   };
 }
 
@@ -76,7 +85,13 @@ export function useUserNotices(): NoticeOwner {
     remove: (notice) => call("delete", "/v0/users/{user}/notices/{notice}", { path: path(notice) }),
     deliveries: (notice, query, signal) =>
       list("/v0/users/{user}/notices/{notice}/deliveries", { path: path(notice), query, signal }),
+    delivery: (notice, delivery, signal) =>
+      call("get", "/v0/users/{user}/notices/{notice}/deliveries/{delivery}", {
+        path: { ...path(notice), delivery },
+        signal,
+      }),
     repeat: (notice, delivery) =>
       call("post", "/v0/users/{user}/notices/{notice}/deliveries/{delivery}", { path: { ...path(notice), delivery } }),
+    test: (notice) => call("post", "/v0/users/{user}/notices/{notice}/test", { path: path(notice) }),
   };
 }
