@@ -25,6 +25,7 @@ const auth = () => import("./pages/auth");
 const onboard = () => import("./pages/onboard");
 const organization = () => import("./pages/organization");
 const member = () => import("./pages/member");
+const invitation = () => import("./pages/invitation");
 const project = () => import("./pages/project");
 const home = () => import("./pages/home");
 const homePlots = () => import("./pages/home_plots");
@@ -80,6 +81,7 @@ export const routes: RouteDefinition[] = [
       { path: "/signup", component: page(auth, "SignUp") },
       { path: "/login", component: page(auth, "LogIn") },
       { path: "/confirm", component: page(auth, "Confirm") },
+      { path: "/invitation", component: page(() => import("./pages/auth_invitation"), "Invitation") },
       { path: "/logout", component: page(auth, "LogOut") },
       { path: ["/github", "/google", "/oidc/:provider"], component: page(auth, "OAuthCallback") },
     ],
@@ -109,6 +111,7 @@ export const routes: RouteDefinition[] = [
           { path: "/members", component: page(member, "List") },
           { path: "/members/invite", component: page(member, "Invite") },
           { path: "/members/:member", component: page(member, "View") },
+          { path: "/invitations/:invitation", component: page(invitation, "View") },
           { path: "/settings", component: page(organization, "Settings") },
           { path: "/usage", component: page(organization, "Usage") },
           { path: "/billing", component: page(plan, "Billing") },

@@ -51,7 +51,9 @@ test("a user is invited, and the invitation is revoked", async ({ page }, info) 
   await fits(page);
   await page.getByLabel("E-mail address").fill(`guest-${info.project.name}@example.org`);
   await page.getByLabel("Role").selectOption("leader");
-  await page.getByRole("button", { name: "Send invitation" }).click();
+  await page.getByRole("button", { name: "Invite", exact: true }).click();
+  await expect(page.getByRole("region", { name: "Invitation link" })).toBeVisible();
+  await page.goto(`/console/organizations/${organization}/members`);
   const invited = page.getByRole("region", { name: "Invited" });
   await expect(invited).toContainText("as leader");
   await accessible(page);

@@ -10,14 +10,16 @@ import { CheckField, Form, TextField } from "../ui/Form";
 import { Page } from "../ui/Page";
 import { Failure, Notice, Skeleton } from "../ui/State";
 import { toast } from "../ui/Toast";
+import { Invited, useOffer } from "./auth_invitation";
 
-/** The query of links in mails and on other pages; `goal` is the return path. */
+/** The query of links in mails and on other pages; `goal` is the return path, `address` the e-mail address. */
 function useInvitation(): {
   invite: () => string | undefined;
   claim: () => string | undefined;
   plan: () => PlanLevel | undefined;
   goal: () => string;
   query: () => string;
+  address: () => string;
 } {
   const [params] = useSearchParams();
   const text = (name: string) => (typeof params[name] === "string" ? params[name] : undefined);
@@ -31,7 +33,14 @@ function useInvitation(): {
   };
   const plan = () => PLANS.find((level) => level === text("plan"));
   const goal = () => backPath(text("back") ?? (plan() && plan() !== "free" ? "/console/plan" : undefined));
-  return { invite: () => text("invite"), claim: () => text("claim"), plan, goal, query };
+  return {
+    invite: () => text("invite"),
+    claim: () => text("claim"),
+    plan,
+    goal,
+    query,
+    address: () => text("email") ?? "",
+  };
 }
 
 /** The plans that a visitor can select before signing up. */
@@ -45,7 +54,8 @@ function sentPath(email: string, back: string): string {
 }
 
 export function SignUp(): JSX.Element {
-  const { invite, claim, plan, goal, query } = useInvitation();
+  const { invite, claim, plan, goal, query, address } = useInvitation();
+  const offer = useOffer(invite);
   const navigate = useNavigate();
   const setup = load(
     () => ({}),
@@ -53,62 +63,66 @@ export function SignUp(): JSX.Element {
   );
   const isNew = () => setup()?.accounts === "none";
   return (
-    <Page title={isNew() ? "Welcome to Tidemark" : "Sign up"} narrow>
+    <Page title={offer.ended() ? "Invitation" : isNew() ? "Welcome to Tidemark" : "Sign up"} narrow>
       <Show when={setup() || setup.error()} fallback={<Skeleton lines={6} />}>
         <Show when={isNew()}>
           <p>This server has no accounts. The first account becomes the administrator.</p>
-        </Show>
-        <Show when={invite()}>
-          <Notice>You are invited to an organization. Use the address that received the invitation.</Notice>
         </Show>
         <Show when={setup()?.sign_up === "invitation" && !isNew() && !invite()}>
           <Notice tone="warn">
             This server requires an invitation to sign up. Ask a leader of an organization to invite you.
           </Notice>
         </Show>
-        <Form
-          action={isNew() ? "Create administrator account" : "Sign up"}
-          onSubmit={async ({ name = "", email = "" }) => {
-            const recaptcha_token = await captchaResponse(setup(), "signup");
-            await call("post", "/v0/auth/signup", {
-              body: {
-                name,
-                email,
-                i_agree: true,
-                invite: invite() ?? null,
-                claim: claim() ?? null,
-                plan: plan() ?? null,
-                recaptcha_token,
-              },
-            });
-            navigate(sentPath(email, goal()));
-          }}
-        >
-          <TextField name="name" label="Your name" required maxLength={64} autocomplete="name" autofocus />
-          <TextField
-            name="email"
-            label="Your e-mail address"
-            type="email"
-            required
-            autocomplete="email"
-            hint="You will receive a confirmation link. There are no passwords."
-          />
-          <CheckField name="i_agree" required label="I agree to the terms of the operator of this server." />
-        </Form>
-        <Providers of={setup()?.providers} agreed />
-        <Show when={!isNew()}>
-          <p class="muted">
-            Already have an account? <A href={`/auth/login${query()}`}>Sign in</A>
-          </p>
-        </Show>
+        <Invited invite={invite()} offer={offer}>
+          {(email) => (
+            <>
+              <Form
+                action={isNew() ? "Create administrator account" : "Sign up"}
+                onSubmit={async ({ name = "", email = "" }) => {
+                  const recaptcha_token = await captchaResponse(setup(), "signup");
+                  await call("post", "/v0/auth/signup", {
+                    body: {
+                      name,
+                      email,
+                      i_agree: true,
+                      invite: invite() ?? null,
+                      claim: claim() ?? null,
+                      plan: plan() ?? null,
+                      recaptcha_token,
+                    },
+                  });
+                  navigate(sentPath(email, goal()));
+                }}
+              >
+                <TextField name="name" label="Your name" required maxLength={64} autocomplete="name" autofocus />
+                <TextField
+                  name="email"
+                  label="Your e-mail address"
+                  type="email"
+                  required
+                  autocomplete="email"
+                  value={email ?? address()}
+                  hint="You will receive a confirmation link. There are no passwords."
+                />
+                <CheckField name="i_agree" required label="I agree to the terms of the operator of this server." />
+              </Form>
+              <Providers of={setup()?.providers} agreed />
+              <Show when={!isNew()}>
+                <p class="muted">
+                  Already have an account? <A href={`/auth/login${query()}`}>Sign in</A>
+                </p>
+              </Show>
+            </>
+          )}
+        </Invited>
       </Show>
     </Page>
   );
 }
 
 export function LogIn(): JSX.Element {
-  const { invite, plan, goal, query } = useInvitation();
-  const [params] = useSearchParams();
+  const { invite, plan, goal, query, address } = useInvitation();
+  const offer = useOffer(invite);
   const navigate = useNavigate();
   const setup = load(
     () => ({}),
@@ -116,36 +130,39 @@ export function LogIn(): JSX.Element {
   );
   return (
     <Show when={!user() || invite()} fallback={<Navigate href={goal()} />}>
-      <Show when={!(user() && invite())} fallback={<Accept invite={invite() ?? ""} />}>
-        <Page title="Sign in" narrow>
-          <Show when={invite()}>
-            <Notice>You are invited to an organization. Use the address that received the invitation.</Notice>
-          </Show>
-          <Form
-            action="Send sign-in link"
-            onSubmit={async ({ email = "" }) => {
-              const recaptcha_token = await captchaResponse(setup(), "login");
-              await call("post", "/v0/auth/login", {
-                body: { email, invite: invite() ?? null, plan: plan() ?? null, recaptcha_token },
-              });
-              navigate(sentPath(email, goal()));
-            }}
-          >
-            <TextField
-              name="email"
-              label="Your e-mail address"
-              type="email"
-              required
-              autocomplete="email"
-              autofocus
-              value={typeof params.email === "string" ? params.email : ""}
-              hint="You will receive a sign-in link. There are no passwords."
-            />
-          </Form>
-          <Providers of={setup()?.providers} />
-          <p class="muted">
-            No account yet? <A href={`/auth/signup${query()}`}>Sign up</A>
-          </p>
+      <Show when={!(user() && invite())} fallback={<Navigate href={`/auth/invitation${query()}`} />}>
+        <Page title={offer.ended() ? "Invitation" : "Sign in"} narrow>
+          <Invited invite={invite()} offer={offer}>
+            {(email) => (
+              <>
+                <Form
+                  action="Send sign-in link"
+                  onSubmit={async ({ email = "" }) => {
+                    const recaptcha_token = await captchaResponse(setup(), "login");
+                    await call("post", "/v0/auth/login", {
+                      body: { email, invite: invite() ?? null, plan: plan() ?? null, recaptcha_token },
+                    });
+                    navigate(sentPath(email, goal()));
+                  }}
+                >
+                  <TextField
+                    name="email"
+                    label="Your e-mail address"
+                    type="email"
+                    required
+                    autocomplete="email"
+                    autofocus
+                    value={email ?? address()}
+                    hint="You will receive a sign-in link. There are no passwords."
+                  />
+                </Form>
+                <Providers of={setup()?.providers} />
+                <p class="muted">
+                  No account yet? <A href={`/auth/signup${query()}`}>Sign up</A>
+                </p>
+              </>
+            )}
+          </Invited>
         </Page>
       </Show>
     </Show>
@@ -252,35 +269,6 @@ export function OAuthCallback(): JSX.Element {
           </>
         )}
       </Show>
-    </Page>
-  );
-}
-
-/** An invitation for a signed-in user. */
-function Accept(props: { invite: string }): JSX.Element {
-  const navigate = useNavigate();
-  const [failure, setFailure] = createSignal<unknown>();
-  const accept = async () => {
-    try {
-      await call("post", "/v0/auth/accept", { body: { invite: props.invite } });
-      toast("You joined the organization.");
-      navigate("/console/organizations");
-    } catch (error) {
-      setFailure(error);
-    }
-  };
-  return (
-    <Page title="Invitation" narrow>
-      <p>
-        Join the organization as <strong>{user()?.name}</strong>, <span class="break">{user()?.email}</span>?
-      </p>
-      <Show when={failure()}>{(error) => <Failure error={error()} />}</Show>
-      <div class="row">
-        <Button kind="primary" onClick={accept}>
-          Join
-        </Button>
-        <LinkButton href="/console">Not now</LinkButton>
-      </div>
     </Page>
   );
 }
@@ -406,7 +394,9 @@ function Outbox(props: { setup: JsonSetup }): JSX.Element {
           <strong>This server does not send mail.</strong> It writes each message to a file in
         </p>
         <p class="mono break">{props.setup.outbox ?? "the folder “outbox” of the data folder"}</p>
-        <p>A server in a terminal also prints the link.</p>
+        <p>
+          A server in a terminal also prints the link. If you do not operate this server, ask its operator for the link.
+        </p>
       </Notice>
     </Show>
   );

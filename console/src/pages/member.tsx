@@ -1,6 +1,6 @@
 // Members and invitations of an organization.
 
-import { useNavigate, useParams } from "@solidjs/router";
+import { A, useNavigate, useParams } from "@solidjs/router";
 import { createSignal, For, type JSX, Show } from "solid-js";
 import { call, type JsonInvitation, type JsonMember, list } from "../api";
 import { useOrganization } from "../frames";
@@ -28,6 +28,10 @@ const ROLES: readonly { value: Role; label: string; about: string }[] = [
 
 function base(organization: string): string {
   return `/console/organizations/${encodeURIComponent(organization)}/members`;
+}
+
+function invitationPath(organization: string, { uuid }: JsonInvitation): string {
+  return `/console/organizations/${encodeURIComponent(organization)}/invitations/${uuid}`;
 }
 
 export function List(): JSX.Element {
@@ -71,7 +75,9 @@ export function List(): JSX.Element {
               {(invitation) => (
                 <li>
                   <span class="grow">
-                    <span class="strong break">{invitation.email}</span>{" "}
+                    <A class="strong break" href={invitationPath(params.organization, invitation)}>
+                      {invitation.email}
+                    </A>{" "}
                     <span class="small muted">
                       as {invitation.role}, expires <Time at={invitation.expires} />
                     </span>
@@ -130,15 +136,22 @@ export function Invite(): JSX.Element {
       narrow
     >
       <Form
-        action="Send invitation"
+        action="Invite"
         onCancel={() => navigate(base(params.organization))}
         onSubmit={async ({ email = "", name, role = "member" }) => {
-          await call("post", "/v0/organizations/{organization}/members", {
-            path: { organization: params.organization },
+          const path = { organization: params.organization };
+          const invited = await call("post", "/v0/organizations/{organization}/members", {
+            path,
             body: { email, name: name ?? null, role: role as Role },
           });
-          toast(`${email} was invited.`);
-          navigate(base(params.organization));
+          toast(`${invited.email} was invited.`);
+          // The response does not name the invitation. It is the newest one of this address.
+          const { rows } = await list("/v0/organizations/{organization}/invitations", {
+            path,
+            query: { per_page: 255 },
+          }).catch(() => ({ rows: [] }));
+          const created = rows.find((row) => row.email === invited.email && row.status === "pending");
+          navigate(created ? invitationPath(params.organization, created) : base(params.organization));
         }}
       >
         <TextField
@@ -147,7 +160,7 @@ export function Invite(): JSX.Element {
           type="email"
           required
           autofocus
-          hint="The address receives a link that works once."
+          hint="The next page shows the link, which works once and only for this address."
         />
         <TextField name="name" label="Name" maxLength={64} hint="The name in the mail." />
         <SelectField

@@ -128,6 +128,16 @@ fn members_and_invitations() {
     };
     check(&invitation);
     let User { uuid, name, slug, .. } = user();
+    check(&InvitationOffer {
+        organization: "Acme".parse().unwrap(),
+        inviter: Some(name.clone()),
+        email: email(),
+        role: OrganizationRole::Member,
+        expires: time(),
+        status: InvitationStatus::Expired,
+    });
+    check(&InvitationToken { invite: jwt() });
+    check(&InvitationLink { url: "https://example.org/auth/invitation?invite=a.b.c".parse().unwrap() });
     check(&Invitation { inviter: Some(PubUser { uuid, name, slug }), ..invitation });
 }
 

@@ -25,7 +25,7 @@ use uuid::Uuid;
 
 use self::content::MailContent;
 pub use self::{
-    message::{Invitation, Link, Message},
+    message::{Invitation, Link, Message, invitation_url},
     transport::{DeliveryError, Transport},
 };
 

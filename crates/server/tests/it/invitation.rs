@@ -47,7 +47,7 @@ both! {
         assert_snapshot!("invitation_list", server.show(&list));
         let oldest = server.get(&format!("{INVITATIONS}?direction=asc&per_page=1"), &bob.token).await;
         assert_eq!(oldest.text("/0/email"), cleo.email);
-        // Members see the same as leaders; only the invited person receives the token.
+        // Members see the same as leaders. The list does not contain the token.
         let viewed = server.get(&newest(&server, &bob).await, &cleo.token).await;
         assert_eq!(viewed.body, list.body[0]);
         assert!(!list.body.to_string().contains("eyJ"));
@@ -87,6 +87,50 @@ both! {
         }
         server.get(&format!("{INVITATIONS}/cleo"), &bob.token).await.expect(400);
         assert_eq!(statuses(&server, &bob).await, ["cleo@example.org pending"]);
+    }
+
+    async fn a_leader_sees_the_link_and_only_the_invited_user_can_use_it(server: TestServer) {
+        let bob = acme(&server).await;
+        let cleo = server.person("Cleo").await;
+        let dan = server.person("Dan").await;
+        server.join("acme", &bob, &dan, "member").await;
+        let mailed = server.invite("acme", &bob, &cleo.email, "member").await;
+        let path = format!("{}/link", newest(&server, &bob).await);
+        server.get(&path, &dan.token).await.expect(403);
+        let url = server.get(&path, &bob.token).await.expect(200).text("/url");
+        // The link of an address without an account looks the same: it does not reveal that Cleo has an account.
+        let (page, invite) = url.split_once("?invite=").unwrap();
+        assert!(page.ends_with("/auth/invitation"), "{page}");
+        assert_eq!(invite, mailed);
+        assert_eq!(accept(&server, &bob, invite).await, 401, "it is for another address");
+        let signup = json!({ "name": "Eve", "email": "eve@example.org", "i_agree": true, "invite": invite });
+        server.post("/v0/auth/signup", "", signup).await.expect(401);
+        assert_eq!(accept(&server, &cleo, invite).await, 202);
+        let used = server.get(&path, &bob.token).await;
+        assert_snapshot!("invitation_link_used", server.show(&used));
+    }
+
+    async fn a_token_shows_its_invitation_to_a_visitor(server: TestServer) {
+        let bob = acme(&server).await;
+        let cleo = server.person("Cleo").await;
+        let view = async |invite: &str| server.post("/v0/auth/invitation", "", json!({ "invite": invite })).await;
+        let known = server.invite("acme", &bob, &cleo.email, "leader").await;
+        let unknown = server.invite("acme", &bob, "dan@example.org", "leader").await;
+        let offer = view(&known).await;
+        assert_snapshot!("invitation_offer", server.show(&offer));
+        let mut other = view(&unknown).await.expect(200).body;
+        other["email"] = offer.body["email"].clone();
+        assert_eq!(other, offer.body, "the response does not reveal which address has an account");
+        assert_eq!(accept(&server, &cleo, &known).await, 202);
+        assert_eq!(view(&known).await.text("/status"), "accepted");
+        server.pass(WEEK + 1);
+        assert_eq!(view(&unknown).await.text("/status"), "expired");
+        let third = server.invite("acme", &bob, "eve@example.org", "member").await;
+        server.delete(&newest(&server, &bob).await, &bob.token).await.expect(204);
+        assert_eq!(view(&third).await.text("/status"), "revoked");
+        let forged = view(&format!("{}AAAA", &third[..third.len() - 4])).await;
+        assert_snapshot!("invitation_offer_forged", server.show(&forged));
+        view(&cleo.token).await.expect(401);
     }
 
     async fn they_run_out_after_a_week(server: TestServer) {

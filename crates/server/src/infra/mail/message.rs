@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use tidemark_api::{
-    Email, InvitationUuid, OrganizationRole, OrganizationUuid, PlanLevel, ResourceName, Timestamp, UserName,
+    Email, InvitationUuid, Jwt, OrganizationRole, OrganizationUuid, PlanLevel, ResourceName, Timestamp,
+    UserName,
 };
 use tidemark_store::sign_in::SignIn;
 use url::Url;
@@ -285,6 +286,14 @@ impl Invitation {
             ),
         }
     }
+}
+
+/// Returns the URL of the page that shows an invitation. Unlike the link in the mail, it does not depend on whether the address
+/// has an account, so that it can be shown to other users than the invited one.
+pub fn invitation_url(console: &Url, token: &Jwt) -> Url {
+    let mut url = page(console, "invitation");
+    url.query_pairs_mut().append_pair("invite", token.as_str());
+    url
 }
 
 /// Returns the URL of a sign-in page of the console. The URL of the console can have a path.

@@ -287,7 +287,7 @@ impl Stage {
     /// Returns the smallest body that the description allows, unless it must refer to this stage.
     pub(super) fn body(&self, operation: &Operation, cast: &Cast) -> Option<Value> {
         match operation.id.as_str() {
-            "auth_accept_post" => Some(json!({ "invite": self.invite })),
+            "auth_accept_post" | "auth_invitation_post" => Some(json!({ "invite": self.invite })),
             // An encoded form.
             "auth_oci_token_post" => {
                 Some(Value::String(format!("grant_type=password&username=other&password={}", cast.other_key)))
