@@ -58,6 +58,13 @@ export interface Page<Row> {
 /** Whether the server has been unreachable since the last response. */
 export const [offline, setOffline] = createSignal(false);
 
+let rejected: (status: number) => void = () => {};
+
+/** Calls a function with the status of each error response. */
+export function onRejection(run: (status: number) => void): void {
+  rejected = run;
+}
+
 /** Sends one request and returns the response body. Throws `ApiError`. */
 export async function call<M extends Method, P extends PathOf<M>>(
   method: M,
@@ -132,6 +139,7 @@ async function read(response: Response): Promise<{ body: unknown; total: number 
   if (!response.ok) {
     const error = body as { message?: string; error_code?: string; request_id?: string } | undefined;
     const message = error?.message ?? `The server responded with ${response.status} ${response.statusText}.`;
+    rejected(response.status);
     throw new ApiError(message, response.status, error?.error_code, error?.request_id);
   }
   return { body, total: Number(response.headers.get("x-total-count") ?? 0) };

@@ -4,15 +4,17 @@ import "./theme.css";
 import "./ui/ui.css";
 import { Router } from "@solidjs/router";
 import { render } from "solid-js/web";
+import { trackInput } from "./drafts";
 import { startKeys } from "./keys";
+import { App } from "./recovery";
 import { routes } from "./routes";
 import { loadSession } from "./session";
 import { apply } from "./theme";
-import { toastFailure } from "./ui/Toast";
 
 apply();
 startKeys();
-loadSession().catch(toastFailure);
+trackInput();
+void loadSession();
 
 const root = document.getElementById("app");
-if (root) render(() => <Router>{routes}</Router>, root);
+if (root) render(() => <Router root={App}>{routes}</Router>, root);

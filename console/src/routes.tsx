@@ -3,14 +3,15 @@
 // A page is a module in pages/, loaded on first use. Layouts persist while the user navigates among their pages.
 
 import { Navigate, type RouteDefinition, useParams } from "@solidjs/router";
-import { type Component, lazy } from "solid-js";
+import type { Component } from "solid-js";
+import { chunk } from "./chunk";
 import { AccountFrame, BareFrame, Guard, OrganizationFrame, OrganizationsFrame, ServerFrame } from "./frames";
 import { ConsoleProject, PublicProject } from "./project";
 import { Root, Start } from "./start";
 
 /** One export of a page module. */
 function page<K extends string>(file: () => Promise<{ [P in K]: Component }>, name: K): Component {
-  return lazy(async () => ({ default: (await file())[name] }));
+  return chunk(async () => (await file())[name]);
 }
 
 /** Redirects to another path below the same parent. */

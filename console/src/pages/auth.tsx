@@ -4,7 +4,7 @@ import { A, Navigate, useNavigate, useSearchParams } from "@solidjs/router";
 import { createSignal, For, type JSX, onCleanup, onMount, Show } from "solid-js";
 import { ApiError, begin, call, type JsonProvider, type JsonSetup, type PlanLevel, sentence } from "../api";
 import { load } from "../load";
-import { backPath, endSession, openSession, user } from "../session";
+import { backPath, endSession, loadSession, openSession, user } from "../session";
 import { Button, LinkButton } from "../ui/Button";
 import { CheckField, Form, TextField } from "../ui/Form";
 import { Page } from "../ui/Page";
@@ -292,6 +292,14 @@ export function Confirm(): JSX.Element {
     }
     setOpening(false);
   };
+  // The user may open the mailed link in another tab; this tab then continues, with its return path and stored input.
+  const resume = async () => {
+    if (document.hidden || !email()) return;
+    await loadSession();
+    if (user()) navigate(goal(), { replace: true });
+  };
+  onMount(() => document.addEventListener("visibilitychange", resume));
+  onCleanup(() => document.removeEventListener("visibilitychange", resume));
   onMount(() => {
     if (given) {
       // Remove the single-use token from the browser history.
@@ -318,7 +326,7 @@ export function Confirm(): JSX.Element {
         </Show>
         <Show when={email()}>{(email) => <LinkSent email={email()} />}</Show>
         <Form action="Confirm" onSubmit={({ token = "" }) => openToken(token)}>
-          <TextField name="token" label="Or paste the token from the mail" required placeholder="eyJ…" />
+          <TextField name="token" label="Or paste the token from the mail" required placeholder="eyJ…" secret />
         </Form>
       </Show>
     </Page>

@@ -149,6 +149,7 @@ function Add(props: { owner: NoticeOwner }): JSX.Element {
                 label="URL"
                 type="url"
                 required
+                secret
                 placeholder="https://"
                 hint={
                   kind() === "webhook"

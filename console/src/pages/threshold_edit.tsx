@@ -1,17 +1,19 @@
 // Adds a threshold and edits its model, with a preview of its alerts in the past.
 
 import { useNavigate, useParams } from "@solidjs/router";
-import { createMemo, createSignal, For, type JSX, Show } from "solid-js";
-import { call, type JsonMeasure, sentence } from "../api";
+import { createMemo, createSignal, For, type JSX, onMount, Show } from "solid-js";
+import { call, type JsonMeasure } from "../api";
 import { type Kind, type Named, useChoices } from "../choices";
+import { restoreDraft } from "../drafts";
 import { load } from "../load";
 import { modelBody, thresholdTitle } from "../model";
 import { useProject } from "../project";
+import { user } from "../session";
 import type { Model } from "../stats/limits";
 import { worseOf } from "../stats/worse";
 import { LoadingPage, Page } from "../ui/Page";
 import { Picker } from "../ui/Picker";
-import { Empty } from "../ui/State";
+import { Empty, FormFailure } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
 import "./lists.css";
 import { defaultModel, ModelForm } from "./threshold_form";
@@ -171,32 +173,28 @@ function ModelEditor(props: {
   fields: JSX.Element;
   children: JSX.Element;
 }): JSX.Element {
-  const [failure, setFailure] = createSignal<string>();
+  const [failure, setFailure] = createSignal<unknown>();
   const [busy, setBusy] = createSignal(false);
+  let form: HTMLFormElement | undefined;
+  onMount(() => form && restoreDraft(form, user()?.uuid ?? ""));
   const submit = async (event: Event) => {
     event.preventDefault();
     if (typeof props.model.lower_boundary !== "number" && typeof props.model.upper_boundary !== "number")
-      return setFailure("Set an upper or a lower boundary, or both.");
+      return setFailure(new Error("Set an upper or a lower boundary, or both."));
     setBusy(true);
     setFailure(undefined);
     try {
       await props.save();
     } catch (error) {
-      setFailure(sentence(error));
+      setFailure(error);
     }
     setBusy(false);
   };
   return (
     <div class="model-editor">
-      <form class="form" onSubmit={(event) => void submit(event)}>
+      <form ref={form} class="form" onSubmit={(event) => void submit(event)}>
         {props.fields}
-        <Show when={failure()}>
-          {(text) => (
-            <p class="field-error" role="alert">
-              {text()}
-            </p>
-          )}
-        </Show>
+        <Show when={failure()}>{(error) => <FormFailure error={error()} />}</Show>
         <div class="row">
           <button type="submit" class="button primary" disabled={busy()} aria-busy={busy()}>
             {props.action}

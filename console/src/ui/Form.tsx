@@ -1,7 +1,10 @@
 // Forms: fields with label, hint and server error.
 
-import { createContext, createSignal, createUniqueId, For, type JSX, Show, useContext } from "solid-js";
+import { createContext, createSignal, createUniqueId, For, type JSX, onMount, Show, useContext } from "solid-js";
 import { sentence } from "../api";
+import { forgetInput, restoreDraft } from "../drafts";
+import { user } from "../session";
+import { FormFailure } from "./State";
 
 interface FormState {
   pending: () => boolean;
@@ -23,8 +26,10 @@ export function Form(props: {
   children: JSX.Element;
 }): JSX.Element {
   const [pending, setPending] = createSignal(false);
-  const [failure, setFailure] = createSignal<string>();
+  const [error, setError] = createSignal<unknown>();
+  const failure = () => (error() === undefined ? undefined : sentence(error()));
   let form: HTMLFormElement | undefined;
+  onMount(() => form && restoreDraft(form, user()?.uuid ?? ""));
   const field = () => /at `(\w+)/.exec(failure() ?? "")?.[1];
   const isShown = () => field() !== undefined && form?.elements.namedItem(field() ?? "") instanceof HTMLElement;
   const submit = async (event: SubmitEvent) => {
@@ -35,11 +40,12 @@ export function Form(props: {
     for (const [name, value] of entries)
       if (typeof value === "string" && value.trim() !== "") values[name] = value.trim();
     setPending(true);
-    setFailure(undefined);
+    setError(undefined);
     try {
       await props.onSubmit(values);
+      if (form) forgetInput(form);
     } catch (error) {
-      setFailure(sentence(error));
+      setError(error);
       const named = form?.elements.namedItem(field() ?? "");
       if (named instanceof HTMLElement) named.focus();
     }
@@ -51,9 +57,7 @@ export function Form(props: {
       <form ref={form} class="form" onSubmit={(event) => void submit(event)}>
         {props.children}
         <Show when={failure() && !isShown()}>
-          <p class="field-error" role="alert">
-            {failure()}
-          </p>
+          <FormFailure error={error()} />
         </Show>
         <div class="row">
           <button type="submit" class="button primary" disabled={pending() || props.disabled} aria-busy={pending()}>
@@ -132,6 +136,8 @@ export function TextField(
     step?: number | "any";
     placeholder?: string;
     autofocus?: boolean;
+    /** Whether the value is a secret that the browser must not store. */
+    secret?: boolean;
   },
 ): JSX.Element {
   return (
@@ -150,6 +156,7 @@ export function TextField(
           placeholder={props.placeholder}
           autocomplete={props.autocomplete ?? "off"}
           autofocus={props.autofocus}
+          data-secret={props.secret ? "" : undefined}
           aria-describedby={about()}
           aria-invalid={invalid()}
           onInput={(event) => props.onInput?.(event.currentTarget.value)}

@@ -1,8 +1,9 @@
 // The layout of every page: header with project and user menu, sidebar, and a drawer on phones.
 
 import { A, useLocation, useNavigate } from "@solidjs/router";
-import { createEffect, createSignal, For, type JSX, lazy, on, onCleanup, onMount, Show, Suspense } from "solid-js";
+import { createEffect, createSignal, For, type JSX, on, onCleanup, onMount, Show, Suspense } from "solid-js";
 import { type JsonProject, list, offline } from "../api";
+import { chunk } from "../chunk";
 import { bindings, bindKeys } from "../keys";
 import { load } from "../load";
 import { endSession, signInPath, user } from "../session";
@@ -27,7 +28,14 @@ export interface Section {
   count?: number | undefined;
 }
 
-const Palette = lazy(() => import("./Palette"));
+const Palette = chunk(
+  async () => (await import("./Palette")).default,
+  (props) => (
+    <Dialog open title="The search could not be loaded" onClose={props.onClose}>
+      {props.children}
+    </Dialog>
+  ),
+);
 
 export interface SectionGroup {
   label?: string;

@@ -1,7 +1,7 @@
 // Toasts: short messages in a corner, announced by screen readers.
 
 import { createSignal, For, type JSX, Show } from "solid-js";
-import { sentence } from "../api";
+import { ApiError, sentence } from "../api";
 import { Icon } from "./Icon";
 
 interface Message {
@@ -19,7 +19,9 @@ export function toast(text: string, undo?: () => unknown): void {
 
 /** Shows an error. */
 export function toastFailure(error: unknown): void {
-  show({ text: sentence(error), failed: true, undo: undefined });
+  const id = error instanceof ApiError && error.status >= 500 ? error.requestId : undefined;
+  const text = id ? `${sentence(error)} Request ID for the operator: ${id}` : sentence(error);
+  show({ text, failed: true, undo: undefined });
 }
 
 function show(message: Message): void {
