@@ -18,10 +18,12 @@ const KINDS: readonly { kind: Kind; label: string }[] = [
   { kind: "measure", label: "Measure" },
 ];
 
-/** Dismisses all active alerts that match the conditions, with one request. */
+/** Dismisses the active alerts that match the filters, or all of them if the user selects all, with one request. */
 export function DismissAlerts(props: { open: boolean; onClose: () => void; onDone: () => void }): JSX.Element {
   const project = useProject();
   const [chosen, setChosen] = createSignal<Partial<Record<Kind, Named>>>({});
+  const [all, setAll] = createSignal(false);
+  const isFiltered = () => Object.keys(chosen()).length > 0;
   const active = load(
     () => props.open && { project: project.slug(), at: Date.now() },
     ({ project }, signal) => allActive(project, signal),
@@ -33,8 +35,10 @@ export function DismissAlerts(props: { open: boolean; onClose: () => void; onDon
       benchmark: ({ benchmark }) => benchmark.slug,
       measure: ({ threshold }) => threshold.measure.slug,
     };
-    return active()?.filter((alert) =>
-      KINDS.every(({ kind }) => !chosen()[kind] || slugOf[kind](alert) === chosen()[kind]?.slug),
+    return active()?.filter(
+      (alert) =>
+        (all() || isFiltered()) &&
+        KINDS.every(({ kind }) => !chosen()[kind] || slugOf[kind](alert) === chosen()[kind]?.slug),
     );
   });
   const confirm = async () => {
@@ -60,6 +64,7 @@ export function DismissAlerts(props: { open: boolean; onClose: () => void; onDon
   };
   const close = () => {
     setChosen({});
+    setAll(false);
     props.onClose();
   };
   return (
@@ -67,10 +72,20 @@ export function DismissAlerts(props: { open: boolean; onClose: () => void; onDon
       open={props.open}
       title="Dismiss multiple alerts"
       action={matching() ? `Dismiss ${plural(matching()?.length ?? 0, "alert")}` : "Dismiss"}
+      disabled={!matching()?.length}
       onConfirm={confirm}
       onClose={close}
     >
-      <p class="muted">Dismisses all active alerts that match the filters; without filters, all active alerts.</p>
+      <p class="muted">Select the active alerts to dismiss: those that match the filters, or all of them.</p>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={all() && !isFiltered()}
+          disabled={isFiltered()}
+          onInput={(event) => setAll(event.currentTarget.checked)}
+        />
+        <span>Select all</span>
+      </label>
       <For each={KINDS}>
         {({ kind, label }) => (
           <Picker
@@ -87,7 +102,7 @@ export function DismissAlerts(props: { open: boolean; onClose: () => void; onDon
       <Show when={active.error()}>{(error) => <Failure error={error()} retry={active.refresh} />}</Show>
       <p class="number" role="status">
         {matching()
-          ? `${plural(matching()?.length ?? 0, "alert")} of ${count(active()?.length ?? 0)} match.`
+          ? `${plural(matching()?.length ?? 0, "alert")} of ${count(active()?.length ?? 0)} selected.`
           : "Counting…"}
       </p>
     </Confirm>

@@ -48,6 +48,8 @@ export function Confirm(props: {
   title: string;
   action: string;
   type?: string;
+  /** Whether the action is not possible yet. */
+  disabled?: boolean;
   onConfirm: () => Promise<unknown>;
   onClose: () => void;
   children: JSX.Element;
@@ -99,7 +101,7 @@ export function Confirm(props: {
           <button
             type="submit"
             class="button danger"
-            disabled={busy() || (props.type !== undefined && typed() !== props.type)}
+            disabled={busy() || props.disabled || (props.type !== undefined && typed() !== props.type)}
           >
             {props.action}
           </button>
