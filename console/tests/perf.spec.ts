@@ -260,7 +260,30 @@ test("a plot is pinned, changed, shared and downloaded", async ({ page }, { proj
     .toBeGreaterThan(0);
   await accessible(page);
   await fits(page);
+  // The title of the pinned plot, then the typed one.
+  const dialog = page.getByRole("dialog");
+  await expect(dialog.getByRole("group", { name: "Frame" })).toContainText("embed_title=The%20lab");
+  await dialog.getByLabel("Title").fill("Typed & shared");
+  for (const name of ["Link", "Markdown", "HTML"])
+    await expect(dialog.getByRole("group", { name, exact: true })).toContainText("title=Typed%20%26%20shared");
+  await expect(dialog.getByRole("group", { name: "Markdown" })).toContainText("[![Typed & shared](");
+  await expect(dialog.getByRole("group", { name: "Frame" })).toContainText("embed_title=Typed%20%26%20shared");
+  const link = (await dialog.getByRole("group", { name: "Link", exact: true }).textContent()) ?? "";
   await page.getByRole("button", { name: "Close" }).click();
+  await page.goto(new URL(link).pathname + new URL(link).search);
+  await expect(page.getByRole("heading", { level: 1, name: "Typed & shared" })).toBeVisible();
+  await page.goto(`/console/projects/${slug}/perf?plot=${pinned?.uuid}`);
+  await expect(legend(page).getByRole("button", { name: "4 lines" })).toBeVisible();
+
+  // The search of the pinned plots is directly above their list.
+  await page.getByRole("tab", { name: "Plots" }).click();
+  await page.getByRole("button", { name: "The lab" }).waitFor();
+  const gap = await page.evaluate(() => {
+    const panel = document.querySelector(".perf-choices [role=tabpanel]");
+    const [search, list] = [panel?.querySelector(".search input"), panel?.querySelector(".perf-list")];
+    return (list?.getBoundingClientRect().top ?? 0) - (search?.getBoundingClientRect().bottom ?? 0);
+  });
+  expect(gap).toBeLessThan(32);
 
   for (const [name, ending] of [
     ["Image (PNG)", "png"],

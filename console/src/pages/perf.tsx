@@ -117,7 +117,7 @@ export function Perf(): JSX.Element {
   const [pinning, setPinning] = createSignal(false);
   const [sharing, setSharing] = createSignal(false);
   let take: (() => HTMLCanvasElement | undefined) | undefined;
-  const name = () => (plot()?.uuid === query().plot ? plot()?.title : undefined) ?? project().name;
+  const name = () => (plot()?.uuid === query().plot ? plot()?.title : undefined) ?? query().title ?? project().name;
   const shownSeries = () => series().filter(({ id }) => !query().hidden.includes(id));
   const file = (ending: string) => `${project.slug()}-perf.${ending}`;
   const savePng = async () => {
@@ -150,7 +150,7 @@ export function Perf(): JSX.Element {
   const hasNothing = () => newest() === null && !isComplete(query());
   return (
     <Page
-      title={plot()?.uuid === query().plot && plot()?.title ? (plot()?.title ?? "Perf") : "Perf"}
+      title={(plot()?.uuid === query().plot ? plot()?.title : undefined) ?? query().title ?? "Perf"}
       crumbs={[{ href: project.path("plots"), label: project().name }]}
       actions={
         <Show when={wanted()}>

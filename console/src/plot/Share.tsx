@@ -1,7 +1,8 @@
 // Shares a plot: a link, an image that is always current, and a frame for another page.
 
 import { createSignal, type JSX, Show } from "solid-js";
-import { type JsonProject, url } from "../api";
+import { call, type JsonProject, url } from "../api";
+import { load } from "../load";
 import { isDark } from "../theme";
 import { Code } from "../ui/Code";
 import { Dialog } from "../ui/Dialog";
@@ -14,11 +15,20 @@ export function ShareDialog(props: {
   open: boolean;
   onClose: () => void;
 }): JSX.Element {
-  const [title, setTitle] = createSignal("");
+  const [typed, setTyped] = createSignal<string>();
+  // The title of the pinned or shared plot that is open, until the user types another one.
+  const pinned = load(
+    () => props.open && props.query.plot !== undefined && { project: props.project.slug, plot: props.query.plot },
+    (path, signal) => call("get", "/v0/projects/{project}/plots/{plot}", { path, signal }),
+  );
+  const field = () => typed() ?? (props.query.plot ? pinned()?.title : undefined) ?? props.query.title ?? "";
+  const title = () => field().trim();
   const isPublic = () => props.project.visibility === "public";
   const base = () => `${location.origin}/${isPublic() ? "perf" : "console/projects"}/${props.project.slug}`;
-  const asked = () => search({ ...props.query, tab: undefined, key: true, clear: false, plot: undefined });
-  const link = () => `${base()}${isPublic() ? "" : "/perf"}?${asked()}`;
+  const asked = () =>
+    search({ ...props.query, tab: undefined, key: true, clear: false, plot: undefined, title: undefined });
+  const titled = (parameter: string) => (title() ? `&${parameter}=${encodeURIComponent(title())}` : "");
+  const link = () => `${base()}${isPublic() ? "" : "/perf"}?${asked()}${titled("title")}`;
   const image = () =>
     location.origin +
     url("/v0/projects/{project}/perf/img", {
@@ -26,10 +36,7 @@ export function ShareDialog(props: {
       query: { ...pictured(props.query), ...(title() ? { title: title() } : {}), format: "svg" },
     });
   const name = () => title() || props.project.name;
-  const frame = () => {
-    const titled = title() ? `&embed_title=${encodeURIComponent(title())}` : "";
-    return `${location.origin}/perf/${props.project.slug}/embed?${asked()}${titled}`;
-  };
+  const frame = () => `${location.origin}/perf/${props.project.slug}/embed?${asked()}${titled("embed_title")}`;
   const iframe = () => {
     const size = 'width="100%" height="560" frameborder="0"';
     return `<iframe src="${attribute(frame())}" title="${attribute(name())}" ${size} loading="lazy"></iframe>`;
@@ -43,18 +50,18 @@ export function ShareDialog(props: {
             frame.
           </Notice>
         </Show>
+        <label class="field">
+          <span>Title</span>
+          <input
+            value={field()}
+            maxLength={64}
+            placeholder={props.project.name}
+            onInput={(event) => setTyped(event.currentTarget.value)}
+          />
+        </label>
         <h3>Link</h3>
         <Code label="Link" text={link()} />
         <Show when={isPublic()}>
-          <label class="field">
-            <span>Title of the image and the frame</span>
-            <input
-              value={title()}
-              maxLength={64}
-              placeholder={props.project.name}
-              onInput={(event) => setTitle(event.currentTarget.value)}
-            />
-          </label>
           <h3>Image</h3>
           <img
             class="perf-preview"

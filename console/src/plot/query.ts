@@ -20,6 +20,8 @@ export interface PerfQuery extends Required<Shown> {
   end_time: number | undefined;
   x_axis: XAxis;
   y_axis: YAxis;
+  /** The title of a shared plot. */
+  title: string | undefined;
   /** The pinned plot that was opened. */
   plot: string | undefined;
   tab: string | undefined;
@@ -69,6 +71,7 @@ export function parse(parameters: Parameters): PerfQuery {
     upper_value: yes("upper_value"),
     lower_boundary: yes("lower_boundary"),
     upper_boundary: yes("upper_boundary"),
+    title: text("title"),
     plot: text("plot"),
     tab: text("tab"),
     key: text("key") !== "false",
