@@ -115,10 +115,10 @@ function NewProject(): JSX.Element {
               name="visibility"
               label="Visibility"
               required
-              value="public"
+              value="private"
               options={[
-                { value: "public", label: "Public: everyone can view it" },
                 { value: "private", label: "Private: only members can view it" },
+                { value: "public", label: "Public: everyone can view it" },
               ]}
             />
             <Show

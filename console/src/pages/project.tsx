@@ -130,7 +130,7 @@ export function Add(): JSX.Element {
           name="visibility"
           label="Visibility"
           required
-          value="public"
+          value="private"
           options={VISIBILITIES.map(({ value, label, about }) => ({ value, label: `${label}: ${about}` }))}
         />
         <TextField
