@@ -1,10 +1,9 @@
 // The account of a user: profile, sessions and help.
 
 import { useNavigate, useParams } from "@solidjs/router";
-import { For, type JSX, Show } from "solid-js";
+import { type JSX, Show } from "solid-js";
 import { programName } from "../agent";
 import { call, type JsonUserSession, list } from "../api";
-import { bindings } from "../keys";
 import { load } from "../load";
 import { endSession, updateUser, user } from "../session";
 import { setTheme, type Theme, theme } from "../theme";
@@ -15,6 +14,7 @@ import { EditableFact, Fact, Facts, SelectFact } from "../ui/Facts";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
 import type { Option } from "../ui/Select";
+import { Shortcuts } from "../ui/Shortcuts";
 import { Empty, Failure, Skeleton } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
 import { Time } from "../ui/Value";
@@ -214,26 +214,7 @@ export function Help(): JSX.Element {
         <p class="muted">
           Press <kbd>?</kbd> on any page to show its shortcuts. Shortcuts of this page:
         </p>
-        <table class="keys">
-          <tbody>
-            <For each={bindings()}>
-              {(binding) => (
-                <tr>
-                  <td>
-                    <For each={binding.keys.split(" ")}>
-                      {(key) => (
-                        <>
-                          <kbd>{key}</kbd>{" "}
-                        </>
-                      )}
-                    </For>
-                  </td>
-                  <td>{binding.label}</td>
-                </tr>
-              )}
-            </For>
-          </tbody>
-        </table>
+        <Shortcuts />
       </section>
       <Facts>
         <Fact label="API version">{version()?.version ?? "…"}</Fact>

@@ -4,7 +4,7 @@ import { A, useLocation, useNavigate } from "@solidjs/router";
 import { createEffect, createSignal, For, type JSX, on, onCleanup, onMount, Show, Suspense } from "solid-js";
 import { type JsonProject, list, offline } from "../api";
 import { chunk } from "../chunk";
-import { bindings, bindKeys } from "../keys";
+import { bindKeys } from "../keys";
 import { load } from "../load";
 import { endSession, signInPath, user } from "../session";
 import { setTheme, type Theme, theme } from "../theme";
@@ -13,6 +13,7 @@ import { IconButton, LinkButton } from "./Button";
 import { Dialog } from "./Dialog";
 import { Icon, type IconName } from "./Icon";
 import { Menu, type MenuItem } from "./Menu";
+import { Shortcuts } from "./Shortcuts";
 import { Toasts } from "./Toast";
 
 /** A sidebar link of a project, an organization, an account or the server. */
@@ -151,26 +152,7 @@ export function Shell(props: {
         </Suspense>
       </Show>
       <Dialog open={help()} title="Keyboard shortcuts" onClose={() => setHelp(false)}>
-        <table class="keys">
-          <tbody>
-            <For each={bindings()}>
-              {(binding) => (
-                <tr>
-                  <td>
-                    <For each={binding.keys.split(" ")}>
-                      {(key) => (
-                        <>
-                          <kbd>{key}</kbd>{" "}
-                        </>
-                      )}
-                    </For>
-                  </td>
-                  <td>{binding.label}</td>
-                </tr>
-              )}
-            </For>
-          </tbody>
-        </table>
+        <Shortcuts />
       </Dialog>
     </div>
   );
