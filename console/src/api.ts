@@ -58,6 +58,9 @@ export interface Page<Row> {
 /** Whether the server has been unreachable since the last response. */
 export const [offline, setOffline] = createSignal(false);
 
+/** The version of Tidemark that the server runs; undefined until the first response. */
+export const [serverVersion, setServerVersion] = createSignal<string>();
+
 let rejected: (status: number) => void = () => {};
 
 /** Calls a function with the status of each error response. */
@@ -133,6 +136,7 @@ async function send(method: Method, path: string, request: Loose): Promise<{ bod
 }
 
 async function read(response: Response): Promise<{ body: unknown; total: number }> {
+  setServerVersion(response.headers.get("x-server-version") ?? serverVersion());
   const text = response.status === 204 ? "" : await response.text();
   const isJson = response.headers.get("content-type")?.startsWith("application/json") ?? false;
   const body: unknown = isJson && text ? JSON.parse(text) : undefined;

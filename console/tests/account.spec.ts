@@ -43,6 +43,7 @@ test("one's settings, tokens and help", async ({ page }, info) => {
   await accessible(page);
   await page.goto(`${base}/help`);
   await expect(page.getByRole("heading", { name: "Keyboard" })).toBeVisible();
+  await expect(page.getByText(/^Tidemark \d+\.\d+\.\d+, API \d+\.\d+\.\d+$/)).toBeVisible();
   await accessible(page);
   await fits(page);
   await page.goto(`${base}/settings`);

@@ -3,7 +3,7 @@
 import { useNavigate, useParams } from "@solidjs/router";
 import { type JSX, Show } from "solid-js";
 import { programName } from "../agent";
-import { call, type JsonUserSession, list } from "../api";
+import { call, type JsonUserSession, list, serverVersion } from "../api";
 import { load } from "../load";
 import { endSession, updateUser, user } from "../session";
 import { setTheme, type Theme, theme } from "../theme";
@@ -217,7 +217,9 @@ export function Help(): JSX.Element {
         <Shortcuts />
       </section>
       <Facts>
-        <Fact label="API version">{version()?.version ?? "…"}</Fact>
+        <Fact label="Version">
+          Tidemark {serverVersion() ?? "…"}, API {version()?.version ?? "…"}
+        </Fact>
       </Facts>
     </Page>
   );

@@ -121,7 +121,7 @@ function Overview(props: { spec: Spec }): JSX.Element {
   const host = location.origin;
   const sentences = () => (props.spec.info.description ?? "").split(/(?<=\.) (?=[A-Z])/);
   return (
-    <Page title="API reference" aside={<Badge>contract {props.spec.info.version}</Badge>}>
+    <Page title="API reference" aside={<Badge>API {props.spec.info.version}</Badge>}>
       <div class="stack">
         <p class="muted prose">
           The console uses only this API. {count(operations(props.spec).length)} operations, described by this server.

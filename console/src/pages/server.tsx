@@ -93,8 +93,9 @@ export function Stats(): JSX.Element {
               </Show>
             </dl>
             <Facts>
-              <Fact label="Contract version">{stats().server.version ?? "–"}</Fact>
-              <Fact label="Tidemark version">{stats().server.tidemark_version ?? "–"}</Fact>
+              <Fact label="Version">
+                Tidemark {stats().server.tidemark_version ?? "–"}, API {stats().server.version ?? "–"}
+              </Fact>
               <Fact label="First started">
                 <Time at={stats().server.created} />
               </Fact>
