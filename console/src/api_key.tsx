@@ -1,11 +1,13 @@
 // API keys of users, projects and runners: the columns of a list, the new key, and the page of a key.
 
+import { useNavigate } from "@solidjs/router";
 import { createSignal, type JSX, Show } from "solid-js";
 import type { Loaded } from "./load";
-import { Button } from "./ui/Button";
+import { Button, LinkButton } from "./ui/Button";
 import { Code } from "./ui/Code";
 import { Confirm } from "./ui/Dialog";
 import { EditableFact, Fact, Facts } from "./ui/Facts";
+import { Form, SelectField, TextField } from "./ui/Form";
 import type { Column } from "./ui/List";
 import { type Crumb, LoadingPage, Page } from "./ui/Page";
 import { Notice } from "./ui/State";
@@ -67,6 +69,71 @@ export function NewKey(props: {
       <p class="muted">{props.usage}</p>
       <Code label={props.label} text={props.commands.join("\n")} />
     </>
+  );
+}
+
+/** The lifetime of a key in seconds; empty for the maximum of the server. */
+const LIFETIMES = [
+  { value: String(30 * 86_400), label: "30 days" },
+  { value: String(90 * 86_400), label: "90 days" },
+  { value: String(365 * 86_400), label: "1 year" },
+  { value: "", label: "Maximum" },
+];
+
+/** The page that creates a key, and then shows it once. */
+export function NewKeyPage(props: {
+  crumbs: readonly Crumb[];
+  /** The list of the keys. */
+  list: string;
+  hint: string;
+  /** The selected lifetime, in days. */
+  days: 90 | 365;
+  usage: string;
+  /** The commands that use the key, after those that set the environment. */
+  commands?: readonly string[];
+  create: (body: { name: string; ttl: number | null }) => Promise<{ key: string }>;
+}): JSX.Element {
+  const navigate = useNavigate();
+  const [made, setMade] = createSignal<string>();
+  return (
+    <Page title={made() ? "New key" : "Create key"} crumbs={props.crumbs} narrow>
+      <Show
+        when={made()}
+        fallback={
+          <Form
+            action="Create key"
+            onCancel={() => navigate(props.list)}
+            onSubmit={async ({ name = "", ttl }) => {
+              const { key } = await props.create({ name, ttl: ttl ? Number(ttl) : null });
+              setMade(key);
+            }}
+          >
+            <TextField name="name" label="Name" required maxLength={64} autofocus hint={props.hint} />
+            <SelectField name="ttl" label="Lifetime" required value={String(props.days * 86_400)} options={LIFETIMES} />
+          </Form>
+        }
+      >
+        {(key) => (
+          <div class="stack">
+            <NewKey
+              text={key()}
+              usage={props.usage}
+              label="Environment"
+              commands={[
+                `export TIDEMARK_HOST=${location.origin}`,
+                `export TIDEMARK_API_KEY=${key()}`,
+                ...(props.commands ?? []),
+              ]}
+            />
+            <div class="row">
+              <LinkButton href={props.list} primary>
+                Done
+              </LinkButton>
+            </div>
+          </div>
+        )}
+      </Show>
+    </Page>
   );
 }
 

@@ -1,26 +1,17 @@
 // Keys of a project, with which CI sends reports. A key is shown once.
 
-import { useNavigate, useParams } from "@solidjs/router";
-import { createSignal, type JSX, Show } from "solid-js";
+import { useParams } from "@solidjs/router";
+import { type JSX, Show } from "solid-js";
 import { call, type JsonProjectKey, list } from "../api";
-import { KEY_TIMES, KeyPage, NewKey } from "../api_key";
+import { KEY_TIMES, KeyPage, NewKeyPage } from "../api_key";
 import { load } from "../load";
 import { useProject } from "../project";
 import { Badge, type Tone } from "../ui/Badge";
 import { LinkButton } from "../ui/Button";
-import { Form, SelectField, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
 import { Empty } from "../ui/State";
 import "./lists.css";
-
-/** The lifetime of a key in seconds; empty for the maximum of the server. */
-const LIFETIMES = [
-  { value: String(90 * 86_400), label: "90 days" },
-  { value: String(365 * 86_400), label: "1 year" },
-  { value: String(30 * 86_400), label: "30 days" },
-  { value: "", label: "Maximum" },
-];
 
 /** A key that expires within this time, in milliseconds, should be replaced. */
 const SOON = 14 * 864e5;
@@ -75,57 +66,16 @@ export function List(): JSX.Element {
 
 export function Add(): JSX.Element {
   const project = useProject();
-  const navigate = useNavigate();
-  const [made, setMade] = createSignal<string>();
   return (
-    <Page title={made() ? "New key" : "Create key"} crumbs={project.crumbs("keys", "Keys")} narrow>
-      <Show
-        when={made()}
-        fallback={
-          <Form
-            action="Create key"
-            onCancel={() => navigate(project.path("keys"))}
-            onSubmit={async ({ name = "", ttl }) => {
-              const created = await call("post", "/v0/projects/{project}/keys", {
-                path: { project: project.slug() },
-                body: { name, ttl: ttl ? Number(ttl) : null },
-              });
-              setMade(created.key);
-            }}
-          >
-            <TextField
-              name="name"
-              label="Name"
-              required
-              maxLength={64}
-              autofocus
-              hint="Where the key is used, for example: GitHub Actions."
-            />
-            <SelectField name="ttl" label="Lifetime" required value={LIFETIMES[1]?.value ?? ""} options={LIFETIMES} />
-          </Form>
-        }
-      >
-        {(key) => (
-          <div class="stack">
-            <NewKey
-              text={key()}
-              usage="Store it as a CI secret. The command line reads it from the environment:"
-              label="Environment"
-              commands={[
-                `export TIDEMARK_HOST=${location.origin}`,
-                `export TIDEMARK_API_KEY=${key()}`,
-                `tidemark run --project ${project.slug()} "cargo bench"`,
-              ]}
-            />
-            <div class="row">
-              <LinkButton href={project.path("keys")} primary>
-                Done
-              </LinkButton>
-            </div>
-          </div>
-        )}
-      </Show>
-    </Page>
+    <NewKeyPage
+      crumbs={project.crumbs("keys", "Keys")}
+      list={project.path("keys")}
+      hint="Where the key is used, for example: GitHub Actions."
+      days={365}
+      usage="Store it as a CI secret. The command line reads it from the environment:"
+      commands={[`tidemark run --project ${project.slug()} "cargo bench"`]}
+      create={(body) => call("post", "/v0/projects/{project}/keys", { path: { project: project.slug() }, body })}
+    />
   );
 }
 

@@ -1,26 +1,17 @@
 // API keys of a user. A key is shown once.
 
-import { useNavigate, useParams } from "@solidjs/router";
-import { createSignal, type JSX, Show } from "solid-js";
+import { useParams } from "@solidjs/router";
+import type { JSX } from "solid-js";
 import { call, type JsonUserKey, list } from "../api";
-import { KEY_TIMES, KeyPage, NewKey } from "../api_key";
+import { KEY_TIMES, KeyPage, NewKeyPage } from "../api_key";
 import { load } from "../load";
 import { Badge, type Tone } from "../ui/Badge";
 import { LinkButton } from "../ui/Button";
-import { Form, SelectField, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
 import { Empty } from "../ui/State";
 import { userPath, userTitle } from "../user";
 import "./admin.css";
-
-/** The lifetime of a key in seconds; empty for the maximum of the server. */
-const LIFETIMES = [
-  { value: String(30 * 86_400), label: "30 days" },
-  { value: String(90 * 86_400), label: "90 days" },
-  { value: String(365 * 86_400), label: "1 year" },
-  { value: "", label: "Maximum" },
-];
 
 /** The status of a key or a token. */
 export function KeyStatus(props: { of: { revoked?: string | null; expiration: string } }): JSX.Element {
@@ -78,57 +69,15 @@ export function List(): JSX.Element {
 
 export function Add(): JSX.Element {
   const params = useParams<{ user: string }>();
-  const navigate = useNavigate();
-  const [made, setMade] = createSignal<string>();
   return (
-    <Page
-      title="Create key"
+    <NewKeyPage
       crumbs={[{ href: userPath(params.user, "keys"), label: userTitle(params.user, "keys") }]}
-      narrow
-    >
-      <Show
-        when={made()}
-        fallback={
-          <Form
-            action="Create key"
-            onCancel={() => navigate(userPath(params.user, "keys"))}
-            onSubmit={async ({ name = "", ttl }) => {
-              const created = await call("post", "/v0/users/{user}/keys", {
-                path: { user: params.user },
-                body: { name, ttl: ttl ? Number(ttl) : null },
-              });
-              setMade(created.key);
-            }}
-          >
-            <TextField
-              name="name"
-              label="Name"
-              required
-              maxLength={64}
-              autofocus
-              hint="Where the key is used, for example: my laptop, nightly script."
-            />
-            <SelectField name="ttl" label="Lifetime" required value={LIFETIMES[1]?.value ?? ""} options={LIFETIMES} />
-          </Form>
-        }
-      >
-        {(key) => (
-          <div class="stack">
-            <NewKey
-              text={key()}
-              usage="The command line reads it from the environment:"
-              label="Environment"
-              commands={[`export TIDEMARK_HOST=${location.origin}`, `export TIDEMARK_API_KEY=${key()}`]}
-            />
-            <div class="row">
-              <LinkButton href={userPath(params.user, "keys")} primary>
-                Done
-              </LinkButton>
-            </div>
-          </div>
-        )}
-      </Show>
-    </Page>
+      list={userPath(params.user, "keys")}
+      hint="Where the key is used, for example: my laptop, nightly script."
+      days={90}
+      usage="The command line reads it from the environment:"
+      create={(body) => call("post", "/v0/users/{user}/keys", { path: { user: params.user }, body })}
+    />
   );
 }
 
