@@ -1,5 +1,5 @@
-// Components in separate files, loaded on first use. After an upgrade of the server, the files of the older version do not
-// exist any more; the page then reloads once, or says that a new version is available.
+// Components in separate files, loaded on first use. After an upgrade of the server, the files of the older version no
+// longer exist; the page then reloads once, or says that a new version is available.
 
 import { useLocation } from "@solidjs/router";
 import { type Component, createSignal, type JSX, lazy, Match, onMount, Show, Switch } from "solid-js";

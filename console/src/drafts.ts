@@ -1,5 +1,5 @@
-// Typed input of forms: survives a sign-in and a reload. The storage of this tab holds it until the form is rendered again.
-// Fields with secrets are not stored.
+// Typed input of forms: survives a sign-in and a reload. The storage of this tab holds it until the form is rendered
+// again. Fields with secrets are not stored.
 
 /** The key in the session storage. */
 const DRAFTS = "tidemark-drafts";

@@ -5,8 +5,25 @@ export type Worse = "up" | "down" | undefined;
 
 const DOWN = new Set(["throughput", "bandwidth", "l1-hits", "l2-hits", "ll-hits", "l1-hit-rate", "ll-hit-rate"]);
 const EITHER = new Set(["total-operations", "total-units", "total-lifetimes"]);
-const COSTS =
-  /^((nano|micro|milli)?seconds?|minutes?|(kilo|mega|giga)?bytes|instructions|cycles|alloc|misses|errors|accesses|collects|blocks|syscalls|percentage|decibels|contexts)|^([nuµm]?s(ec)?|[kmgt]?i?b)\b/;
+/** Units, or their beginnings, of measures whose values are costs. */
+const COST_UNITS = [
+  "(nano|micro|milli)?seconds?",
+  "minutes?",
+  "(kilo|mega|giga)?bytes",
+  "instructions",
+  "cycles",
+  "alloc",
+  "misses",
+  "errors",
+  "accesses",
+  "collects",
+  "blocks",
+  "syscalls",
+  "percentage",
+  "decibels",
+  "contexts",
+];
+const COSTS = new RegExp(`^(${COST_UNITS.join("|")})|^([nuµm]?s(ec)?|[kmgt]?i?b)\\b`);
 
 /** The worse direction of a measure. */
 export function worseOf(measure: { slug: string; units: string }): Worse {

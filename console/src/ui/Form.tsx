@@ -76,7 +76,9 @@ export function Form(props: {
   );
 }
 
-/** Extracts the reason: `The body is invalid at `name`: it is too long (line 1, column 2).` becomes `It is too long.` */
+/**
+ * Extracts the reason: `The body is invalid at `name`: it is too long (line 1, column 2).` becomes `It is too long.`
+ */
 function explain(message: string): string {
   const reason = message.replace(/^The body .*? at `[^`]+`: /, "").replace(/ \(line \d+, column \d+\)\.?$/, "");
   return `${reason.charAt(0).toUpperCase()}${reason.slice(1).replace(/\.$/, "")}.`;
