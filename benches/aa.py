@@ -100,7 +100,7 @@ def repeat(binary, folder, runs):
     alarms, values = [], {name: [] for name in BENCHMARKS}
     for run in range(runs):
         call("git", "commit", "--quiet", "--allow-empty", "--message", f"run {run}")
-        target = ("--local", "--quiet", "--json", "--project", "aa", "--testbed", "here")
+        target = ("--local", "--quiet", "--json", "--project", "aa", "--create", "--testbed", "here")
         report = json.loads(call(binary, "run", *target, benchmark))
         for result in report["results"][0]:
             values[result["benchmark"]["name"]].append(result["measures"][0]["metric"]["value"])

@@ -4,18 +4,23 @@
 mod ci;
 mod environment;
 mod git;
+mod identity;
 mod machine;
 
-use std::{fs, path::Path};
+use std::{
+    cell::OnceCell,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use serde_json::json;
-use tidemark_api::{BranchName, GitHash, RunContext};
+use tidemark_api::{BranchName, GitHash, ResourceId, RunContext};
 
-pub(crate) use self::environment::Environment;
+pub(crate) use self::{environment::Environment, identity::ProjectIdentity};
 use self::{git::Repository, machine::Machine};
 use crate::{
     failure::{Result, print},
-    output,
+    output, project,
     table::Table,
 };
 
@@ -35,6 +40,8 @@ pub(crate) struct Context {
     pub(crate) fork: bool,
     /// Source of a pull request, if CI provides it.
     pub(crate) head: Option<Head>,
+    folder: PathBuf,
+    identity: OnceCell<Result<ProjectIdentity>>,
     repository: Option<Repository>,
     machine: Machine,
 }
@@ -65,6 +72,8 @@ impl Context {
             pull_request: build.pull_request,
             fork: build.fork,
             head,
+            folder: folder.to_owned(),
+            identity: OnceCell::new(),
             repository,
             machine: Machine::detect(),
         }
@@ -84,12 +93,16 @@ impl Context {
         self.machine.name()
     }
 
-    /// Returns the data for the server. Includes the root commit only if it names the project, because finding it takes time.
-    pub(crate) fn facts(&self, names_project: bool, binary: Option<String>) -> RunContext {
-        let repository = self.repository.as_ref();
+    /// Returns the identity of the project, if no project is named.
+    pub(crate) fn identity(&self) -> Result<&ProjectIdentity> {
+        let derive = || ProjectIdentity::new(&self.folder, self.repository.as_ref());
+        self.identity.get_or_init(derive).as_ref().map_err(Clone::clone)
+    }
+
+    /// Returns the data for the server.
+    pub(crate) fn facts(&self, binary: Option<String>) -> RunContext {
         let facts = [
-            ("repo/name", repository.and_then(|repository| repository.name.clone())),
-            ("repo/hash", repository.filter(|_| names_project).and_then(Repository::root).map(String::from)),
+            ("repo/name", self.identity().ok().map(|identity| identity.name.clone())),
             ("branch/ref/name", self.branch.clone().map(String::from)),
             ("branch/hash", self.hash.clone().map(String::from)),
             ("binary/hash", binary),
@@ -99,12 +112,6 @@ impl Context {
         ];
         facts.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
     }
-}
-
-/// Returns the name of the repository of a folder, or the name of the folder.
-pub(crate) fn repository_name(folder: &Path) -> Option<String> {
-    let of_folder = || folder.file_name()?.to_str().map(str::to_owned);
-    Repository::find(folder).and_then(|repository| repository.name).or_else(of_folder)
 }
 
 /// Arguments of `tidemark context`.
@@ -117,18 +124,24 @@ pub(crate) struct Show {
 
 impl Show {
     pub(crate) fn run(&self) -> Result {
-        let context = Context::detect(&Environment::of_process(), Path::new("."));
+        let environment = Environment::of_process();
+        let context = Context::detect(&environment, Path::new("."));
+        let project = match project::configured(&environment)? {
+            Some(project) => project,
+            None => ResourceId::Slug(context.identity()?.slug.clone()),
+        };
         if self.json {
             let Context { system, branch, base, hash, pull_request, fork, .. } = &context;
             let document = json!({
                 "ci": system, "branch": branch, "base": base, "hash": hash, "pull_request": pull_request,
-                "fork": fork, "testbed": context.testbed(), "context": context.facts(true, None),
+                "fork": fork, "project": project, "testbed": context.testbed(), "context": context.facts(None),
             });
             return print(&format!("{document:#}\n"));
         }
         let unknown = || "unknown".to_owned();
         let shown = |text: Option<&str>| text.map_or_else(unknown, output::plain);
         let mut rows = vec![
+            ("Project", project.to_string()),
             ("Branch", shown(context.branch.as_ref().map(BranchName::as_str))),
             ("Commit", shown(context.hash.as_ref().map(GitHash::as_str))),
             ("Testbed", context.testbed()),

@@ -20,6 +20,7 @@ mod logins;
 mod manifest;
 mod output;
 mod progress;
+mod project;
 mod resource;
 mod settings;
 mod table;

@@ -186,6 +186,11 @@ impl Manifest {
         self.entries.host.as_ref().map(|HostUrl(host)| host)
     }
 
+    /// Returns the project of the repository.
+    pub(crate) fn project(&self) -> Option<&ResourceId> {
+        self.entries.project.as_ref()
+    }
+
     /// Returns the thresholds of runs. Thresholds of measures that are not in the file are removed.
     pub(crate) fn thresholds(&self) -> Option<ReportThresholds> {
         let models = self.models.clone()?;

@@ -14,7 +14,7 @@ use tidemark_client::{Client, Collection, Request, Resource};
 use crate::{
     connection::Connection,
     failure::{Failure, Result, print},
-    manifest, output,
+    manifest, output, project,
     table::{Column, Table},
 };
 
@@ -84,7 +84,10 @@ impl<V: Verb> Noun<V> {
             return done;
         }
         let session = Session { client: self.connection.client()?, json: self.format.json };
-        self.verb.run(&session).map_err(|failure| self.connection.explain(failure))
+        project::load_from_key(&self.connection, &session.client);
+        self.verb.run(&session).map_err(|failure| {
+            self.connection.explain(project::explain(&session.client, &self.connection, failure))
+        })
     }
 }
 
@@ -100,16 +103,14 @@ pub(crate) struct OutputFlags {
 #[derive(clap::Args)]
 #[command(allow_missing_positional = true)]
 pub(crate) struct ProjectArgument {
-    /// Project UUID or slug; optional if TIDEMARK_PROJECT or tidemark.toml names it
+    /// Project UUID or slug [default: tidemark.toml, or the project of this repository or folder]
     #[arg(env = "TIDEMARK_PROJECT")]
     project: Option<ResourceId>,
 }
 
 impl ProjectArgument {
     pub(crate) fn id(&self) -> Result<&ResourceId> {
-        self.project.as_ref().ok_or_else(|| {
-            Failure::usage("No project is named: give its slug or UUID, or set TIDEMARK_PROJECT.")
-        })
+        project::select(self.project.as_ref())
     }
 }
 

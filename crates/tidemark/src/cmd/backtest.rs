@@ -7,7 +7,7 @@ use super::threshold::{ModelFlags, test_parser};
 use crate::{
     connection::Connection,
     failure::{Result, print},
-    output,
+    output, project,
     resource::{
         Fields, OutputFlags, Printable, ProjectArgument, SeriesFilter, optional, parse_number, record, table,
     },
@@ -45,7 +45,11 @@ impl Backtest {
             benchmark: benchmark.clone(),
             measure: measure.clone(),
         };
-        let answer = self.connection.client()?.send(&backtest(self.project.id()?, &new))?;
+        let client = self.connection.client()?;
+        project::load_from_key(&self.connection, &client);
+        let answer = client
+            .send(&backtest(self.project.id()?, &new))
+            .map_err(|error| project::explain(&client, &self.connection, error.into()))?;
         if self.format.json {
             return print(&output::json("The backtest", &answer)?);
         }

@@ -8,12 +8,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tidemark_api::{Adapter, ResourceId, Slug, Url, measure};
+use tidemark_api::{Adapter, ResourceId, Url, measure};
 use tidemark_stats::Worse;
 
 use self::detect::Tool;
 use crate::{
-    context::repository_name,
+    context::ProjectIdentity,
     failure::{Failure, Result, print},
     manifest::{self, Manifest},
 };
@@ -51,7 +51,7 @@ impl Init {
                 file.display()
             )));
         }
-        let found = detect_settings(root);
+        let found = detect_settings(root)?;
         let answers = if self.yes {
             found
         } else if io::stdin().is_terminal() && io::stderr().is_terminal() {
@@ -69,19 +69,18 @@ impl Init {
 }
 
 /// Detects the settings of a repository.
-fn detect_settings(root: &Path) -> Answers {
-    let name = repository_name(root);
-    let slug = name.as_deref().and_then(Slug::derive).map_or_else(|| "benchmarks".to_owned(), String::from);
+fn detect_settings(root: &Path) -> Result<Answers> {
+    let slug = ProjectIdentity::of(root)?.slug;
     let tool = detect::detect(root);
     let Tool { adapter, command, files, .. } = tool.unwrap_or(&detect::UNKNOWN);
-    Answers {
-        project: slug,
+    Ok(Answers {
+        project: slug.into(),
         command: (*command).to_owned(),
         files: files.iter().map(|file| (*file).to_owned()).collect(),
         adapter: *adapter,
         host: String::new(),
         tolerance: 10.0,
-    }
+    })
 }
 
 /// Prompts for each setting; an empty answer accepts the detected value.

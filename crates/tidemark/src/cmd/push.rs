@@ -12,6 +12,7 @@ use crate::{
     failure::{Failure, Result, print},
     local,
     output::plain,
+    project,
     transfer::{self, Route},
 };
 
@@ -20,9 +21,13 @@ use crate::{
 pub(crate) struct Push {
     #[command(flatten)]
     connection: Connection,
-    /// Local project, with `=` and its name on the server if it differs; repeat the flag for several
+    /// Local project, with `=` and its name on the server if it differs; repeat the flag for several [default: the project of
+    /// this repository or folder]
     #[arg(long, value_name = "PROJECT[=THERE]", env = "TIDEMARK_PROJECT")]
     project: Vec<Mapping>,
+    /// Create the project that is named after `=` if the server does not have it
+    #[arg(long)]
+    create: bool,
     /// Push all local projects
     #[arg(long)]
     all: bool,
@@ -65,6 +70,12 @@ impl Push {
         let here = local::client(None)?;
         let mappings = self.mappings(&here)?;
         let there = self.connection.client()?;
+        // A project with the name of the local project is not misspelled.
+        for Mapping { here, there: target } in mappings.iter().filter(|_| !self.create) {
+            if here != target {
+                project::require(&there, &self.connection, target)?;
+            }
+        }
         let (mut lines, mut pushed) = (String::new(), Vec::new());
         for Mapping { here: source, there: target } in &mappings {
             let route = Route { from: &here, source, to: &there, target };
@@ -102,21 +113,31 @@ impl Push {
         } else {
             format!("the projects are: {}", slugs.join(" "))
         };
-        if self.project.is_empty() {
-            return Err(Failure::usage(format!("No project is named: give --project or --all; {found}.")));
-        }
-        for Mapping { here, .. } in &self.project {
+        let mappings = match self.project.as_slice() {
+            [] => {
+                let id = project::select(None)?.clone();
+                vec![Mapping { here: id.clone(), there: id }]
+            }
+            named => named.to_vec(),
+        };
+        for Mapping { here, .. } in &mappings {
             let is_here = |project: &Project| match here {
                 ResourceId::Slug(slug) => project.slug == *slug,
                 ResourceId::Uuid(uuid) => project.uuid.uuid() == *uuid,
             };
             if !known.iter().any(is_here) {
-                return Err(Failure::usage(format!(
-                    "There is no project `{here}` on this machine; {found}."
-                )));
+                let failure = Failure::usage(format!("Project `{here}` not found on this machine; {found}."));
+                let slugs = known.into_iter().map(|project| project.slug);
+                return Err(match project::most_similar(&here.to_string(), slugs) {
+                    Some(slug) => failure.and(&format!("Did you mean `{slug}`?")),
+                    None if self.project.is_empty() => {
+                        failure.and("Name one with `--project`, or pass `--all`.")
+                    }
+                    None => failure,
+                });
             }
         }
-        Ok(self.project.clone())
+        Ok(mappings)
     }
 }
 

@@ -6,6 +6,7 @@ mod binary;
 pub(crate) mod command;
 mod gate;
 pub(crate) mod job;
+mod project_flags;
 mod start_point;
 mod synthetic;
 pub(crate) mod threshold;
@@ -20,7 +21,7 @@ use std::{
 use clap::ArgAction;
 use tidemark_adapters::Results;
 use tidemark_api::{
-    Adapter, GitHash, JobUuid, NameId, NewJob, NewRun, Report, ReportSettings, ReportThresholds, ResourceId,
+    Adapter, GitHash, JobUuid, NameId, NewJob, NewRun, Report, ReportSettings, ReportThresholds,
     StartPointPatch, Timestamp,
 };
 use tidemark_client::{Client, projects, run, server};
@@ -28,8 +29,8 @@ use tidemark_render::{comment::Comment, links::Links, markup::Dialect};
 use tidemark_server::infra::clock::Clock;
 
 use self::{
-    binary::BinaryFlags, command::BenchmarkCommand, gate::Gate, job::JobFlags, start_point::StartPointFlags,
-    synthetic::SyntheticFlags, threshold::ThresholdFlags, unsent::UnsentFlags,
+    binary::BinaryFlags, command::BenchmarkCommand, gate::Gate, job::JobFlags, project_flags::ProjectFlags,
+    start_point::StartPointFlags, synthetic::SyntheticFlags, threshold::ThresholdFlags, unsent::UnsentFlags,
 };
 use crate::{
     ci::{self, CiFlags, CiReporter, RunIdentity, RunKind},
@@ -56,12 +57,8 @@ const LAST_SECOND: i64 = 253_402_300_799;
 pub(crate) struct Run {
     #[command(flatten)]
     connection: Connection,
-    /// Project UUID or slug; an unknown slug creates a project
-    #[arg(long, env = "TIDEMARK_PROJECT")]
-    project: Option<ResourceId>,
-    /// On CI: let the server create a project for this repository and type of machine
-    #[arg(long)]
-    ci_on_the_fly: bool,
+    #[command(flatten)]
+    project: ProjectFlags,
     /// Branch UUID, slug or name [default: the current git branch]
     #[arg(long, alias = "if-branch", env = "TIDEMARK_BRANCH")]
     branch: Option<NameId>,
@@ -179,7 +176,7 @@ impl Run {
         let kind = RunKind { runs_command, is_detached: self.job.detach };
         self.ci.check(&environment, &context, kind)?;
         if self.unsent.resend.is_none() {
-            self.check_project(&environment, &context)?;
+            self.project.check(&self.connection, &environment, &context)?;
         }
         let client = self.connection.client()?;
         let retry_policy = self.connection.retry_policy();
@@ -188,10 +185,16 @@ impl Run {
             self.check_branch(&context)?;
         }
         server::version(&client)?;
+        let project = match self.unsent.resend {
+            Some(_) => None,
+            None => self.project.select(&client, &self.connection, &context, job.is_some())?,
+        };
+        let project = project.or_else(|| {
+            let named = self.project.project.as_ref().filter(|_| self.ci.opens_check())?;
+            client.send(&projects().view(named)).ok()
+        });
         let start_point = self.start_point.patch(self.branch.as_ref(), &context)?;
-        let name = self.project.as_ref().filter(|_| self.ci.opens_check());
-        let name = name.and_then(|project| client.send(&projects().view(project)).ok());
-        let name = name.as_ref().map(|project| project.name.as_str());
+        let name = project.as_ref().map(|project| project.name.as_str());
         let reporter = self.ci.open(&environment, &context, self.hash.as_ref(), name, retry_policy);
 
         let target = RunTarget { client, start_point, thresholds, reporter };
@@ -265,7 +268,7 @@ impl Run {
             (None, None) => context.testbed().parse().ok(),
         };
         let new = NewRun {
-            project: self.project.clone(),
+            project: self.project.project.clone(),
             branch: self.branch.clone(),
             hash: self.hash.clone(),
             start_point: target.start_point.clone(),
@@ -280,7 +283,7 @@ impl Run {
                 callback: target.reporter.callback().filter(|_| self.job.detach),
                 ..job
             }),
-            context: Some(context.facts(self.project.is_none(), self.binary.hash())),
+            context: Some(context.facts(self.binary.hash())),
             idempotency_key: None,
         };
         if self.benchmark.is_given() && new.job.is_none() {
@@ -351,25 +354,6 @@ impl Run {
     /// Returns the number of runs of the command.
     fn iterations(&self) -> u32 {
         self.iter.unwrap_or(1)
-    }
-
-    /// Requires a project on CI: machines of CI are temporary, so a project that is named after the machine would be a new
-    /// project each time.
-    fn check_project(&self, environment: &Environment, context: &Context) -> Result {
-        let on_ci = context.system.is_some() || environment.is_set("CI");
-        // The results would be lost with the machine, and every run would count as the first.
-        if on_ci && !self.connection.is_explicitly_local() && self.connection.target()?.host.is_none() {
-            return Err(Failure::usage(
-                "On CI the server must be named: give its address with --host or in TIDEMARK_HOST; --local \
-                 keeps the results on this machine anyway.",
-            ));
-        }
-        if on_ci && self.project.is_none() && !self.ci_on_the_fly && !self.connection.has_project_key() {
-            return Err(Failure::usage(
-                "On CI the project must be named: give --project or TIDEMARK_PROJECT, or the key of a project.",
-            ));
-        }
-        Ok(())
     }
 
     /// Requires a branch for a commit without a branch, because it must not count as a commit of the main branch.

@@ -2,6 +2,7 @@
 //! repository there is no data.
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -12,8 +13,6 @@ use tidemark_api::GitHash;
 #[derive(Debug)]
 pub(crate) struct Repository {
     folder: PathBuf,
-    /// Name of the remote `origin`, or of the folder of the repository.
-    pub(crate) name: Option<String>,
     /// Checked-out branch; `None` if a commit or a tag is checked out.
     pub(crate) branch: Option<String>,
     /// Checked-out commit.
@@ -23,31 +22,64 @@ pub(crate) struct Repository {
 impl Repository {
     /// Returns the repository that contains a folder.
     pub(crate) fn find(folder: &Path) -> Option<Self> {
-        let top = ask(folder, &["rev-parse", "--show-toplevel"])?;
-        let origin = ask(folder, &["config", "--get", "remote.origin.url"]);
-        let name = origin.as_deref().and_then(last_segment).or_else(|| last_segment(&top));
+        ask(folder, &["rev-parse", "--show-toplevel"])?;
         Some(Self {
             folder: folder.to_owned(),
-            name: name.map(str::to_owned),
             branch: ask(folder, &["symbolic-ref", "--quiet", "--short", "HEAD"]),
             hash: ask(folder, &["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
                 .and_then(|hash| hash.parse().ok()),
         })
     }
 
-    /// Returns the root commit, which identifies a repository regardless of its name. This reads the whole history; a shallow
-    /// clone has no root commit.
-    pub(crate) fn root(&self) -> Option<GitHash> {
-        if ask(&self.folder, &["rev-parse", "--is-shallow-repository"])? != "false" {
-            return None;
+    /// Returns the URL of the remote `origin`, or of the only remote.
+    pub(super) fn remote(&self) -> Option<String> {
+        ask(&self.folder, &["remote", "get-url", "origin"]).or_else(|| {
+            let names = ask(&self.folder, &["remote"])?;
+            if names.lines().count() != 1 {
+                return None;
+            }
+            ask(&self.folder, &["remote", "get-url", &names])
+        })
+    }
+
+    /// Returns the folder of the repository, the same for all its work trees.
+    pub(super) fn root(&self) -> PathBuf {
+        match ask(&self.folder, &["rev-parse", "--git-common-dir"]) {
+            Some(path) => {
+                let path = self.folder.join(path);
+                let path = fs::canonicalize(&path).unwrap_or(path);
+                match path.parent() {
+                    Some(root) if path.ends_with(".git") => root.to_owned(),
+                    _ => path,
+                }
+            }
+            None => self.folder.clone(),
         }
-        // Merged histories have several root commits; the oldest is the last.
-        ask(&self.folder, &["rev-list", "--max-parents=0", "HEAD"])?.lines().last()?.parse().ok()
+    }
+}
+
+/// Returns why git does not read the repository of a folder: git is not installed, or the repository belongs to another user.
+/// `None` if there is no repository.
+pub(super) fn refusal(folder: &Path) -> Option<String> {
+    let mut command = Command::new("git");
+    command.env("LC_ALL", "C").arg("-C").arg(folder).args(["rev-parse", "--git-dir"]).stdin(Stdio::null());
+    match command.output() {
+        Ok(output) if output.status.success() => None,
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stderr);
+            let reason = text.lines().next().unwrap_or("git failed").trim_start_matches("fatal: ");
+            (!text.contains("not a git repository")).then(|| reason.to_owned())
+        }
+        Err(error) => {
+            let folder = fs::canonicalize(folder).ok()?;
+            let has_repository = folder.ancestors().any(|folder| folder.join(".git").exists());
+            has_repository.then(|| format!("git cannot be started: {error}"))
+        }
     }
 }
 
 /// Returns the last component of a path or URL, without `.git`.
-fn last_segment(address: &str) -> Option<&str> {
+pub(super) fn last_segment(address: &str) -> Option<&str> {
     let segment = address.trim_end_matches('/').rsplit(['/', ':', '\\']).next()?;
     Some(segment.strip_suffix(".git").unwrap_or(segment)).filter(|segment| !segment.is_empty())
 }

@@ -59,15 +59,19 @@ impl Machine {
 /// Returns thirteen letters and digits that identify this machine: a hash of the system ID, or of the host name if there is no
 /// system ID. Neither can be derived from the hash.
 pub(crate) fn host() -> Option<String> {
-    let id = match consts::OS {
+    let name = || read("/proc/sys/kernel/hostname").or_else(|| printed("hostname", &[]));
+    system_id().or_else(name).map(|id| digits(&format!("tidemark host\n{}", id.trim())))
+}
+
+/// Returns the ID that the operating system received when it was installed. Containers often have none.
+pub(super) fn system_id() -> Option<String> {
+    match consts::OS {
         "linux" => read("/etc/machine-id").or_else(|| read("/var/lib/dbus/machine-id")),
         "macos" => printed("ioreg", &["-rd1", "-c", "IOPlatformExpertDevice"])
             .and_then(|output| Some(output.lines().find(|line| line.contains("IOPlatformUUID"))?.to_owned())),
         "windows" => printed("reg", &["query", r"HKLM\SOFTWARE\Microsoft\Cryptography", "/v", "MachineGuid"]),
         _ => None,
-    };
-    let name = || read("/proc/sys/kernel/hostname").or_else(|| printed("hostname", &[]));
-    id.or_else(name).map(|id| digits(&format!("tidemark host\n{}", id.trim())))
+    }
 }
 
 /// Returns the content of a file, if it is not empty.

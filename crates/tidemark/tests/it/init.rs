@@ -26,7 +26,7 @@ fn the_settings_of_a_repository_are_detected() {
     ] {
         put(path, text);
         let file = written(&machine, &["--force"]);
-        assert!(file.contains("project = \"widget\"\n"), "{file}");
+        assert!(file.contains("project = \"widget-"), "{file}");
         assert!(file.contains(&format!("adapter = \"{adapter}\"\n")), "{file}");
         assert!(file.contains(&format!("command = \"{command}")), "{file}");
     }
@@ -48,6 +48,6 @@ fn the_settings_of_a_repository_are_detected() {
     fs::write(machine.widget().join("tidemark.toml"), file).unwrap();
     put("results.txt", "sort                    time:   [1.10 us 1.25 us 1.40 us]\n");
     let report = report(machine.command(&["run", "--quiet", "--format", "json"]).output().unwrap());
-    assert_eq!(report["project"]["slug"], "widget");
+    assert_eq!(report["project"]["name"], "widget");
     assert_eq!(report["adapter"], "rust_criterion");
 }

@@ -45,7 +45,7 @@ fn state(status: &str) -> Value {
 }
 
 fn ask(lab: &Lab, runs: &Stub, arguments: &[&str]) -> Command {
-    let mut command = lab.command(&["--image", "acme/bench:v1", "--env", "KEY=s3cret"]);
+    let mut command = lab.command(&["--create", "--image", "acme/bench:v1", "--env", "KEY=s3cret"]);
     command.args(arguments).env("TIDEMARK_HOST", &runs.address);
     command
 }

@@ -164,7 +164,7 @@ fn results_for_a_server_are_not_stored_locally() {
 
     let line = "echo 'test sort ... bench: 5 ns/iter (+/- 3)'";
     let local = machine
-        .command(&["run", "--quiet", "--local", "--project", "mine", line])
+        .command(&["run", "--quiet", "--local", "--project", "mine", "--create", line])
         .env("CI", "true")
         .env("TIDEMARK_HOST", "http://localhost:9")
         .output()

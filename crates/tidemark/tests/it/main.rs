@@ -30,6 +30,7 @@ mod noise;
 mod notice;
 mod parse;
 mod process;
+mod project;
 mod proxy;
 mod push;
 mod refused_database;

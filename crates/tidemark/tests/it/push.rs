@@ -63,7 +63,8 @@ fn pushed(output: Output) -> BTreeMap<String, (u64, u64)> {
 fn local_results_are_pushed_to_a_server() {
     let machine = Machine::new();
     let run = |arguments: &[&str], results: &Value| {
-        let mut command = machine.command(&["run", "--quiet", "--format", "json", "--project", "widget"]);
+        let mut command =
+            machine.command(&["run", "--quiet", "--format", "json", "--project", "widget", "--create"]);
         report(command.args(arguments).arg(format!("printf %s '{results}'")).output().unwrap());
     };
     let sort = |value: f64| json!({ "sort": { "latency": { "value": value, "lower_value": value / 3.0 } } });
@@ -86,6 +87,7 @@ fn local_results_are_pushed_to_a_server() {
                 "json",
                 "--project",
                 "other",
+                "--create",
                 "echo '{\"a\":{\"b\":{\"value\":1}}}'",
             ])
             .output()
@@ -106,7 +108,12 @@ fn local_results_are_pushed_to_a_server() {
         (&[] as &[&str], "the projects are: other widget."),
         (
             &["--project", "nothing"],
-            "There is no project `nothing` on this machine; the projects are: other widget.",
+            "Project `nothing` not found on this machine; the projects are: other widget.",
+        ),
+        (&["--project", "wigdet"], "Did you mean `widget`?"),
+        (
+            &["--project", "widget=team-widget"],
+            "Project `team-widget` not found. Pass `--create` to create it.",
         ),
         (&["--local", "--all"], "There is no server to push to"),
     ] {
@@ -114,7 +121,7 @@ fn local_results_are_pushed_to_a_server() {
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         assert!(String::from_utf8_lossy(&output.stderr).contains(sentence), "{output:?}");
     }
-    let mapped = ["--project", "widget=team-widget", "--json"];
+    let mapped = ["--project", "widget=team-widget", "--create", "--json"];
     let dry = report(push(&mapped).arg("--dry-run").output().unwrap());
     assert_eq!((&dry["projects"][0]["missing"], &dry["projects"][0]["sent"]), (&json!(5), &json!(0)));
     let first = pushed(push(&mapped).output().unwrap());
@@ -140,7 +147,7 @@ fn dismissed_alerts_and_archived_resources_are_pushed() {
     let machine = Machine::new();
     let run = |branch: &str, value: f64| {
         let line = format!(r#"echo '{{"sort": {{"latency": {{"value": {value}}}}}}}'"#);
-        let run = ["run", "--quiet", "--json", "--project", "widget", "--branch", branch];
+        let run = ["run", "--quiet", "--json", "--project", "widget", "--create", "--branch", branch];
         let watch = ["--threshold-measure", "latency", "--threshold-test", "percentage"];
         let boundary = ["--threshold-upper-boundary", "0.1", &line];
         report(machine.command(&run).args(watch).args(boundary).output().unwrap());

@@ -222,7 +222,6 @@ fn notices_and_their_deliveries() {
     desk.run(&format!("notice deliveries --user ada {mine} --json"));
     desk.run(&format!("notice test --user ada {mine}"));
     desk.run(&format!("notice delete --user ada {mine}"));
-    desk.try_out("notice list");
     assert_snapshot!(desk.conversation());
     let webhook =
         desk.json("notice create --user ada --name Own --kind webhook --url https://example.org/hook");

@@ -182,7 +182,7 @@ fn a_failure_has_its_exit_code_and_sends_nothing() {
         (&["echo '{\"a\": {\"latency\": {\"value\": true}}}'"], 5, "at `a.latency.value`"),
         (&["echo '{}'"], 6, "no metric"),
         (&["--allow-failure", "--iter", "2", "false"], 6, "Every run of the benchmark command failed"),
-        (&["--project", "00000000-0000-4000-8000-000000000000", &good], 7, "The server refused (404): "),
+        (&["--project", "00000000-0000-4000-8000-000000000000", &good], 2, "Project `00000000-0000-4000"),
         (&["--host", &unreachable, "--attempts", "2", &good], 8, "attempt 2 of 2 follows in 1 s"),
         (&["--host", &unreachable, "--attempts", "1", "echo ran > ran"], 8, "connection refused"),
         (&["--iter", "2"], 2, "--iter requires a command"),

@@ -64,8 +64,15 @@ fn an_older_server_causes_one_warning_and_no_request() {
 #[test]
 fn a_run_warns_about_an_older_server() {
     let server = Versioned::open(Some("0.0.9"), "0.6.13");
-    let output =
-        server.command(&["run", "--project", "lab", "--", "echo", r#"{"sort": {"latency": {"value": 1}}}"#]);
+    let output = server.command(&[
+        "run",
+        "--project",
+        "lab",
+        "--create",
+        "--",
+        "echo",
+        r#"{"sort": {"latency": {"value": 1}}}"#,
+    ]);
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(said.matches("warning: The server runs Tidemark 0.0.9, which is older").count(), 1, "{said}");
     assert!(server.asked().contains(&"/v0/run".to_owned()), "{said}");
