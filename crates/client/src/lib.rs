@@ -18,8 +18,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub use error::Error;
-use error::FailedAttempt;
+pub use error::{Authentication, ConnectionProblem, Error};
+use error::{ContactedServer, FailedAttempt};
 pub use request::{ApiResponse, Request};
 pub use resource::*;
 pub use retry::{Retry, RetryPolicy, RetryableFailure, retry_after};
@@ -32,6 +32,9 @@ use ureq::{
     tls::{Certificate, RootCerts, TlsConfig},
 };
 
+/// Prefix of the operations that check a mailed token, and the operation that also requires a credential.
+const SIGN_IN: &str = "/v0/auth/";
+const ACCEPT: &str = "/v0/auth/accept";
 /// Maximum size of a response, in bytes.
 const RESPONSE_MAX: u64 = 1 << 30;
 /// Items per page when all items are read: the maximum of the API.
@@ -172,11 +175,11 @@ impl Client {
                     "the list was not complete after {page} page(s) and {} s; narrow it with a filter",
                     limit.as_secs()
                 );
-                return Err(Error::InvalidResponse { reason });
+                return Err(Error::IncompleteList { reason });
             }
         }
         let reason = format!("the list has more than {MAX_PAGES} pages; narrow it with a filter");
-        Err(Error::InvalidResponse { reason })
+        Err(Error::IncompleteList { reason })
     }
 
     /// Sends a request until it succeeds, fails permanently or has no attempts left. Retries a request that is not
@@ -189,7 +192,23 @@ impl Client {
             })
         };
         let answer = self.settings.retry_policy.retry(once, |retry| (self.on_retry)(retry));
-        answer.map_err(|(failed, attempts)| failed.into_error(&self.base, attempts))
+        answer.map_err(|(failed, attempts)| {
+            failed.into_error(&self.contacted(request.method, &request.path), attempts)
+        })
+    }
+
+    /// Describes this server for the error of a request.
+    fn contacted(&self, method: &str, path: &str) -> ContactedServer<'_> {
+        let has_credential = self.settings.credential.is_some();
+        // A mailed token is in the body; the account that accepts an invitation needs a credential, too.
+        let is_sign_in = method == "POST" && path.starts_with(SIGN_IN) && (has_credential || path != ACCEPT);
+        let authentication = match has_credential {
+            _ if is_sign_in => Authentication::NotApplicable,
+            true => Authentication::Credential,
+            false => Authentication::Anonymous,
+        };
+        let is_in_process = matches!(self.transport, Transport::InProcessServer(_));
+        ContactedServer { host: &self.base, is_in_process, authentication }
     }
 
     /// Sends a body to a path outside of the API, once, and returns any response.
@@ -212,7 +231,9 @@ impl Client {
             .body(Some(body))
             .map_err(ureq::Error::from)
             .and_then(|request| self.transmit(request))
-            .map_err(|error| FailedAttempt::without_response(&error, timeout).into_error(&self.base, 1))
+            .map_err(|error| {
+                FailedAttempt::without_response(&error, timeout).into_error(&self.contacted("POST", path), 1)
+            })
     }
 
     /// Sends a request and reads the whole response. Reports the version of the first response.
@@ -253,7 +274,16 @@ impl Client {
             200..300 => {
                 let claim_token = text("x-claim-token");
                 let bytes = answer.into_body();
-                Ok(ApiResponse { bytes, total, truncated, server_version, claim_token, kind: PhantomData })
+                let host = self.base.clone();
+                Ok(ApiResponse {
+                    host,
+                    bytes,
+                    total,
+                    truncated,
+                    server_version,
+                    claim_token,
+                    kind: PhantomData,
+                })
             }
             _ => Err(FailedAttempt::with_response(status, answer.body(), retry_after, location.as_deref())),
         }
@@ -352,7 +382,7 @@ mod tests {
             pages += 1;
             Ok(())
         });
-        let Err(Error::InvalidResponse { reason }) = error else { panic!("{error:?}") };
+        let Err(Error::IncompleteList { reason }) = error else { panic!("{error:?}") };
         (pages, reason)
     }
 

@@ -88,6 +88,8 @@ impl<T> Request<T> {
 /// A response.
 #[derive(Clone, Debug)]
 pub struct ApiResponse<T> {
+    /// Host of the server.
+    pub(crate) host: String,
     pub(crate) bytes: Vec<u8>,
     /// Total number of items, if the response is a page of a list.
     pub total: Option<u64>,
@@ -104,7 +106,7 @@ impl<T: DeserializeOwned> ApiResponse<T> {
     /// Parses the response.
     pub fn read(&self) -> Result<T, Error> {
         let text = if self.bytes.is_empty() { b"null" } else { self.bytes.as_slice() };
-        serde_json::from_slice(text).map_err(|error| invalid_response(&error))
+        serde_json::from_slice(text).map_err(|error| self.invalid(&error))
     }
 }
 
@@ -116,12 +118,18 @@ impl<T> ApiResponse<T> {
         }
         serde_json::from_slice::<&RawValue>(&self.bytes)
             .map(RawValue::get)
-            .map_err(|error| invalid_response(&error))
+            .map_err(|error| self.invalid(&error))
     }
-}
 
-fn invalid_response(error: &serde_json::Error) -> Error {
-    Error::InvalidResponse { reason: format!("its response has an unexpected format ({error})") }
+    fn invalid(&self, error: &serde_json::Error) -> Error {
+        let is_html = self.bytes.trim_ascii_start().starts_with(b"<");
+        let reason = if is_html {
+            "it responded with HTML instead of JSON".to_owned()
+        } else {
+            format!("its response has an unexpected format ({error})")
+        };
+        Error::InvalidResponse { host: self.host.clone(), reason }
+    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,9 @@ use std::{
 };
 
 use tidemark_api::{Direction, NewRun, Timestamp};
-use tidemark_client::{Client, ClientSettings, Credential, Error, RetryPolicy, run, server};
+use tidemark_client::{
+    Authentication, Client, ClientSettings, ConnectionProblem, Credential, Error, RetryPolicy, run, server,
+};
 use tidemark_test_support::Stub;
 use ureq::http::Response;
 
@@ -266,4 +268,34 @@ fn all_pages_of_a_list_are_read() {
     assert_eq!((read, counts), (Ok(()), vec![255, 3]));
     let line = "GET /v0/organizations?page=2&per_page=255&direction=asc";
     assert_eq!(stub.take_requests()[1].line(), line);
+}
+
+#[test]
+fn a_refusal_has_the_host_and_the_kind_of_authentication() {
+    let refused = |request: &dyn Fn(&Client) -> Result<(), Error>, credential: Option<&str>| {
+        let stub = serve(vec![answer(401, &[], &error_body("No."))]);
+        let credential = credential.and_then(Credential::new);
+        let (client, _) = client(ClientSettings { credential, ..settings(&stub.address) });
+        let Err(Error::Refused { host, authentication, .. }) = request(&client) else { panic!("no refusal") };
+        assert_eq!(host.as_deref(), Some(stub.address.as_str()));
+        authentication
+    };
+    let ask = |client: &Client| client.send(&tidemark_client::caller()).map(drop);
+    assert_eq!(refused(&ask, None), Authentication::Anonymous);
+    assert_eq!(refused(&ask, Some("svc_user_x")), Authentication::Credential);
+    let confirm = |client: &Client| {
+        let token = tidemark_api::Confirm { token: "aa.bb.cc".parse().unwrap() };
+        client.send(&tidemark_client::confirm(&token)).map(drop)
+    };
+    assert_eq!(refused(&confirm, Some("svc_user_x")), Authentication::NotApplicable);
+}
+
+#[test]
+fn an_unknown_host_name_is_named() {
+    let (client, _) = client(with("http://tidemark.invalid", |policy| policy.attempts = 1));
+    let error = server::version(&client).unwrap_err();
+    assert!(
+        matches!(error, Error::Unreachable { problem: Some(ConnectionProblem::UnknownHost), .. }),
+        "{error:?}"
+    );
 }

@@ -3,7 +3,9 @@
 use std::{env, fmt, time::Duration};
 
 use tidemark_api::{Jwt, PlainKey, Url};
-use tidemark_client::{Client, ClientSettings, Credential, Error, Retry, RetryPolicy};
+use tidemark_client::{
+    Authentication, Client, ClientSettings, ConnectionProblem, Credential, Error, Retry, RetryPolicy,
+};
 
 use crate::{
     failure::{Exit, Failure, Result},
@@ -221,15 +223,81 @@ pub(crate) fn warn_about_retry(retry: &Retry<'_>) {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let exit = match error {
-            Error::Refused { .. } | Error::InvalidResponse { .. } => Exit::Refused,
+            Error::Refused { .. } | Error::InvalidResponse { .. } | Error::IncompleteList { .. } => {
+                Exit::Refused
+            }
             Error::Unreachable { .. } => Exit::Unreachable,
         };
+        if let Some(sentence) = refusal(&error) {
+            return Self::with(exit, sentence);
+        }
         let text = error.to_string();
         let end = if text.ends_with(['.', ')']) { "" } else { "." };
-        let failure = Self::with(exit, format!("{}{end}", output::capitalized(&text)));
-        match exit {
-            Exit::Unreachable => failure.and("Check its address, and that it runs."),
+        // An address keeps its letters.
+        let text = if text.starts_with("http") { text } else { output::capitalized(&text) };
+        let failure = Self::with(exit, format!("{text}{end}"));
+        match &error {
+            Error::Unreachable { problem, .. } => failure.and(remedy(*problem)),
+            Error::InvalidResponse { .. } => failure.and(CHECK_ADDRESS),
             _ => failure,
         }
+    }
+}
+
+/// Remedy if another server responds.
+const CHECK_ADDRESS: &str = "Check the address of the server: host name, port and path.";
+
+/// Returns the message about a missing or rejected credential, or about the response of another server; `None` if the message
+/// of the server is for users of the command, too.
+fn refusal(error: &Error) -> Option<String> {
+    let Error::Refused { status, request, host, authentication, .. } = error else { return None };
+    match (status, host, authentication) {
+        (300..=399, ..) | (_, _, Authentication::NotApplicable) => None,
+        (401, Some(host), _) if request.is_none() => Some(format!(
+            "{host} responded with status 401, but not with an error of this API. {CHECK_ADDRESS} A proxy before the \
+             server must not require a login of its own."
+        )),
+        (401, Some(host), Authentication::Anonymous) => Some(format!(
+            "Not logged in to {host}: run `tidemark login --host {host}`, or set TIDEMARK_API_KEY."
+        )),
+        (401, Some(host), Authentication::Credential) => Some(format!(
+            "{host} rejected the key or token: it is unknown, revoked or expired. Create a new key on the page of your \
+             account, then run `tidemark login --host {host}`, or set TIDEMARK_API_KEY."
+        )),
+        (401, None, Authentication::Anonymous) => Some(
+            "Not logged in: on the results on this machine, this operation requires the key of an administrator. Pass \
+             it with --key."
+                .to_owned(),
+        ),
+        (401, None, Authentication::Credential) => Some(
+            "The key or token is not valid for the results on this machine: it is unknown, revoked or expired. Create \
+             a new key at `tidemark serve`."
+                .to_owned(),
+        ),
+        (status, Some(host), _) if request.is_none() => Some(format!(
+            "{host} is not a server of this API: it responded with status {status}, but not with an error of this API. \
+             {CHECK_ADDRESS}"
+        )),
+        _ => None,
+    }
+}
+
+/// Returns what to do if there is no connection.
+fn remedy(problem: Option<ConnectionProblem>) -> &'static str {
+    match problem {
+        Some(ConnectionProblem::UnknownHost) => {
+            "Check the host name in the address, and the network connection of this machine."
+        }
+        Some(ConnectionProblem::Refused) => "Check the port in the address, and that the server runs.",
+        Some(ConnectionProblem::UnknownIssuer) => {
+            "Set SSL_CERT_FILE to a PEM file with the certificate of the CA, or with the self-signed certificate. For a \
+             test, --insecure-host accepts any certificate."
+        }
+        Some(ConnectionProblem::OtherHostName) => "Use a host name of the certificate in the address.",
+        Some(ConnectionProblem::ExpiredCertificate) => {
+            "Renew the certificate on the server, and check the clock of this machine."
+        }
+        Some(ConnectionProblem::NoTls) => "Use http:// instead of https:// in the address, or another port.",
+        None => "Check its address, and that it runs.",
     }
 }

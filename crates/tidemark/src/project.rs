@@ -4,7 +4,7 @@
 use std::{path::Path, sync::OnceLock};
 
 use tidemark_api::{Page, Project, ProjectFilter, ResourceId, Slug};
-use tidemark_client::{Client, Error, caller, projects};
+use tidemark_client::{Authentication, Client, Error, caller, projects};
 
 use crate::{
     connection::Connection,
@@ -67,11 +67,13 @@ pub(crate) fn configured(environment: &Environment) -> Result<Option<ResourceId>
 /// Returns a project that must exist, because its name may be misspelled.
 pub(crate) fn require(client: &Client, connection: &Connection, id: &ResourceId) -> Result<Project> {
     match client.send(&projects().view(id)) {
-        Err(Error::Refused { status: 404, .. }) => {
+        Err(Error::Refused { status: 404, request: Some(_), .. }) => {
             let failure = not_found(client, connection, id);
             Err(match id {
-                ResourceId::Slug(_) => failure.and("Pass `--create` to create it."),
-                ResourceId::Uuid(_) => failure,
+                ResourceId::Slug(_) if failure.is(Exit::Usage) => {
+                    failure.and("Pass `--create` to create it.")
+                }
+                _ => failure,
             })
         }
         other => Ok(other?),
@@ -81,11 +83,12 @@ pub(crate) fn require(client: &Client, connection: &Connection, id: &ResourceId)
 /// Replaces the failure of a command whose project does not exist.
 pub(crate) fn explain(client: &Client, connection: &Connection, failure: Failure) -> Failure {
     let Some(id) = USED.get().filter(|_| failure.is(Exit::Refused)) else { return failure };
-    if !matches!(client.send(&projects().view(id)), Err(Error::Refused { status: 404, .. })) {
+    if !matches!(client.send(&projects().view(id)), Err(Error::Refused { status: 404, request: Some(_), .. }))
+    {
         return failure;
     }
     let missing = not_found(client, connection, id);
-    match DEFAULT.get() {
+    match DEFAULT.get().filter(|_| missing.is(Exit::Usage)) {
         Some(_) => missing.and(
             "It is the project of this repository or folder: record results with `tidemark run`, or name another \
              project, for example in TIDEMARK_PROJECT.",
@@ -95,6 +98,12 @@ pub(crate) fn explain(client: &Client, connection: &Connection, failure: Failure
 }
 
 fn not_found(client: &Client, connection: &Connection, id: &ResourceId) -> Failure {
+    // For an invalid credential, the server hides private projects.
+    if let Err(error @ Error::Refused { status: 401, authentication: Authentication::Credential, .. }) =
+        client.send(&caller())
+    {
+        return error.into();
+    }
     let failure = Failure::usage(format!("Project `{id}` not found."));
     let failure = match nearest(client, id) {
         Some(slug) => failure.and(&format!("Did you mean `{slug}`?")),
@@ -127,6 +136,9 @@ fn nearest(client: &Client, id: &ResourceId) -> Option<Slug> {
 /// Returns the most similar slug, if at most every third letter differs.
 pub(crate) fn most_similar(wanted: &str, known: impl IntoIterator<Item = Slug>) -> Option<Slug> {
     let distance = |slug: &Slug| {
+        let slug = slug.as_str();
+        let is_start = slug.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('-'));
+        let whole = if is_start { 1 } else { strsim::damerau_levenshtein(wanted, slug) };
         // The name of a repository without the hash.
         let is_hash = |text: &str| text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let name = slug.rsplit_once('-').filter(|(_, hash)| is_hash(hash)).map(|(name, _)| name);
@@ -137,9 +149,6 @@ pub(crate) fn most_similar(wanted: &str, known: impl IntoIterator<Item = Slug>) 
         ranked.min_by(|one, other| one.0.cmp(&other.0).then_with(|| one.1.cmp(&other.1)))?;
     (distance * 3 <= wanted.len().max(3)).then_some(slug)
 }
-        let slug = slug.as_str();
-        let is_start = slug.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('-'));
-        let whole = if is_start { 1 } else { strsim::damerau_levenshtein(wanted, slug) };
 
 #[cfg(test)]
 mod tests {
@@ -152,6 +161,7 @@ mod tests {
             ("tidemrak", Some("tidemark")),
             ("tidmark", Some("tidemark")),
             ("widget", Some("widget-1a2b3c4d")),
+            ("wigdet", Some("widget-1a2b3c4d")),
             ("wiget-1a2b3c4d", Some("widget-1a2b3c4d")),
             ("lba", Some("lab")),
             ("demo", None),
@@ -161,6 +171,5 @@ mod tests {
             assert_eq!(found.as_ref().map(Slug::as_str), expected, "{wanted}");
         }
         assert_eq!(most_similar("tidemark", []), None);
-            ("wigdet", Some("widget-1a2b3c4d")),
     }
 }

@@ -52,7 +52,7 @@ fn a_key_is_stored_for_its_server_and_deleted() {
 
     // A key that does not work is not stored.
     let wrong = piped(&mut desk.command(&login), &key.replace("svc_user_", "svc_user_0"));
-    assert!(said(&wrong, 7).contains("(401)"), "{wrong:?}");
+    assert!(said(&wrong, 7).contains("rejected the key or token"), "{wrong:?}");
     let wrong = piped(&mut desk.command(&login), "hunter2 hunter2");
     assert!(said(&wrong, 2).contains("not a key") && !said(&wrong, 2).contains("hunter2"), "{wrong:?}");
     assert!(said(&piped(&mut desk.command(&login), ""), 2).contains("No key was given"));

@@ -16,6 +16,7 @@ mod crash;
 mod database;
 mod demo;
 mod desk;
+mod errors;
 mod full_disk;
 mod import;
 mod init;
