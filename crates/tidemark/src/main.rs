@@ -10,6 +10,7 @@ mod connection;
 mod context;
 mod dimension;
 mod failure;
+mod help;
 mod history;
 mod input;
 mod interleave;
@@ -76,6 +77,7 @@ use self::{
     },
     dimension::DimensionVerb,
     failure::Result,
+    help::{Example, Group},
     resource::{LazyCommand, Noun},
 };
 
@@ -196,12 +198,69 @@ enum Cmd {
     Openapi,
 }
 
+/// Groups of `--help`: each visible command is in one group.
+const GROUPS: [Group; 7] = [
+    Group { title: "Measure", commands: &["run", "init", "compare", "parse", "context", "noise", "mock"] },
+    Group {
+        title: "Results",
+        commands: &[
+            "report",
+            "perf",
+            "plot",
+            "metric",
+            "change",
+            "alert",
+            "threshold",
+            "detection",
+            "backtest",
+            "changes",
+            "push",
+            "import",
+        ],
+    },
+    Group {
+        title: "Dimensions",
+        commands: &["branch", "testbed", "benchmark", "measure", "archive", "unarchive"],
+    },
+    Group { title: "Project", commands: &["project", "notice", "job"] },
+    Group {
+        title: "Account",
+        commands: &[
+            "login",
+            "logout",
+            "whoami",
+            "user",
+            "token",
+            "organization",
+            "member",
+            "invitation",
+            "sso",
+            "plan",
+        ],
+    },
+    Group { title: "Server", commands: &["serve", "server", "restore", "demo", "audit", "runner", "spec"] },
+    Group { title: "Other", commands: &["mcp", "completions", "man"] },
+];
+
+/// The most used commands, for `-h`.
+const COMMON: Group = Group {
+    title: "Most used commands",
+    commands: &["run", "init", "compare", "report", "change", "perf", "push", "login", "serve"],
+};
+
+const EXAMPLES: [Example; 3] = [
+    Example { line: "tidemark run \"cargo bench\"", purpose: "Measure, store and compare" },
+    Example { line: "tidemark change list", purpose: "List the changes of this repository" },
+    Example { line: "tidemark compare main HEAD -- cargo bench", purpose: "Compare two commits" },
+];
+
 fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
     if let Some(code) = tidemark_runner::probe::run() {
         return code;
     }
-    let mut command = ignore_empty_variables(Arguments::command());
+    let command = help::add(Arguments::command(), &GROUPS, &COMMON, &EXAMPLES);
+    let mut command = ignore_empty_variables(command);
     let arguments = Arguments::from_arg_matches(&command.get_matches_mut());
     let arguments = arguments.unwrap_or_else(|error| error.format(&mut command).exit());
     match arguments.command.run() {
@@ -302,6 +361,39 @@ mod tests {
         let shared: Vec<_> =
             above.iter().cloned().chain(flags().map(|flag| flag.get_id().to_string())).collect();
         command.get_subcommands().for_each(|verb| check(verb, &shared));
+    }
+
+    #[test]
+    fn each_command_is_in_one_group_of_the_help() {
+        let table = super::Arguments::command();
+        let mut grouped: Vec<_> = super::GROUPS.iter().flat_map(|group| group.commands).copied().collect();
+        assert!(super::COMMON.commands.iter().all(|name| grouped.contains(name)));
+        grouped.sort_unstable();
+        let mut names: Vec<_> = visible(&table).map(Command::get_name).collect();
+        names.sort_unstable();
+        assert_eq!(grouped, names);
+    }
+
+    /// `-h` fits on a terminal, and no line of `--help` is wider than one.
+    #[test]
+    fn the_help_fits_on_a_terminal() {
+        let table = super::Arguments::command();
+        let mut table = super::help::add(table, &super::GROUPS, &super::COMMON, &super::EXAMPLES);
+        let (short, long) = (table.render_help().to_string(), table.render_long_help().to_string());
+        assert!(short.lines().count() <= 24, "{short}");
+        for line in short.lines().chain(long.lines()) {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+        let is_shown =
+            |text: &str, name: &str| text.lines().any(|line| line.starts_with(&format!("  {name} ")));
+        for name in visible(&super::Arguments::command()).map(Command::get_name) {
+            assert!(is_shown(&long, name), "{name}: {long}");
+            assert_eq!(is_shown(&short, name), super::COMMON.commands.contains(&name), "{name}: {short}");
+        }
+        for text in [&short, &long] {
+            assert!(text.contains("\nExamples:\n") && text.contains("--help"), "{text}");
+        }
+        assert!(long.contains("\nMeasure:\n") && long.contains("\nOther:\n"), "{long}");
     }
 
     /// The manual documents every visible command, variable and verb.
