@@ -208,6 +208,7 @@ const GROUPS: [Group; 7] = [
             "perf",
             "plot",
             "metric",
+            "event",
             "change",
             "alert",
             "threshold",
@@ -245,7 +246,7 @@ const GROUPS: [Group; 7] = [
 /// The most used commands, for `-h`.
 const COMMON: Group = Group {
     title: "Most used commands",
-    commands: &["run", "init", "compare", "report", "change", "perf", "push", "login", "serve"],
+    commands: &["run", "init", "compare", "report", "event", "perf", "push", "login", "serve"],
 };
 
 const EXAMPLES: [Example; 3] = [
