@@ -27,7 +27,7 @@ use tidemark_render::{
 use self::{github::GitHub, gitlab::GitLab};
 use crate::{
     context::{Context, Environment},
-    failure::{Failure, Result},
+    failure::{Failure, Result, write_message},
     interrupt::{Guard, on_interrupt},
 };
 
@@ -215,7 +215,7 @@ impl CiFlags {
             let github = commit
                 .and_then(|commit| GitHub::find(environment, token, retry_policy, commit.as_str(), context));
             if github.is_none() {
-                eprintln!(
+                message!(
                     "warning: --github-actions is given, but this is not GitHub Actions; nothing is posted."
                 );
             }
@@ -227,7 +227,7 @@ impl CiFlags {
         if let Some(token) = &self.gitlab {
             reporter.gitlab = GitLab::find(environment, token, retry_policy, context.pull_request);
             if reporter.gitlab.is_none() && !environment.is_set("GITLAB_CI") {
-                eprintln!("warning: --gitlab is given, but this is not GitLab CI; nothing is posted.");
+                message!("warning: --gitlab is given, but this is not GitLab CI; nothing is posted.");
             }
         }
         if let Some(github) = reporter.github.as_ref().filter(|_| reporter.has_checks) {
@@ -283,7 +283,7 @@ impl CiReporter<'_> {
         let mut failures = Vec::new();
 
         if let Some(github) = &self.github {
-            eprint!("{}", github::annotations(rows));
+            write_message(github::annotations(rows).as_bytes());
             if let Some(path) = &self.summary {
                 let before = fs::metadata(path).map_or(0, |file| file.len());
                 let text = github::summary(&comment, before);

@@ -154,17 +154,15 @@ impl Sides {
 }
 
 impl ComparisonReport {
-    /// Returns the number of regressions.
-    pub(crate) fn regressions(&self) -> usize {
-        self.rows.iter().filter(|row| row.verdict == Verdict::Regression).count()
-    }
-
-    /// Returns the sentence about regressions for the error message.
-    pub(crate) fn failure_message(&self) -> String {
-        match self.regressions() {
+    /// Returns a failure if there is a regression, with `--error-on-alert`.
+    pub(crate) fn gate(&self, error_on_alert: bool) -> Result {
+        let sentence = match self.rows.iter().filter(|row| row.verdict == Verdict::Regression).count() {
+            0 => return Ok(()),
+            _ if !error_on_alert => return Ok(()),
             1 => "There is 1 regression.".to_owned(),
             count => format!("There are {count} regressions."),
-        }
+        };
+        Err(Failure::with(Exit::Regression, sentence))
     }
 }
 

@@ -211,7 +211,7 @@ fn source_of(variable: &str, value: &str) -> SettingSource {
 
 /// Reports an upcoming retry on standard error.
 pub(crate) fn warn_about_retry(retry: &Retry<'_>) {
-    eprintln!(
+    message!(
         "warning: The server did not answer ({}); attempt {} of {} follows in {} s.",
         retry.reason.trim_end_matches('.'),
         retry.attempt,

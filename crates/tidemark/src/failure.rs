@@ -1,4 +1,5 @@
-//! Failure of a command: a sentence for the user, and an exit code for scripts.
+//! Failure of a command: a sentence for the user, and an exit code for scripts. And the only ways to write: `print` to standard
+//! output, `message!` to standard error. The macros of the standard library panic if the reader of a pipe has ended.
 
 use std::{
     error,
@@ -30,8 +31,10 @@ pub(crate) enum Exit {
     Refused = 7,
     /// The server cannot be reached.
     Unreachable = 8,
-    /// The results are recorded, but a comment or a file about them could not be written.
+    /// The results are recorded, but the output, a comment or a file about them could not be written.
     NotReported = 9,
+    /// Standard output cannot be written to, for example because the disk is full.
+    Output = 10,
 }
 
 /// A failure: one sentence about the problem and what to do.
@@ -95,12 +98,44 @@ pub(crate) fn causes(error: &(dyn error::Error + 'static)) -> String {
     text
 }
 
+/// Writes a line to standard error. Ignores write errors: a closed or full standard error must not stop a command.
+macro_rules! message {
+    ($($argument:tt)*) => {
+        $crate::failure::write_message(format!("{}\n", format_args!($($argument)*)).as_bytes())
+    };
+}
+
+/// Writes a text to standard error. Ignores write errors.
+pub(crate) fn write_message(text: &[u8]) {
+    let _ = io::stderr().write_all(text);
+}
+
 /// Writes to standard output. A closed pipe is not a failure.
 pub(crate) fn print(text: &str) -> Result {
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(format!("Standard output cannot be written to ({error}).")))
+    let mut stdout = io::stdout().lock();
+    // Without the flush, the rest after the last newline would be written at exit, where errors are ignored.
+    check_written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+}
+
+/// Writes to standard output, and returns the verdict of the command. If both fail, the exit code is the code of the verdict, and
+/// the write error is a warning.
+pub(crate) fn print_before(verdict: Result, text: &str) -> Result {
+    match (print(text), verdict) {
+        (Err(failure), Err(verdict)) => {
+            message!("warning: {failure}");
+            Err(verdict)
         }
+        (printed, verdict) => verdict.and(printed),
+    }
+}
+
+/// Returns the failure of a write to standard output. A closed pipe is not a failure: the reader has what it wants.
+pub(crate) fn check_written(written: io::Result<()>) -> Result {
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::with(
+            Exit::Output,
+            format!("Standard output cannot be written to ({error}); the output is incomplete."),
+        )),
         _ => Ok(()),
     }
 }

@@ -85,7 +85,7 @@ impl ToolOutput {
         let text = String::from_utf8(bytes).unwrap_or_else(|error| {
             let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
             let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
-            eprintln!(
+            message!(
                 "warning: {name} has bytes that are not UTF-8, first in line {line}; they were replaced."
             );
             String::from_utf8_lossy(error.as_bytes()).into_owned()

@@ -16,12 +16,12 @@ use tidemark_api::Fold;
 
 use crate::{
     child::Child,
-    cmd::run::command::{BenchmarkCommand, SIDE_VARIABLE},
+    cmd::run::command::{BenchmarkCommand, DRAIN_TIMEOUT, SIDE_VARIABLE, forward},
     comparison::Sides,
     failure::{Exit, Failure, Result},
     input::{ParseFlags, ToolOutput},
     interrupt::{Guard, on_interrupt, wait_for_exit},
-    progress::time_left,
+    progress::{self, time_left},
 };
 
 /// Default number of rounds: the minimum that distinguishes a change from chance at 95 %.
@@ -93,7 +93,7 @@ impl Interleave<'_> {
                 let done = round as usize * 2 + index;
                 if !self.quiet {
                     let left = time_left(started.elapsed(), done, total);
-                    eprintln!("Round {} of {}, {} ({}){left}", round + 1, self.rounds, side.label, side.name);
+                    message!("Round {} of {}, {} ({}){left}", round + 1, self.rounds, side.label, side.name);
                 }
                 results.extend(self.measure(side, round)?);
             }
@@ -116,17 +116,27 @@ impl Interleave<'_> {
     fn set_up(&self, side: &Side) -> Result {
         let Some(line) = self.setup else { return Ok(()) };
         if !self.quiet {
-            eprintln!("Preparing {} ({}): {line}", side.label, side.name);
+            message!("Preparing {} ({}): {line}", side.label, side.name);
         }
         let (shell, flag) = if cfg!(windows) { ("cmd", "/C") } else { ("/bin/sh", "-c") };
         let mut command = Command::new(shell);
-        // Standard output contains only the comparison.
-        command
-            .args([flag, line])
-            .current_dir(&side.folder)
-            .env(SIDE_VARIABLE, side.label)
-            .stdout(inherited_stderr());
-        match Child::start(&mut command).and_then(Child::wait) {
+        command.args([flag, line]).current_dir(&side.folder).env(SIDE_VARIABLE, side.label);
+        // Standard output contains only the comparison. On a terminal, the command sees the terminal; otherwise, a closed pipe must
+        // not kill it.
+        if progress::is_possible() {
+            command.stdout(inherited_stderr());
+        } else {
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        }
+        let run = |mut child: Child| {
+            let (stdout, stderr) = (child.stdout().map(forward), child.stderr().map(forward));
+            let status = child.wait();
+            for stream in [stdout, stderr].into_iter().flatten() {
+                let _ = stream.recv_timeout(DRAIN_TIMEOUT);
+            }
+            status
+        };
+        match Child::start(&mut command).and_then(run) {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(Failure::with(
                 Exit::Benchmark,
@@ -144,7 +154,7 @@ impl Interleave<'_> {
         let result = self.benchmark.run_in(Some((&side.folder, side.label)), &name, self.quiet)?;
         let outputs = match result.failure {
             Some(reason) if self.allow_failure => {
-                eprintln!("warning: {name}: the benchmark command {reason}; the round is left out.");
+                message!("warning: {name}: the benchmark command {reason}; the round is left out.");
                 return Ok(None);
             }
             Some(reason) => {
@@ -262,7 +272,7 @@ fn remove(repository: &Path, folder: &Mutex<Option<TempDir>>) -> bool {
     }
     let _ = git(repository, &["worktree", "prune"]);
     if path.exists() {
-        eprintln!("warning: The checkout {} could not be removed.", path.display());
+        message!("warning: The checkout {} could not be removed.", path.display());
     }
     true
 }

@@ -99,7 +99,7 @@ fn install() -> std::result::Result<(), String> {
             handler();
         }
         progress::clear();
-        eprintln!("error: Interrupted.");
+        message!("error: Interrupted.");
         process::exit(code);
     });
     ready.recv().map_err(|error| error.to_string())?

@@ -2,6 +2,12 @@
 //!
 //! The exit code is 0 on success and 2 for invalid arguments; `failure.rs` has the other codes.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+// First, because the other modules use its macro.
+#[macro_use]
+mod failure;
+
 mod child;
 mod ci;
 mod cmd;
@@ -9,7 +15,6 @@ mod comparison;
 mod connection;
 mod context;
 mod dimension;
-mod failure;
 mod help;
 mod history;
 mod input;
@@ -29,7 +34,12 @@ mod transfer;
 mod verdict;
 mod version;
 
-use std::{env, ffi::OsStr, process::ExitCode};
+use std::{
+    env,
+    ffi::OsStr,
+    io::{self, Write},
+    process::ExitCode,
+};
 
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -76,7 +86,7 @@ use self::{
         user::UserVerb,
     },
     dimension::DimensionVerb,
-    failure::Result,
+    failure::{Exit, Result, check_written},
     help::{Example, Group},
     resource::{LazyCommand, Noun},
 };
@@ -251,7 +261,7 @@ const COMMON: Group = Group {
 
 const EXAMPLES: [Example; 3] = [
     Example { line: "tidemark run \"cargo bench\"", purpose: "Measure, store and compare" },
-    Example { line: "tidemark change list", purpose: "List the changes of this repository" },
+    Example { line: "tidemark event list", purpose: "List the regressions of this repository" },
     Example { line: "tidemark compare main HEAD -- cargo bench", purpose: "Compare two commits" },
 ];
 
@@ -262,12 +272,21 @@ fn main() -> ExitCode {
     }
     let command = help::add(Arguments::command(), &GROUPS, &COMMON, &EXAMPLES);
     let mut command = ignore_empty_variables(command);
-    let arguments = Arguments::from_arg_matches(&command.get_matches_mut());
-    let arguments = arguments.unwrap_or_else(|error| error.format(&mut command).exit());
-    match arguments.command.run() {
+    let matches = command.try_get_matches_from_mut(env::args_os());
+    let arguments = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
+    let done = match arguments {
+        Ok(arguments) => arguments.command.run(),
+        Err(error) if error.use_stderr() => {
+            let _ = error.format(&mut command).print();
+            return ExitCode::from(Exit::Usage as u8);
+        }
+        // The help and the version are output.
+        Err(output) => check_written(output.print().and_then(|()| io::stdout().flush())),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("error: {failure}");
+            message!("error: {failure}");
             failure.exit_code()
         }
     }

@@ -190,7 +190,7 @@ impl Steps {
         };
         if !self.quiet && !is_possible() && self.written.elapsed() >= PAUSE {
             self.written = Instant::now();
-            eprintln!("{line}");
+            message!("{line}");
         }
         self.progress.set(line);
     }

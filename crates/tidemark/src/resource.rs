@@ -367,9 +367,9 @@ impl Session {
             print(&table(&items))?;
             let total = answer.total.unwrap_or(items.len() as u64);
             match items.len() {
-                0 if total == 0 => eprintln!("No entries."),
+                0 if total == 0 => message!("No entries."),
                 count if (count as u64) < total => {
-                    eprintln!("{count} of {total} shown; --all shows the rest.");
+                    message!("{count} of {total} shown; --all shows the rest.");
                 }
                 _ => {}
             }
@@ -389,7 +389,7 @@ impl Session {
             return print_json(&format!("[{}]", texts.join(",")));
         }
         if items.is_empty() {
-            eprintln!("No entries.");
+            message!("No entries.");
         }
         print(&table(&items))
     }

@@ -70,7 +70,7 @@ pub(crate) fn copy(route: &Route<'_>, dry_run: bool, quiet: bool) -> Result<Tran
         Ok(Some(PendingRun { run: converter.run(&report)?, units, dismissed }))
     })?;
     if counts.missing > 0 && !dry_run && !status::archive(route)? {
-        eprintln!(
+        message!(
             "warning: The server did not permit archiving the resources that are archived at the source; \
              this requires the permission to edit {}.",
             route.target
@@ -145,13 +145,13 @@ fn send_missing(
     }
     drop(sending);
     if without_units {
-        eprintln!(
+        message!(
             "warning: The server did not permit setting the units of new measures; this requires the \
              permission to edit {target}."
         );
     }
     if without_dismissals {
-        eprintln!(
+        message!(
             "warning: The server did not permit dismissing the alerts that are dismissed at the source; \
              this requires the permission to edit {target}."
         );

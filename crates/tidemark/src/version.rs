@@ -21,7 +21,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) fn check(client: &Client, server_version: Option<&str>) {
     static WARNED: Once = Once::new();
     if let Some(warning) = compare(client, server_version) {
-        WARNED.call_once(|| eprintln!("warning: {warning}"));
+        WARNED.call_once(|| message!("warning: {warning}"));
     }
 }
 

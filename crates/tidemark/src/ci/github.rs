@@ -97,7 +97,7 @@ impl GitHub {
     pub(crate) fn open_check(&self, id: Option<&str>) {
         match self.commit().open_check(&self.host, id) {
             Ok(check) => *self.check() = check,
-            Err(failure) => eprintln!("warning: The check could not be opened: {}.", self.explain(&failure)),
+            Err(failure) => message!("warning: The check could not be opened: {}.", self.explain(&failure)),
         }
     }
 
@@ -107,7 +107,7 @@ impl GitHub {
         self.is_completed.store(true, Ordering::Relaxed);
         let check = *self.check();
         if let Err(failure) = self.commit().complete_check(&self.host, check, end) {
-            eprintln!("warning: The check could not be completed: {}.", self.explain(&failure));
+            message!("warning: The check could not be completed: {}.", self.explain(&failure));
         }
     }
 

@@ -132,7 +132,7 @@ impl CodeHost for Host {
             })
         };
         let tell = |retry: &Retry<'_>| {
-            eprintln!(
+            message!(
                 "warning: The request to {} failed ({}); attempt {} of {} follows in {} s.",
                 self.name,
                 retry.reason,

@@ -11,7 +11,7 @@ use tidemark_api::{Adapter, Report};
 use crate::{
     cmd::run::command::BenchmarkCommand,
     comparison::{CriteriaFlags, Sides},
-    failure::{Exit, Failure, Result, print},
+    failure::{Exit, Failure, Result, print_before},
     input::{ParseFlags, ToolOutput},
     interleave::{Interleave, ROUNDS, Revision},
     output::Format,
@@ -67,11 +67,8 @@ impl Compare {
     pub(crate) fn run(&self) -> Result {
         let sides = if self.benchmark.is_given() { self.of_commits()? } else { self.of_files()? };
         let report = sides.compare(&self.criteria)?;
-        print(&report.show(if self.json { Format::Json } else { self.format }))?;
-        match report.regressions() {
-            1.. if self.error_on_alert => Err(Failure::with(Exit::Regression, report.failure_message())),
-            _ => Ok(()),
-        }
+        let format = if self.json { Format::Json } else { self.format };
+        print_before(report.gate(self.error_on_alert), &report.show(format))
     }
 
     fn of_commits(&self) -> Result<Sides> {

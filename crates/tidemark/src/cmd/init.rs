@@ -4,7 +4,7 @@ mod detect;
 
 use std::{
     env, fs,
-    io::{self, BufRead, IsTerminal, Write},
+    io::{self, BufRead, IsTerminal},
     path::{Path, PathBuf},
 };
 
@@ -14,7 +14,7 @@ use tidemark_stats::Worse;
 use self::detect::Tool;
 use crate::{
     context::ProjectIdentity,
-    failure::{Failure, Result, print},
+    failure::{Failure, Result, print, write_message},
     manifest::{self, Manifest},
 };
 
@@ -85,7 +85,7 @@ fn detect_settings(root: &Path) -> Result<Answers> {
 
 /// Prompts for each setting; an empty answer accepts the detected value.
 fn ask(found: &Answers) -> Result<Answers> {
-    eprintln!("Press Return to accept the value in brackets.\n");
+    message!("Press Return to accept the value in brackets.\n");
     let project = question("Project, lower-case letters, digits and dashes", &found.project, |text| {
         text.parse::<ResourceId>().map(|id| id.to_string()).map_err(|error| error.to_string())
     })?;
@@ -121,9 +121,8 @@ fn question<T>(
     read: impl Fn(&str) -> std::result::Result<T, String>,
 ) -> Result<T> {
     loop {
-        eprint!("{what} [{default}]: ");
         // If the prompt cannot be printed, the user can still answer.
-        let _ = io::stderr().flush();
+        write_message(format!("{what} [{default}]: ").as_bytes());
         let mut line = String::new();
         match io::stdin().lock().read_line(&mut line) {
             Ok(0) => {
@@ -139,7 +138,7 @@ fn question<T>(
         let answer = line.trim();
         match read(if answer.is_empty() { default } else { answer }) {
             Ok(value) => return Ok(value),
-            Err(reason) => eprintln!("  Invalid value: {reason}."),
+            Err(reason) => message!("  Invalid value: {reason}."),
         }
     }
 }

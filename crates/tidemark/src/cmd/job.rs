@@ -7,7 +7,7 @@ use tidemark_client::jobs;
 
 use crate::{
     cmd::run::job::failure,
-    failure::{Result, print},
+    failure::{Result, print_before},
     output,
     resource::{
         Fields, PageFlags, Printable, ProjectArgument, Session, SortFlag, Verb, fixed_string_parser,
@@ -80,16 +80,16 @@ fn watch(session: &Session, target: &JobTarget) -> Result {
             known = Some(step);
             let place =
                 job.position.map_or_else(String::new, |place| format!(", number {place} in the queue"));
-            eprintln!("The job is {}{place}.", job.status);
+            message!("The job is {}{place}.", job.status);
         }
         match job.status {
             JobStatus::Processed | JobStatus::Failed | JobStatus::Canceled | JobStatus::Unknown => {
+                let verdict = if job.status == JobStatus::Processed { Ok(()) } else { Err(failure(&job)) };
                 if session.json {
-                    session.show(&view)?;
-                } else {
-                    print(&record(&job))?;
+                    let answer = session.client.fetch(&view)?;
+                    return print_before(verdict, &format!("{}\n", output::pretty(answer.json()?)));
                 }
-                return if job.status == JobStatus::Processed { Ok(()) } else { Err(failure(&job)) };
+                return print_before(verdict, &record(&job));
             }
             JobStatus::Pending | JobStatus::Claimed | JobStatus::Running | JobStatus::Completed => {
                 thread::sleep(POLL_INTERVAL);

@@ -82,7 +82,7 @@ impl Noise {
         let time = |part: &Part| Duration::from_secs_f64(self.duration as f64 * part.share);
         let tell = |what: &str| {
             if !self.quiet {
-                eprintln!("Measuring {what} …");
+                message!("Measuring {what} …");
             }
         };
         let before = platform::times();

@@ -60,14 +60,14 @@ impl PerfArguments {
         };
         let answer = session.client.fetch(&perf(self.project.id()?, &query))?;
         if let Some(asked) = answer.truncated {
-            eprintln!("warning: {asked} combinations were requested; only the first ones are shown.");
+            message!("warning: {asked} combinations were requested; only the first ones are shown.");
         }
         if session.json {
             return print(&format!("{}\n", output::pretty(answer.json()?)));
         }
         let perf = answer.read()?;
         if perf.results.is_empty() {
-            eprintln!("No entries.");
+            message!("No entries.");
         }
         print(&table(&perf))
     }

@@ -293,14 +293,15 @@ impl Run {
         self.job.wait(&target.client, report, self.quiet)
     }
 
-    /// Prints the report, then reports to the code host. The exit code of the verdict takes precedence over a failure to report.
+    /// Prints the report, then reports to the code host. The exit code of the verdict takes precedence over a failure to print or
+    /// to report.
     fn report(&self, target: &RunTarget<'_>, report: &Report) -> Result {
         let host = self.connection.target()?.host.map(|(host, _)| host);
         let rows = verdict::rows(report);
         let links = ci::links(&target.client, host.as_ref(), report, self.ci.ci_public_links);
         let verdict = verdict::wait_for_verdict(&target.client, report);
         let verdict = verdict.as_ref();
-        self.show(target, report, &rows, verdict, &links)?;
+        let shown = self.show(target, report, &rows, verdict, &links);
         let suffix = format!(
             "{}{}",
             if self.synthetic.build_time { "-build_time" } else { "" },
@@ -309,11 +310,12 @@ impl Run {
         // The name of a job's testbed comes from its spec and is the same in each run.
         let names_testbed = self.testbed.is_some() || self.job.image.is_some();
         let identity = RunIdentity { names_testbed, suffix: &suffix };
-        let failures = target.reporter.finish(report, &rows, verdict, &links, &identity);
+        let mut failures = target.reporter.finish(report, &rows, verdict, &links, &identity);
+        failures.extend(shown.err().map(|failure| failure.to_string()));
         let gate = Gate { on_alert: self.error_on_alert, on_change: self.error_on_change };
         if let Some(cause) = gate.cause(report, &rows, verdict) {
             for sentence in failures {
-                eprintln!("warning: {sentence}");
+                message!("warning: {sentence}");
             }
             return Err(Failure::with(Exit::Regression, cause));
         }
@@ -407,7 +409,7 @@ impl Run {
         let ended = self.benchmark.run(&label, self.quiet)?;
         match ended.failure {
             Some(reason) if self.allow_failure => {
-                eprintln!("warning: {name} {reason}; the run is left out.");
+                message!("warning: {name} {reason}; the run is left out.");
                 Ok(Vec::new())
             }
             Some(reason) => Err(Failure::with(

@@ -249,7 +249,7 @@ fn greet(config: &Config, address: SocketAddr) {
         ),
     };
     let url = url.as_ref().trim_end_matches('/');
-    eprintln!(
+    message!(
         "\n  Tidemark {version}\n\n  Listening on  {address}\n  Data in       {data}\n  Database      {database}\n\n  \
          Open {url} in a browser; the first account becomes the administrator.\n  {link}\n  Stop with Ctrl-C.\n"
     );

@@ -43,6 +43,7 @@ mod runner;
 mod serve;
 #[cfg(target_os = "linux")]
 mod siege;
+mod stdio;
 mod storm;
 #[cfg(target_os = "linux")]
 mod up;

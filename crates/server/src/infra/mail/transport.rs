@@ -190,7 +190,9 @@ fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Prints a link on the terminal. Not as a log message, because the link gives access to an account.
 fn print_link(file: &Path, to: &Email, content: &MailContent) {
     let Some(action) = &content.action else { return };
-    eprintln!(
+    // The terminal may be gone; the mail is in the file.
+    let _ = writeln!(
+        io::stderr(),
         "\n  {} ({})\n\n    {}\n\n  The whole mail is in {}\n",
         content.subject,
         to.masked(),

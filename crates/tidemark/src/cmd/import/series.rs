@@ -29,7 +29,7 @@ pub(super) fn read(path: &Path, output: ToolOutput) -> Result<ImportedRun> {
     let metadata = Metadata(&document);
     let dated = || {
         let time = modified(path)?;
-        eprintln!("warning: {name} contains no date; the command uses the date of the file, {time}.");
+        message!("warning: {name} contains no date; the command uses the date of the file, {time}.");
         Some(time)
     };
     let time = metadata.time().or_else(dated).ok_or_else(|| {

@@ -3,7 +3,7 @@
 use super::Run;
 use crate::{
     comparison::CriteriaFlags,
-    failure::{Exit, Failure, Result, print},
+    failure::{Failure, Result, print_before},
     interleave::{Interleave, ROUNDS, Revision},
 };
 
@@ -39,10 +39,6 @@ impl Run {
             quiet: self.quiet,
         };
         let report = interleave.run()?.compare(&self.ab.criteria)?;
-        print(&report.show(self.format))?;
-        match report.regressions() {
-            1.. if self.error_on_alert => Err(Failure::with(Exit::Regression, report.failure_message())),
-            _ => Ok(()),
-        }
+        print_before(report.gate(self.error_on_alert), &report.show(self.format))
     }
 }

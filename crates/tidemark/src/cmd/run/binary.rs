@@ -26,7 +26,7 @@ impl BinaryFlags {
         for path in &self.binary {
             if let Err(error) = read(path, &mut hash) {
                 let path = path.display();
-                eprintln!(
+                message!(
                     "warning: --binary {path} cannot be read: {error}; the run is sent without its hash."
                 );
                 return None;

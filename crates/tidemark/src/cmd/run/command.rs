@@ -21,7 +21,7 @@ pub(crate) const SIDE_VARIABLE: &str = "TIDEMARK_SIDE";
 /// Read size, in bytes.
 const CHUNK: usize = 1 << 16;
 /// Time limit for remaining output after the command has ended; its child processes may keep the pipe open.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
+pub(crate) const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Command and how to start it.
 #[derive(clap::Args)]
@@ -101,12 +101,10 @@ impl BenchmarkCommand {
         if let Some((folder, name)) = side {
             command.current_dir(folder).env(SIDE_VARIABLE, name);
         }
-        command.stdout(Stdio::piped());
+        // The command must not write to standard error directly: it would overwrite the progress line, and a closed pipe would
+        // kill it.
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let is_drawn = !quiet && progress::is_possible();
-        // Direct output of the command would overwrite the progress line.
-        if quiet || is_drawn {
-            command.stderr(Stdio::piped());
-        }
         let program = command.get_program().to_string_lossy().into_owned();
         let started = Instant::now();
         let mut child = Child::start(&mut command).map_err(|error| {
@@ -138,7 +136,7 @@ impl BenchmarkCommand {
             |error: io::Error| Failure::new(format!("The output of {program} cannot be read ({error})."));
         let (output, status) = (output.map_err(broken)?.unwrap_or_default(), status.map_err(broken)?);
         let failure = failure(status);
-        if (failure.is_some() || is_drawn)
+        if (failure.is_some() || !quiet)
             && let Ok(Ok(messages)) = messages.recv_timeout(DRAIN_TIMEOUT)
             && quiet
         {
@@ -200,6 +198,17 @@ fn collect(mut stream: impl Read, shown: Option<&Arc<Progress>>) -> io::Result<V
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Copies a stream to standard error until its end, in the background. Goes on if standard error is closed or full, so that the
+/// writer of the stream never waits or fails. The receiver reports the end.
+pub(crate) fn forward(stream: impl Read + Send + 'static) -> mpsc::Receiver<()> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    thread::spawn(move || {
+        let _ = collect(stream, Some(&Arc::new(Progress::start("", false))));
+        let _ = sender.send(());
+    });
+    receiver
 }
 
 /// Returns why an exit status is a failure. A process that was killed has failed, too.

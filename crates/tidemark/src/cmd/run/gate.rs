@@ -24,7 +24,7 @@ impl Gate {
     ) -> Option<String> {
         let has_no_threshold = threshold::is_none(rows);
         if self.on_alert && has_no_threshold && verdict.is_none() {
-            eprintln!(
+            message!(
                 "warning: --error-on-alert has no effect: no threshold applies to this report, and the server gives \
                  no verdict. Create a threshold with `tidemark threshold create` or --threshold-measure."
             );

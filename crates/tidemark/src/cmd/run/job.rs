@@ -15,7 +15,7 @@ use tidemark_client::{Client, jobs, reports};
 
 use super::Run;
 use crate::{
-    failure::{Exit, Failure, Result},
+    failure::{Exit, Failure, Result, write_message},
     output,
     progress::{self, Progress},
 };
@@ -128,7 +128,7 @@ impl JobFlags {
                 known = Some(found.status);
                 let label = format!("The job is {}", status_label(found.status));
                 if !quiet && !is_drawn {
-                    eprintln!("{label}.");
+                    message!("{label}.");
                 }
                 progress.set(label);
             }
@@ -171,7 +171,10 @@ fn status_label(status: JobStatus) -> &'static str {
 fn failed(job: &Job) -> Failure {
     for iteration in job.output.iter().flat_map(|output| &output.results) {
         for text in [&iteration.stdout, &iteration.stderr].into_iter().flatten() {
-            eprint!("{text}{}", if text.ends_with('\n') || text.is_empty() { "" } else { "\n" });
+            write_message(text.as_bytes());
+            if !text.is_empty() && !text.ends_with('\n') {
+                write_message(b"\n");
+            }
         }
     }
     failure(job)

@@ -56,7 +56,7 @@ pub(super) fn send(client: &Client, mut new: NewRun) -> Result<Report> {
 pub(super) fn show_claim(sent: run::RecordedRun) -> Report {
     if let Some(token) = sent.claim_token {
         let organization = sent.report.project.organization;
-        eprintln!(
+        message!(
             "This run created an unclaimed project. `tidemark organization claim {organization} --claim-token {token}` makes it \
              yours; the token is shown only once."
         );

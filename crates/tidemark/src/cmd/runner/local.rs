@@ -1,6 +1,12 @@
 //! `tidemark runner run` and `tidemark runner check`: run an image, and check this machine, without a server.
 
-use std::{collections::BTreeMap, fs, io, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{self, Write},
+    path::PathBuf,
+    time::Duration,
+};
 
 use serde_json::json;
 use tidemark_api::job::JobSecret;
@@ -13,7 +19,7 @@ use tidemark_runner::{
 };
 
 use crate::{
-    failure::{Exit, Failure, Result, print},
+    failure::{Exit, Failure, Result, check_written, print_before},
     interrupt::on_interrupt,
     output,
     table::{Column, Table},
@@ -145,8 +151,8 @@ impl Check {
             .map_err(|error| Failure::new(format!("The path of this program is unknown ({error}).")))?;
         let capabilities = Host::capabilities(&found, &program);
         let is_missing = capabilities.iter().any(|capability| capability.state == CapabilityState::Missing);
-        if json {
-            print(&output::json("The result of the check", &json!({ "abilities": capabilities }))?)?;
+        let text = if json {
+            output::json("The result of the check", &json!({ "abilities": capabilities }))?
         } else {
             let mut table =
                 Table::new([Column::Left("Check"), Column::Left("State"), Column::Left("Detail")], &[]);
@@ -158,15 +164,16 @@ impl Check {
                 };
                 table.push([name.to_owned(), word.to_owned(), output::plain(&detail)]);
             }
-            print(&table.show())?;
-        }
-        match found {
+            table.show()
+        };
+        let verdict = match found {
             Err(_) => Err(Failure::new("This machine cannot run jobs; see above.")),
             Ok(_) if is_missing => {
                 Err(Failure::new("A limit of jobs cannot be enforced on this machine; see above."))
             }
             Ok(_) => Ok(()),
-        }
+        };
+        print_before(verdict, &text)
     }
 }
 
@@ -178,7 +185,7 @@ impl RunImage {
         let plan = self.plan()?;
         let (source, reference) = Source::parse(&self.image, self.registry_token.as_deref())?;
         let host = Host::prepare(&folder)?;
-        host.restrictions.iter().for_each(|restriction| eprintln!("note: {restriction}"));
+        host.restrictions.iter().for_each(|restriction| message!("note: {restriction}"));
         let limits = Limits {
             cores: host.cores.choose(self.cpu)?,
             memory: self.memory << 20,
@@ -193,13 +200,17 @@ impl RunImage {
             // Meanwhile, the sandbox is removed.
             std::thread::sleep(Duration::from_secs(1));
         })?;
-        let mut runs = Vec::new();
+        let (mut runs, mut written) = (Vec::new(), Ok(()));
         let tell = |outcome: &RunOutcome| {
             if !json {
-                // A closed standard output is not an error.
-                let _ = outcome.stdout.reader().and_then(|mut from| io::copy(&mut from, &mut io::stdout()));
+                let copied = outcome.stdout.reader().and_then(|mut from| {
+                    io::copy(&mut from, &mut io::stdout()).and_then(|_| io::stdout().flush())
+                });
+                if written.is_ok() {
+                    written = check_written(copied);
+                }
                 let _ = outcome.stderr.reader().and_then(|mut from| io::copy(&mut from, &mut io::stderr()));
-                eprintln!("{}", sentence(outcome));
+                message!("{}", sentence(outcome));
             }
             runs.push(json!({
                 "wall_seconds": outcome.wall.as_secs_f64(),
@@ -214,15 +225,16 @@ impl RunImage {
         let end = measure::run(&host, &image, &plan, &limits, &control, &mut results, tell);
         let results = results.read()?;
         self.keep_files(&results)?;
-        if json {
-            let document = json!({ "results": results, "runs": runs });
-            print(&output::json("The results", &document)?)?;
-        }
-        match end {
-            JobEnd::Completed => Ok(()),
+        let verdict = match end {
+            JobEnd::Completed => written,
             JobEnd::Failed(reason) => Err(Failure::with(Exit::Benchmark, reason)),
             JobEnd::Stopped => Err(Failure::new("The run was stopped.")),
+        };
+        if json {
+            let document = json!({ "results": results, "runs": runs });
+            return print_before(verdict, &output::json("The results", &document)?);
         }
+        verdict
     }
 
     fn plan(&self) -> Result<JobPlan> {
