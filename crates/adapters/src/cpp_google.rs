@@ -72,7 +72,12 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         let metric = match aggregates.get(name).and_then(|aggregates| aggregates.metric(average)) {
             Some(_) if !aggregated.insert(name) => continue,
             Some(metric) => metric,
-            None if row.has_no_time() => continue,
+            None if row.has_no_time() => {
+                if row.skipped {
+                    input.skip(name, "the benchmark skipped them");
+                }
+                continue;
+            }
             None if average == Average::Median => {
                 let expected = "repetitions (`--benchmark_repetitions`), without which there is no median";
                 return Err(Failure::invalid(position(index), expected, name));

@@ -24,6 +24,8 @@ struct Row {
     mode: Option<String>,
     params: Option<BTreeMap<String, String>>,
     primary_metric: Metric,
+    /// Metrics that profilers add.
+    secondary_metrics: Option<BTreeMap<String, IgnoredAny>>,
 }
 
 #[derive(Deserialize)]
@@ -48,6 +50,9 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
             let expected = "a unit such as `ms/op` or `ops/s` as `scoreUnit`";
             Failure::invalid(position(index), expected, &primary_metric.score_unit)
         })?;
+        for name in row.secondary_metrics.iter().flat_map(BTreeMap::keys) {
+            input.skip(format!("{benchmark}: {name}"), "they are secondary metrics of a profiler");
+        }
         let parameters = variant::of_texts(|| position(index), params.clone().unwrap_or_default())?;
         Ok(Entry { parameters, ..Entry::new(|| position(index), benchmark, vec![metric])? })
     });

@@ -83,6 +83,9 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
                 ));
             };
             let parameters = run.args.as_ref().and_then(variant::of_object);
+            if parameters.is_none() && variant::is_given(run.args.as_ref()) {
+                input.skip_parameters(&run.name);
+            }
             let name = if parameters.is_some() { &benchmark.alias } else { &run.name };
             let name = group.map_or_else(|| name.clone(), |group| format!("{group} > {name}"));
             entries.push(Entry { parameters, ..Entry::new(position, &name, statistics.metrics(average))? });

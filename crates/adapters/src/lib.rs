@@ -33,8 +33,11 @@ mod rust_gungraun_json;
 mod rust_gungraun_stdout;
 mod rust_iai;
 mod shell_hyperfine;
+mod skipped;
 mod text;
 mod variant;
+
+use std::cell::RefCell;
 
 use tidemark_api::{Adapter, Average};
 
@@ -43,6 +46,7 @@ pub use crate::{
     error::{ParseError, Position},
     fold::fold,
     results::{Entry, Label, ParsedMetric, Results},
+    skipped::Skipped,
 };
 
 /// A tool whose output can be parsed.
@@ -119,6 +123,25 @@ struct Input<'a> {
     text: &'a str,
     /// Requested average; always one that the tool provides.
     average: Option<Average>,
+    /// Parts of the output that the adapter does not read.
+    skipped: RefCell<Vec<Skipped>>,
+}
+
+impl<'a> Input<'a> {
+    fn new(text: &'a str, average: Option<Average>) -> Self {
+        Self { text, average, skipped: RefCell::default() }
+    }
+
+    /// Records that the adapter does not read a result.
+    fn skip(&self, name: impl Into<String>, reason: &'static str) {
+        self.skipped.borrow_mut().push(Skipped { name: name.into(), only_parameters: false, reason });
+    }
+
+    /// Records that the adapter reads a result without its parameters.
+    fn skip_parameters(&self, name: &str) {
+        let reason = skipped::PARAMETERS;
+        self.skipped.borrow_mut().push(Skipped { name: name.to_owned(), only_parameters: true, reason });
+    }
 }
 
 /// Parses the output of a tool.
@@ -126,16 +149,37 @@ struct Input<'a> {
 /// `magic` uses the first tool whose adapter succeeds. If none does, it returns the error of the tool that recognized the
 /// output.
 pub fn parse(adapter: Adapter, text: &str, average: Option<Average>) -> Result<Results, ParseError> {
+    parse_with_skipped(adapter, text, average).map(|(results, _)| results)
+}
+
+/// Parses the output of a tool, and returns what the adapter skipped, in the order of the output.
+pub fn parse_with_skipped(
+    adapter: Adapter,
+    text: &str,
+    average: Option<Average>,
+) -> Result<(Results, Vec<Skipped>), ParseError> {
     let text = text::without_colors(text.strip_prefix('\u{feff}').unwrap_or(text));
-    let input = Input { text: &text, average };
-    match adapter.plain() {
+    let input = Input::new(&text, average);
+    let results = match adapter.plain() {
         Adapter::Magic => detect(&input),
         adapter => {
             let tool =
                 ADAPTERS.iter().rfind(|tool| tool.adapter == adapter).expect("every adapter has its row");
             tool.read(&input).map_err(|failure| failure.into_error(adapter))
         }
+    }?;
+    Ok((results, input.skipped.into_inner()))
+}
+
+/// Returns the average of a tool that the values of a setting are: the requested average, or the default of the tool. `None` if the
+/// tool provides at most one average, so that the setting makes no difference.
+pub fn effective_average(adapter: Adapter, average: Option<Average>) -> Option<Average> {
+    let tool = ADAPTERS.iter().find(|tool| tool.adapter == adapter.plain())?;
+    // The format `json` contains final values.
+    if adapter == Adapter::Json || tool.averages.len() < 2 {
+        return None;
     }
+    average.or(tool.averages.first().copied())
 }
 
 /// Detects the tool from its output.
@@ -156,7 +200,7 @@ fn detect(input: &Input<'_>) -> Result<Results, ParseError> {
     let other_average = ADAPTERS
         .iter()
         .filter(|tool| tool.detected && !tool.supports_average(input.average))
-        .find(|tool| (tool.parse)(&Input { average: None, ..*input }).is_ok());
+        .find(|tool| (tool.parse)(&Input::new(input.text, None)).is_ok());
     Err(match other_average {
         Some(tool) => tool.unsupported_average().into_error(tool.adapter),
         None => {
@@ -171,6 +215,8 @@ impl Tool {
         if !self.supports_average(input.average) {
             return Err(self.unsupported_average());
         }
+        // `magic` may have tried another tool before.
+        input.skipped.borrow_mut().clear();
         (self.parse)(input).and_then(|entries| Results::collect(self.adapter, entries))
     }
 

@@ -1,22 +1,29 @@
-//! Adapter for the output of airspeed velocity while it runs. It reads only time benchmarks on a line of their own, not
-//! memory benchmarks or parameter tables.
+//! Adapter for the output of airspeed velocity while it runs. It reads only time benchmarks on a line of their own, and reports
+//! memory benchmarks and parameter tables as skipped.
 
 use crate::{
     Entry, Failure, Input, ParsedMetric,
-    text::{self, Scan},
+    text::{self, Scan, is_blank},
 };
+
+const PARAMETER_TABLE: &str =
+    "asv prints their parameters as a table; read its result files with `tidemark import`";
+const NOT_A_TIME: &str = "they are not times; read the result files of asv with `tidemark import`";
 
 pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let mut entries = Vec::new();
     for line in text::lines(input.text) {
-        if let Some((name, metric)) = row(line.text) {
-            entries.push(line.entry(name, vec![metric])?);
+        match row(line.text) {
+            Some((name, Ok(metric))) => entries.push(line.entry(name, vec![metric])?),
+            Some((name, Err(reason))) => input.skip(name, reason),
+            None => {}
         }
     }
     text::require_entries(entries, "a line such as `[ 50.00%] ··· suite.time_name  11.1±0.5µs`")
 }
 
-fn row(line: &str) -> Option<(&str, ParsedMetric)> {
+/// Returns the name and the time of a benchmark, or the reason why its result is not read.
+fn row(line: &str) -> Option<(&str, Result<ParsedMetric, &'static str>)> {
     let mut scan = Scan::new(line);
     scan.literal("[")?;
     scan.any_blanks();
@@ -28,12 +35,27 @@ fn row(line: &str) -> Option<(&str, ParsedMetric)> {
     scan.blanks()?;
     let name = scan.token()?;
     scan.blanks()?;
+    let result = scan.rest();
+    let metric = match (time(scan), result.trim_end_matches(is_blank)) {
+        (Some(metric), _) => Ok(metric),
+        (None, "ok") => Err(PARAMETER_TABLE),
+        (None, "failed") => Err("they failed"),
+        (None, "n/a" | "skipped") => Err("asv skipped them"),
+        (None, part) if part.ends_with(" failed") => Err("some of their parameters failed"),
+        (None, value) if Scan::new(value).number().is_some() && !value.contains(is_blank) => Err(NOT_A_TIME),
+        // Not the row of a benchmark.
+        _ => return None,
+    };
+    Some((name, metric))
+}
+
+fn time(mut scan: Scan<'_>) -> Option<ParsedMetric> {
     let value = scan.number()?;
     scan.literal("±")?;
     let spread = scan.number()?;
     let unit = scan.unit()?;
     scan.end()?;
-    Some((name, ParsedMetric::latency(unit.nanoseconds(value)).with_deviation(unit.nanoseconds(spread))))
+    Some(ParsedMetric::latency(unit.nanoseconds(value)).with_deviation(unit.nanoseconds(spread)))
 }
 
 #[cfg(test)]

@@ -51,7 +51,11 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let entries = rows.iter().enumerate().map(|(index, row)| {
         let position = || Position::Path(format!("benchmarks[{index}]"));
         // Values with the same text can be different objects; the full name then distinguishes the benchmarks.
-        let variant = row.variant().filter(|variant| taken.insert(variant.clone()));
+        let variant = row.variant();
+        if variant.is_none() && variant::is_given(row.params.as_ref()) {
+            input.skip_parameters(&row.fullname);
+        }
+        let variant = variant.filter(|variant| taken.insert(variant.clone()));
         let (name, parameters) =
             variant.map_or((row.fullname.as_str(), None), |(name, all)| (name, Some(all)));
         Ok(Entry { parameters, ..Entry::new(position, name, vec![row.stats.latency(average)])? })

@@ -30,7 +30,11 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
             path.truncate(depth + 1);
             below = RowKind::Rate;
             if cells[MEAN].is_empty() {
-                path.push(without_note(row));
+                let name = without_note(row);
+                path.push(name);
+                if row.ends_with("(ignored)") {
+                    input.skip(path.join("::"), "the benchmark ignored them");
+                }
                 continue;
             }
             let (name, metric) =

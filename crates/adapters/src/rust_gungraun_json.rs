@@ -29,6 +29,7 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         match version.as_ref().and_then(Value::as_str) {
             Some("6" | "7") | None => entries.push(entry(line, &summary(line, &object)?)?),
             Some(version) => {
+                input.skip(format!("line {line}"), "they are summaries of another version than 6 or 7");
                 other_version.get_or_insert_with(|| {
                     Failure::invalid(Position::Line(line), "a summary of version 6 or 7", version)
                 });

@@ -43,6 +43,9 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let entries = results.iter().enumerate().map(|(index, row)| {
         let position = || Position::Path(format!("results[{index}]"));
         let parameters = row.parameters.as_ref().and_then(variant::of_object);
+        if parameters.is_none() && variant::is_given(row.parameters.as_ref()) {
+            input.skip_parameters(&row.command);
+        }
         Ok(Entry { parameters, ..Entry::new(position, &row.command, vec![row.latency(average)])? })
     });
     document::require_entries(entries.collect::<Result<_, Failure>>()?, "results")

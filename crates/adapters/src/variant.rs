@@ -22,6 +22,11 @@ pub(crate) fn of_object(value: &Value) -> Option<Parameters> {
     Parameters::deserialize(Value::Object(parameters.collect())).ok()
 }
 
+/// Whether a JSON value contains parameters.
+pub(crate) fn is_given(value: Option<&Value>) -> bool {
+    value.and_then(Value::as_object).is_some_and(|parameters| !parameters.is_empty())
+}
+
 /// Returns the parameters by name; `None` if there are none. Invalid parameters are an error, because without them benchmarks
 /// would be mixed.
 pub(crate) fn of_texts(

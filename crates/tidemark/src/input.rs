@@ -1,16 +1,24 @@
 //! Output of benchmark tools, from files and standard input, and the options for parsing it. `tidemark-adapters` parses it.
 
 use std::{
+    collections::HashSet,
     fs,
     io::{self, IsTerminal, Read},
     path::Path,
+    sync::{Mutex, PoisonError},
 };
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use tidemark_adapters::Results;
+use tidemark_adapters::{Results, Skipped};
 use tidemark_api::{Adapter, Average, Fold};
 
-use crate::failure::{Exit, Failure, Result};
+use crate::{
+    failure::{Exit, Failure, Result},
+    output,
+};
+
+/// Maximum number of names in a warning.
+const NAMES: usize = 3;
 
 /// Tools whose default output is text for people, which cannot be parsed: a text in their output, their name, and the flag for
 /// JSON.
@@ -106,7 +114,8 @@ impl ParseFlags {
                     format!("{name}: The output is empty; check that the benchmarks ran."),
                 ));
             }
-            let read = tidemark_adapters::parse(self.adapter, text, self.average).map_err(|error| {
+            let parsed = tidemark_adapters::parse_with_skipped(self.adapter, text, self.average);
+            let (read, skipped) = parsed.map_err(|error| {
                 let failure = Failure::with(Exit::Unreadable, format!("{name}: {error}"));
                 match TEXT_FORMATS.iter().find(|(mark, ..)| text.contains(mark)) {
                     Some((_, tool, flag)) => failure.and(&format!(
@@ -122,11 +131,67 @@ impl ParseFlags {
                     format!("{name}: The output contains no metric; check that the benchmarks ran."),
                 ));
             }
+            warn_about_skipped(name, &skipped);
             results.push(read);
         }
         match self.fold.map(|how| Results::fold(&results, how)) {
             Some(folded) => Ok(folded.into_iter().collect()),
             None => Ok(results),
         }
+    }
+}
+
+/// Prints a warning for each reason why an adapter skipped results, with the first names. Several outputs of one tool skip the same
+/// results, so each warning is printed once.
+fn warn_about_skipped(output: &str, skipped: &[Skipped]) {
+    static PRINTED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
+    for warning in skipped_warnings(skipped) {
+        let mut printed = PRINTED.lock().unwrap_or_else(PoisonError::into_inner);
+        if printed.get_or_insert_default().insert(warning.clone()) {
+            message!("warning: {}: {warning}", output::plain(output));
+        }
+    }
+}
+
+/// Returns a sentence for each reason, in order of appearance.
+fn skipped_warnings(skipped: &[Skipped]) -> Vec<String> {
+    let mut reasons: Vec<(&str, bool)> = Vec::new();
+    for Skipped { reason, only_parameters, .. } in skipped {
+        if !reasons.contains(&(reason, *only_parameters)) {
+            reasons.push((reason, *only_parameters));
+        }
+    }
+    let warning = |(reason, only_parameters): (&str, bool)| {
+        let names = || skipped.iter().filter(|one| one.reason == reason).map(|one| output::plain(&one.name));
+        let count = names().count();
+        let results = if count == 1 { "1 result".to_owned() } else { format!("{count} results") };
+        let what = if only_parameters { format!("The parameters of {results}") } else { results };
+        let are = if count == 1 && !only_parameters { "is" } else { "are" };
+        let more = if count > NAMES { format!(" and {} more", count - NAMES) } else { String::new() };
+        let shown = names().take(NAMES).collect::<Vec<_>>().join(", ");
+        format!("{what} {are} not read ({reason}): {shown}{more}.")
+    };
+    reasons.into_iter().map(warning).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warning_names_the_first_skipped_results() {
+        let skipped =
+            |name: &str, only_parameters, reason| Skipped { name: name.to_owned(), only_parameters, reason };
+        let failed = ["a", "b\u{1b}", "c", "d", "e"].map(|name| skipped(name, false, "they failed"));
+        let others = [skipped("x", false, "they are not times"), skipped("y", true, "they are objects")];
+        assert_eq!(
+            skipped_warnings(&[&failed[..], &others].concat()),
+            [
+                "5 results are not read (they failed): a, b\\u{1b}, c and 2 more.",
+                "1 result is not read (they are not times): x.",
+                "The parameters of 1 result are not read (they are objects): y.",
+            ]
+        );
+        assert!(skipped_warnings(&[]).is_empty());
     }
 }

@@ -20,6 +20,7 @@ mod history;
 mod input;
 mod interleave;
 mod interrupt;
+mod last_run;
 mod local;
 mod logging;
 mod logins;

@@ -7,12 +7,15 @@ pub(crate) mod command;
 mod gate;
 pub(crate) mod job;
 mod project_flags;
+mod recent;
+mod show;
 mod start_point;
 mod synthetic;
 pub(crate) mod threshold;
 mod unsent;
 
 use std::{
+    cell::Cell,
     fs,
     path::{Path, PathBuf},
     time::Instant,
@@ -21,11 +24,10 @@ use std::{
 use clap::ArgAction;
 use tidemark_adapters::Results;
 use tidemark_api::{
-    Adapter, GitHash, JobUuid, NameId, NewJob, NewRun, Report, ReportSettings, ReportThresholds,
-    StartPointPatch, Timestamp,
+    Adapter, GitHash, NameId, NewJob, NewRun, Report, ReportSettings, ReportThresholds, StartPointPatch,
+    Timestamp,
 };
 use tidemark_client::{Client, projects, run, server};
-use tidemark_render::{comment::Comment, links::Links, markup::Dialect};
 use tidemark_server::infra::clock::Clock;
 
 use self::{
@@ -38,11 +40,9 @@ use crate::{
     connection::Connection,
     context::{Context, Environment},
     failure::{Exit, Failure, Result, print},
-    history::History,
     input::{ParseFlags, ToolOutput},
-    local,
     manifest::{self, Manifest},
-    output::{self, Format},
+    output::Format,
     verdict,
 };
 
@@ -152,6 +152,8 @@ struct RunTarget<'a> {
     start_point: Option<StartPointPatch>,
     thresholds: Option<ReportThresholds>,
     reporter: CiReporter<'a>,
+    /// Adapter that read the results; `None` if this machine did not parse them.
+    adapter: Cell<Option<Adapter>>,
 }
 
 impl Run {
@@ -197,7 +199,7 @@ impl Run {
         let name = project.as_ref().map(|project| project.name.as_str());
         let reporter = self.ci.open(&environment, &context, self.hash.as_ref(), name, retry_policy);
 
-        let target = RunTarget { client, start_point, thresholds, reporter };
+        let target = RunTarget { client, start_point, thresholds, reporter, adapter: Cell::default() };
         let report = match self.send(&target, &context, job) {
             Ok(report) => report,
             Err(failure) => {
@@ -208,7 +210,7 @@ impl Run {
         if let Some(job) = report.job.filter(|_| self.job.detach) {
             return self.show_job(&report, job);
         }
-        self.report(&target, &report)
+        self.report(&target, &report, &context)
     }
 
     /// Rejects invalid combinations, and returns the job if the run is a job.
@@ -257,7 +259,9 @@ impl Run {
             None => self.measure()?,
         };
         if job.is_none() {
-            self.parse(&measured.outputs)?;
+            let results = self.parse(&measured.outputs)?;
+            target.adapter.set(results.first().map(|first| first.adapter));
+            self.warn_about_average(target.adapter.get(), context)?;
         }
         let adapter = if self.synthetic.is_given() { Adapter::Json } else { self.parsing.adapter };
         let settings =
@@ -295,12 +299,13 @@ impl Run {
 
     /// Prints the report, then reports to the code host. The exit code of the verdict takes precedence over a failure to print or
     /// to report.
-    fn report(&self, target: &RunTarget<'_>, report: &Report) -> Result {
+    fn report(&self, target: &RunTarget<'_>, report: &Report, context: &Context) -> Result {
         let host = self.connection.target()?.host.map(|(host, _)| host);
         let rows = verdict::rows(report);
         let links = ci::links(&target.client, host.as_ref(), report, self.ci.ci_public_links);
         let verdict = verdict::wait_for_verdict(&target.client, report);
         let verdict = verdict.as_ref();
+        self.remember(target.adapter.get(), report, &links, context);
         let shown = self.show(target, report, &rows, verdict, &links);
         let suffix = format!(
             "{}{}",
@@ -426,54 +431,5 @@ impl Run {
 
     fn read_files(&self) -> Result<Vec<ToolOutput>> {
         self.file.iter().map(|file| ToolOutput::from_file(file)).collect()
-    }
-
-    fn show(
-        &self,
-        target: &RunTarget<'_>,
-        report: &Report,
-        rows: &[verdict::MetricRow<'_>],
-        verdict: Option<&tidemark_api::Verdict>,
-        links: &Links,
-    ) -> Result {
-        let comment = Comment { report, rows, verdict, links };
-        match self.format {
-            Format::Human => {}
-            Format::Html => return print(&comment.render(Dialect::Html)),
-            Format::Markdown => return print(&comment.render(Dialect::Markdown)),
-            Format::Json => return print(&output::json("The report", report)?),
-        }
-        let history = if self.quiet { History::default() } else { History::of(&target.client, report, rows) };
-        let claim = links
-            .claim(report)
-            .map_or_else(String::new, |link| format!("\nThis project is unclaimed; claim it at {link}\n"));
-        let table = verdict::show(report, rows, verdict, &history, output::has_colors());
-        let end = match links.report() {
-            Some(link) => link,
-            None => format!(
-                "Stored on this machine as {}, in {}.\n{}`tidemark serve` shows it, `tidemark push` copies \
-                 it to a server.",
-                report.project.slug,
-                local::database_path()?,
-                if verdict.is_some_and(|verdict| verdict.comparisons.iter().all(|one| one.base_runs == 0)) {
-                    "The next run is compared with it. "
-                } else {
-                    ""
-                }
-            ),
-        };
-        let missing = match verdict {
-            Some(_) => "",
-            None => "The server gives no verdict against earlier runs; only thresholds were checked.\n",
-        };
-        print(&format!("{table}{missing}{claim}\n{end}\n"))
-    }
-
-    /// Prints a detached job.
-    fn show_job(&self, report: &Report, job: JobUuid) -> Result {
-        if self.format == Format::Json {
-            return print(&output::json("The report", report)?);
-        }
-        print(&format!("The job {job} is sent; its results will be in the report {}.\n", report.uuid))
     }
 }

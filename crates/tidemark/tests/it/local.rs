@@ -171,3 +171,29 @@ fn results_for_a_server_are_not_stored_locally() {
         .unwrap();
     assert!(printed(local).contains("Stored on this machine as mine, "));
 }
+
+/// The server does not store the average of a report, so the command remembers the average of the last run.
+#[test]
+fn another_average_in_the_same_series_is_a_warning() {
+    let machine = Machine::new();
+    let results =
+        r#"{"results":[{"command":"sleep 1","mean":1.5,"stddev":0.1,"median":1.0,"min":0.9,"max":9.0}]}"#;
+    std::fs::write(machine.widget().join("results.json"), results).unwrap();
+    let run = |arguments: &[&str]| {
+        let output = machine.command(&["run", "--quiet", "--file", "results.json"]).args(arguments).output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let of_mean = "warning: The values of this run are the mean; those of the last run of this branch and testbed on this \
+                   machine were the median.";
+    let of_median = "warning: The values of this run are the median; those of the last run of this branch and testbed on \
+                     this machine were the mean.";
+    assert_eq!(run(&[]), "");
+    assert_eq!(run(&["--average", "mean"]), "");
+    assert!(run(&["--average", "median"]).starts_with(of_median));
+    assert_eq!(run(&["--average", "median"]), "");
+    assert_eq!(run(&["--average", "mean", "--testbed", "other"]), "");
+    assert_eq!(run(&["--average", "mean", "--branch", "other"]), "");
+    assert!(run(&[]).starts_with(of_mean));
+}

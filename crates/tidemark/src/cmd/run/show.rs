@@ -1,0 +1,65 @@
+//! Output of a run: the report with its verdict, or the job that was sent.
+
+use tidemark_api::{JobUuid, Report};
+use tidemark_render::{comment::Comment, links::Links, markup::Dialect};
+
+use super::{Run, RunTarget};
+use crate::{
+    failure::{Result, print},
+    history::History,
+    local,
+    output::{self, Format},
+    verdict::{self, MetricRow},
+};
+
+impl Run {
+    /// Prints the report in the selected format.
+    pub(super) fn show(
+        &self,
+        target: &RunTarget<'_>,
+        report: &Report,
+        rows: &[MetricRow<'_>],
+        verdict: Option<&tidemark_api::Verdict>,
+        links: &Links,
+    ) -> Result {
+        let comment = Comment { report, rows, verdict, links };
+        match self.format {
+            Format::Human => {}
+            Format::Html => return print(&comment.render(Dialect::Html)),
+            Format::Markdown => return print(&comment.render(Dialect::Markdown)),
+            Format::Json => return print(&output::json("The report", report)?),
+        }
+        let history = if self.quiet { History::default() } else { History::of(&target.client, report, rows) };
+        let claim = links
+            .claim(report)
+            .map_or_else(String::new, |link| format!("\nThis project is unclaimed; claim it at {link}\n"));
+        let table = verdict::show(report, rows, verdict, &history, output::has_colors());
+        let end = match links.report() {
+            Some(link) => link,
+            None => format!(
+                "Stored on this machine as {}, in {}.\n{}`tidemark serve` shows it, `tidemark push` copies \
+                 it to a server.",
+                report.project.slug,
+                local::database_path()?,
+                if verdict.is_some_and(|verdict| verdict.comparisons.iter().all(|one| one.base_runs == 0)) {
+                    "The next run is compared with it. "
+                } else {
+                    ""
+                }
+            ),
+        };
+        let missing = match verdict {
+            Some(_) => "",
+            None => "The server gives no verdict against earlier runs; only thresholds were checked.\n",
+        };
+        print(&format!("{table}{missing}{claim}\n{end}\n"))
+    }
+
+    /// Prints a detached job.
+    pub(super) fn show_job(&self, report: &Report, job: JobUuid) -> Result {
+        if self.format == Format::Json {
+            return print(&output::json("The report", report)?);
+        }
+        print(&format!("The job {job} is sent; its results will be in the report {}.\n", report.uuid))
+    }
+}
