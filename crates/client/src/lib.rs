@@ -1,6 +1,7 @@
 //! Client of the HTTP API: requests and responses in the types of `tidemark-api`, credentials, time limits and retries.
 //! Programs that use the client process the responses and print the errors.
 
+mod download;
 mod error;
 mod request;
 mod resource;
@@ -249,8 +250,8 @@ impl Client {
         Ok(answer)
     }
 
-    /// Sends a request once and reads its response.
-    fn try_once<T>(&self, request: &Request<T>) -> Result<ApiResponse<T>, FailedAttempt> {
+    /// Returns a request with its headers, without its body.
+    fn prepare<T>(&self, request: &Request<T>) -> Builder {
         let Request { method, path, body, .. } = request;
         let mut request = Builder::new().method(*method).uri(format!("{}{path}", self.base));
         if let Some(Credential(text)) = &self.settings.credential {
@@ -259,8 +260,14 @@ impl Client {
         if body.is_some() {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
-        let answer = request
-            .body(body.as_deref())
+        request
+    }
+
+    /// Sends a request once and reads its response.
+    fn try_once<T>(&self, request: &Request<T>) -> Result<ApiResponse<T>, FailedAttempt> {
+        let answer = self
+            .prepare(request)
+            .body(request.body.as_deref())
             .map_err(ureq::Error::from)
             .and_then(|request| self.transmit(request))
             .map_err(|error| FailedAttempt::without_response(&error, self.settings.retry_policy.timeout))?;

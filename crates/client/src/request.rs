@@ -111,6 +111,11 @@ impl<T: DeserializeOwned> ApiResponse<T> {
 }
 
 impl<T> ApiResponse<T> {
+    /// Returns the body of the response.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// Returns the JSON of the response; `null` if the body is empty.
     pub fn json(&self) -> Result<&str, Error> {
         if self.bytes.is_empty() {

@@ -322,6 +322,16 @@ pub fn perf(project: &ResourceId, query: &PerfQuery) -> Request<Perf> {
     Request::get(&[&"projects", project, &"perf"]).query(query)
 }
 
+/// Queries metrics over time as an image; `style` has the format and other parameters of the image.
+pub fn perf_image(project: &ResourceId, query: &PerfQuery, style: &impl Serialize) -> Request<()> {
+    Request::get(&[&"projects", project, &"perf", &"img"]).query(query).query(style)
+}
+
+/// Exports the metrics of a project; `query` has the format and the filters.
+pub fn export(project: &ResourceId, query: &impl Serialize) -> Request<()> {
+    Request::get(&[&"projects", project, &"export"]).query(query)
+}
+
 /// Replaces the key of a runner.
 pub fn renew_runner_key(runner: &ResourceId) -> Request<RunnerKey> {
     Request::post(&[&"runners", runner, &"key"], &())

@@ -1,7 +1,7 @@
 //! Verbs of branches, testbeds, benchmarks and measures. The file of each dimension below `cmd` has its own flags, its conversion to
 //! the types of `api`, and its output fields.
 
-use std::{marker::PhantomData, str::FromStr};
+use std::{convert::Infallible, marker::PhantomData, str::FromStr};
 
 use clap::Args;
 use serde::Serialize;
@@ -176,7 +176,52 @@ impl<D: Dimension> Verb for DimensionVerb<D> {
     }
 }
 
+/// Resources as a flag names them: one UUID, slug or name, or several, separated by commas.
+#[derive(Clone, Debug)]
+pub(crate) struct NameList(String);
+
+impl FromStr for NameList {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Infallible> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
 impl Session {
+    /// Finds resources of a project, in the order of the flags. A text with commas is first searched for as a whole, because a
+    /// name can contain commas.
+    pub(crate) fn find_all<D: Dimension>(
+        &self,
+        project: &ProjectArgument,
+        lists: &[NameList],
+    ) -> Result<Vec<Uuid>> {
+        let mut uuids = Vec::new();
+        for NameList(text) in lists {
+            let name = |text: &str| {
+                text.parse::<NameId>().map_err(|error| {
+                    Failure::usage(format!("`{}` is not a {}: {error}.", output::plain(text), D::NOUN))
+                })
+            };
+            let are_uuids = text.split(',').all(|part| part.parse::<Uuid>().is_ok());
+            if let (false, Ok(whole)) = (are_uuids, name(text)) {
+                match self.find::<D>(project, &whole) {
+                    Ok((_, uuid)) => {
+                        uuids.push(uuid);
+                        continue;
+                    }
+                    // Not the name of a resource: a list of names.
+                    Err(failure) if text.contains(',') && failure.is(Exit::Refused) => {}
+                    Err(failure) => return Err(failure),
+                }
+            }
+            for part in text.split(',') {
+                uuids.push(self.find::<D>(project, &name(part)?)?.1);
+            }
+        }
+        Ok(uuids)
+    }
+
     /// Finds a resource of a project by UUID, slug or name, in this order.
     pub(crate) fn find<D: Dimension>(
         &self,

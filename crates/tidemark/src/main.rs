@@ -15,6 +15,7 @@ mod comparison;
 mod connection;
 mod context;
 mod dimension;
+mod file;
 mod help;
 mod history;
 mod input;
@@ -59,7 +60,7 @@ use self::{
         demo,
         detection::DetectionVerb,
         event::EventVerb,
-        import, init,
+        export, import, init,
         invitation::InvitationVerb,
         job::JobVerb,
         key::KeyVerb,
@@ -69,7 +70,7 @@ use self::{
         metric::MetricVerb,
         mock, noise,
         notice::NoticeVerb,
-        openapi,
+        open, openapi,
         organization::OrganizationVerb,
         parse, perf,
         plan::PlanVerb,
@@ -122,6 +123,10 @@ enum Cmd {
     Push(LazyCommand<push::Push>),
     /// Import historical results from files or from another server
     Import(Box<LazyCommand<import::Import>>),
+    /// Export all metrics of a project to a file
+    Export(Box<LazyCommand<export::Export>>),
+    /// Open the page of the last run of this folder in a browser
+    Open(open::Open),
     /// Store a key for a server
     Login(LazyCommand<LogIn>),
     /// Delete the stored key of a server
@@ -216,6 +221,7 @@ const GROUPS: [Group; 7] = [
         title: "Results",
         commands: &[
             "report",
+            "open",
             "perf",
             "plot",
             "metric",
@@ -228,6 +234,7 @@ const GROUPS: [Group; 7] = [
             "changes",
             "push",
             "import",
+            "export",
         ],
     },
     Group {
@@ -306,6 +313,8 @@ impl Cmd {
             Self::Mock(mock) => mock.run(),
             Self::Push(push) => push.0.run(),
             Self::Import(import) => import.0.run(),
+            Self::Export(export) => export.0.run(),
+            Self::Open(open) => open.run(),
             Self::Login(login) => login.0.run(),
             Self::Logout(logout) => logout.0.run(),
             Self::Whoami(whoami) => whoami.0.run(),

@@ -1,14 +1,21 @@
-//! `tidemark perf`: metrics over time.
+//! `tidemark perf`: metrics over time, as a table, as JSON or as an image.
 
-use tidemark_api::{Benchmark, Branch, HeadUuid, Measure, NameId, Perf, PerfQuery, SpecUuid, Testbed};
-use tidemark_client::perf;
-use uuid::Uuid;
+use std::{
+    ffi::OsStr,
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use serde::Serialize;
+use tidemark_api::{Benchmark, Branch, HeadUuid, Measure, Perf, PerfQuery, SpecUuid, Testbed};
+use tidemark_client::{perf, perf_image};
 
 use super::report::TimeRangeFlags;
 use crate::{
     connection::Connection,
-    dimension::Dimension,
-    failure::{Result, print},
+    dimension::{Dimension, NameList},
+    failure::{Failure, Result, print},
+    file::{OutputFile, cannot_write},
     output,
     resource::{NewValue, OutputFlags, ProjectArgument, Session, optional},
     table::{Column, Table},
@@ -23,30 +30,45 @@ pub(crate) struct PerfArguments {
     format: OutputFlags,
     #[command(flatten)]
     project: ProjectArgument,
-    /// Branch UUIDs, slugs or names, separated by commas; or repeat the flag
-    #[arg(long, value_name = "BRANCH", required = true, value_delimiter = ',')]
-    branches: Vec<NameId>,
+    /// Branch UUIDs, slugs or names, separated by commas; repeat the flag for names with commas
+    #[arg(long, value_name = "BRANCH", required = true)]
+    branches: Vec<NameList>,
     /// Head UUID of each branch, in the same order; `_` is the current head
     #[arg(long, value_name = "UUID", value_delimiter = ',')]
     heads: Vec<NewValue<HeadUuid>>,
-    /// Testbed UUIDs, slugs or names, separated by commas; or repeat the flag
-    #[arg(long, value_name = "TESTBED", required = true, value_delimiter = ',')]
-    testbeds: Vec<NameId>,
+    /// Testbed UUIDs, slugs or names, separated by commas; repeat the flag for names with commas
+    #[arg(long, value_name = "TESTBED", required = true)]
+    testbeds: Vec<NameList>,
     /// Spec UUID of each testbed, in the same order; `_` is any spec
     #[arg(long, value_name = "UUID", value_delimiter = ',')]
     specs: Vec<NewValue<SpecUuid>>,
-    /// Benchmark UUIDs, slugs or names, separated by commas; or repeat the flag
-    #[arg(long, value_name = "BENCHMARK", required = true, value_delimiter = ',')]
-    benchmarks: Vec<NameId>,
-    /// Measure UUIDs, slugs or names, separated by commas; or repeat the flag
-    #[arg(long, value_name = "MEASURE", required = true, value_delimiter = ',')]
-    measures: Vec<NameId>,
+    /// Benchmark UUIDs, slugs or names, separated by commas; repeat the flag for names with commas
+    #[arg(long, value_name = "BENCHMARK", required = true)]
+    benchmarks: Vec<NameList>,
+    /// Measure UUIDs, slugs or names, separated by commas; repeat the flag for names with commas
+    #[arg(long, value_name = "MEASURE", required = true)]
+    measures: Vec<NameList>,
     #[command(flatten)]
     time: TimeRangeFlags,
+    /// Write the plot as an image to this file; its extension is the format: png, svg or jpg
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    image: Option<PathBuf>,
+    /// Title of the image [default: the name of the project]
+    #[arg(long, requires = "image")]
+    title: Option<String>,
+}
+
+/// Parameters of an image.
+#[derive(Serialize)]
+struct ImageStyle<'a> {
+    format: &'static str,
+    title: Option<&'a str>,
 }
 
 impl PerfArguments {
     pub(crate) fn run(&self) -> Result {
+        let format = self.image.as_deref().map(image_format).transpose()?;
+        let image = self.image.as_deref().zip(format);
         let session = Session { client: self.connection.client()?, json: self.format.json };
         let query = PerfQuery {
             branches: self.uuids::<Branch>(&session, &self.branches)?,
@@ -58,10 +80,16 @@ impl PerfArguments {
             start_time: self.time.start(),
             end_time: self.time.end(),
         };
-        let answer = session.client.fetch(&perf(self.project.id()?, &query))?;
-        if let Some(asked) = answer.truncated {
-            message!("warning: {asked} combinations were requested; only the first ones are shown.");
+        if let Some((file, format)) = image {
+            let style = ImageStyle { format, title: self.title.as_deref() };
+            let answer = session.client.fetch(&perf_image(self.project.id()?, &query, &style))?;
+            warn_if_truncated(answer.truncated);
+            let mut output = OutputFile::create(file)?;
+            output.write_all(answer.bytes()).map_err(|error| cannot_write(file, &error))?;
+            return output.finish();
         }
+        let answer = session.client.fetch(&perf(self.project.id()?, &query))?;
+        warn_if_truncated(answer.truncated);
         if session.json {
             return print(&format!("{}\n", output::pretty(answer.json()?)));
         }
@@ -73,10 +101,28 @@ impl PerfArguments {
     }
 
     /// Returns the UUIDs of resources, separated by commas.
-    fn uuids<D: Dimension>(&self, session: &Session, ids: &[NameId]) -> Result<String> {
-        let uuids: Result<Vec<Uuid>> =
-            ids.iter().map(|id| Ok(session.find::<D>(&self.project, id)?.1)).collect();
-        Ok(joined(&uuids?))
+    fn uuids<D: Dimension>(&self, session: &Session, lists: &[NameList]) -> Result<String> {
+        Ok(joined(&session.find_all::<D>(&self.project, lists)?))
+    }
+}
+
+fn warn_if_truncated(requested: Option<u64>) {
+    if let Some(requested) = requested {
+        message!("warning: {requested} combinations were requested; only the first ones are shown.");
+    }
+}
+
+/// Returns the format of an image from the extension of its file.
+fn image_format(file: &Path) -> Result<&'static str> {
+    let extension = file.extension().and_then(OsStr::to_str).map(str::to_ascii_lowercase);
+    match extension.as_deref() {
+        Some("png") => Ok("png"),
+        Some("svg") => Ok("svg"),
+        Some("jpg" | "jpeg") => Ok("jpeg"),
+        _ => Err(Failure::usage(format!(
+            "The extension of {} is not the format of an image; use .png, .svg or .jpg.",
+            file.display()
+        ))),
     }
 }
 

@@ -1,15 +1,14 @@
 //! `tidemark plot`
 
 use tidemark_api::{
-    Benchmark, BenchmarkUuid, Branch, BranchUuid, Index, Measure, MeasureUuid, NameId, NewPlot, Plot,
-    PlotFilter, PlotPatch, PlotUuid, ProjPlotsSort, ResourceName, Search, Testbed, TestbedUuid, Window,
-    XAxis, YAxis,
+    Benchmark, BenchmarkUuid, Branch, BranchUuid, Index, Measure, MeasureUuid, NewPlot, Plot, PlotFilter,
+    PlotPatch, PlotUuid, ProjPlotsSort, ResourceName, Search, Testbed, TestbedUuid, Window, XAxis, YAxis,
 };
 use tidemark_client::plots;
 use uuid::Uuid;
 
 use crate::{
-    dimension::Dimension,
+    dimension::{Dimension, NameList},
     failure::Result,
     output,
     resource::{
@@ -92,18 +91,18 @@ pub(crate) struct New {
     /// Time range in seconds
     #[arg(long, value_name = "SECONDS", value_parser = parse_number::<u32, Window>)]
     window: Window,
-    /// Branch UUIDs, slugs or names, separated by commas; or repeat the flag
-    #[arg(long, value_name = "BRANCH", required = true, value_delimiter = ',')]
-    branches: Vec<NameId>,
-    /// Testbed UUIDs, slugs or names, separated by commas; or repeat the flag
-    #[arg(long, value_name = "TESTBED", required = true, value_delimiter = ',')]
-    testbeds: Vec<NameId>,
-    /// Benchmark UUIDs, slugs or names, separated by commas; or repeat the flag
-    #[arg(long, value_name = "BENCHMARK", required = true, value_delimiter = ',')]
-    benchmarks: Vec<NameId>,
-    /// Measure UUIDs, slugs or names, separated by commas; or repeat the flag
-    #[arg(long, value_name = "MEASURE", required = true, value_delimiter = ',')]
-    measures: Vec<NameId>,
+    /// Branch UUIDs, slugs or names, separated by commas; repeat the flag for names with commas
+    #[arg(long, value_name = "BRANCH", required = true)]
+    branches: Vec<NameList>,
+    /// Testbed UUIDs, slugs or names, separated by commas; repeat the flag for names with commas
+    #[arg(long, value_name = "TESTBED", required = true)]
+    testbeds: Vec<NameList>,
+    /// Benchmark UUIDs, slugs or names, separated by commas; repeat the flag for names with commas
+    #[arg(long, value_name = "BENCHMARK", required = true)]
+    benchmarks: Vec<NameList>,
+    /// Measure UUIDs, slugs or names, separated by commas; repeat the flag for names with commas
+    #[arg(long, value_name = "MEASURE", required = true)]
+    measures: Vec<NameList>,
 }
 
 /// An update of a plot.
@@ -139,17 +138,17 @@ pub(crate) struct Update {
     #[arg(long, value_name = "SECONDS", value_parser = parse_number::<u32, Window>)]
     window: Option<Window>,
     /// New branches: UUIDs, slugs or names, separated by commas
-    #[arg(long, value_name = "BRANCH", value_delimiter = ',')]
-    branches: Option<Vec<NameId>>,
+    #[arg(long, value_name = "BRANCH")]
+    branches: Option<Vec<NameList>>,
     /// New testbeds: UUIDs, slugs or names, separated by commas
-    #[arg(long, value_name = "TESTBED", value_delimiter = ',')]
-    testbeds: Option<Vec<NameId>>,
+    #[arg(long, value_name = "TESTBED")]
+    testbeds: Option<Vec<NameList>>,
     /// New benchmarks: UUIDs, slugs or names, separated by commas
-    #[arg(long, value_name = "BENCHMARK", value_delimiter = ',')]
-    benchmarks: Option<Vec<NameId>>,
+    #[arg(long, value_name = "BENCHMARK")]
+    benchmarks: Option<Vec<NameList>>,
     /// New measures: UUIDs, slugs or names, separated by commas
-    #[arg(long, value_name = "MEASURE", value_delimiter = ',')]
-    measures: Option<Vec<NameId>>,
+    #[arg(long, value_name = "MEASURE")]
+    measures: Option<Vec<NameList>>,
 }
 
 impl Verb for PlotVerb {
@@ -216,17 +215,17 @@ impl Update {
 fn uuids<D: Dimension, U: From<Uuid>>(
     session: &Session,
     project: &ProjectArgument,
-    ids: &[NameId],
+    lists: &[NameList],
 ) -> Result<Vec<U>> {
-    ids.iter().map(|id| Ok(session.find::<D>(project, id)?.1.into())).collect()
+    Ok(session.find_all::<D>(project, lists)?.into_iter().map(U::from).collect())
 }
 
 fn given<D: Dimension, U: From<Uuid>>(
     session: &Session,
     project: &ProjectArgument,
-    ids: Option<&[NameId]>,
+    lists: Option<&[NameList]>,
 ) -> Result<Option<Vec<U>>> {
-    ids.map(|ids| uuids::<D, U>(session, project, ids)).transpose()
+    lists.map(|lists| uuids::<D, U>(session, project, lists)).transpose()
 }
 
 impl Printable for Plot {

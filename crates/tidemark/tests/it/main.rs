@@ -17,6 +17,7 @@ mod database;
 mod demo;
 mod desk;
 mod errors;
+mod export;
 mod full_disk;
 mod import;
 mod init;
