@@ -6,7 +6,7 @@ mod show;
 use std::collections::HashMap;
 
 use tidemark_adapters::{Entry, Label, ParsedMetric, Results};
-use tidemark_api::{Parameters, ResourceName, measure};
+use tidemark_api::{Adapter, Parameters, ResourceName, measure};
 use tidemark_stats::{Comparison, Criteria, Samples, Verdict, Worse, compare, verdicts};
 
 use crate::{
@@ -57,6 +57,8 @@ pub(crate) struct ComparisonReport {
     new_name: String,
     confidence: f64,
     paired: bool,
+    /// Adapter of both sides; `magic` if they differ.
+    adapter: Adapter,
     /// Rows, the worst first.
     rows: Vec<Row>,
     /// Benchmarks with measures that only the base has.
@@ -126,9 +128,17 @@ impl Sides {
         rows.sort_by(|left, right| {
             left.verdict.cmp(&right.verdict).then(right.severity().total_cmp(&left.severity()))
         });
+        let adapter = self.adapter();
         let Self { base_name, new_name, paired, .. } = self;
         let confidence = flags.confidence;
-        Ok(ComparisonReport { base_name, new_name, confidence, paired, rows, only_base, only_new })
+        Ok(ComparisonReport { base_name, new_name, confidence, paired, adapter, rows, only_base, only_new })
+    }
+
+    /// Returns the adapter of all results; `magic` if they differ.
+    fn adapter(&self) -> Adapter {
+        let mut adapters = self.base.iter().chain(&self.new).map(|results| results.adapter);
+        let first = adapters.next().unwrap_or_default();
+        if adapters.all(|adapter| adapter == first) { first } else { Adapter::Magic }
     }
 
     /// Returns the values of each series, and the series in order of appearance.

@@ -8,7 +8,7 @@ use std::{
 
 use serde::Serialize;
 use tidemark_adapters::{Entry, ParsedMetric};
-use tidemark_api::{ResourceName, Timestamp, measure};
+use tidemark_api::{Adapter, ResourceName, Timestamp, measure};
 pub(crate) use tidemark_render::format::{benchmark, percent, plain, quantity, range};
 
 use crate::failure::{Failure, Result};
@@ -100,6 +100,12 @@ pub(crate) fn entry(entry: &Entry) -> String {
 pub(crate) fn units(measured: &ParsedMetric) -> &str {
     let built_in = measure::built_in(measured.measure.as_str()).map(|measure| measure.units);
     built_in.or_else(|| measured.units.as_ref().map(ResourceName::as_str)).unwrap_or("")
+}
+
+/// Returns the adapter and a number of benchmarks; without the adapter if it is not known.
+pub(crate) fn benchmark_count(adapter: Adapter, count: usize) -> String {
+    let benchmarks = if count == 1 { "1 benchmark".to_owned() } else { format!("{count} benchmarks") };
+    if adapter == Adapter::Magic { benchmarks } else { format!("{adapter}: {benchmarks}") }
 }
 
 /// Capitalizes the first letter.

@@ -314,13 +314,18 @@ pub(crate) fn table<T: Printable>(items: &[T]) -> String {
 
 /// Returns a record of one resource.
 pub(crate) fn record(thing: &impl Printable) -> String {
+    record_with(thing.fields(), &thing.footer())
+}
+
+/// Returns a record of fields, with a text below it.
+pub(crate) fn record_with(fields: Fields, footer: &str) -> String {
     let mut table = Table::record();
-    for Field { column, text, scope } in thing.fields().0 {
+    for Field { column, text, scope } in fields.0 {
         if scope != FieldScope::Tables && !text.is_empty() {
             table.push([column.title().to_owned(), text]);
         }
     }
-    let (table, footer) = (table.show(), thing.footer());
+    let table = table.show();
     let gap = if table.is_empty() || footer.is_empty() { "" } else { "\n" };
     format!("{table}{gap}{footer}")
 }

@@ -1,4 +1,5 @@
-//! Tables for standard output. On a terminal, a table that is too wide drops its least important columns and shortens texts.
+//! Tables for standard output. On a terminal, a table that is too wide drops its least important columns and shortens texts; a table
+//! that is too high can leave out passing rows.
 
 use std::{borrow::Cow, fmt::Write, io};
 
@@ -10,13 +11,25 @@ const GAP: &str = "  ";
 const TEXT_WIDTH: usize = 20;
 /// Minimum width of a shortened text.
 const MIN_TEXT_WIDTH: usize = 8;
+/// Lines of a screen that are not rows: the header, the titles, remarks, links, the verdict and the next prompt.
+const OTHER_LINES: usize = 12;
+/// Minimum number of rows on a low screen.
+const MIN_ROWS: usize = 5;
 
 /// A table with a line of titles. Empty columns are left out.
 pub(crate) struct Table {
     columns: Vec<Column>,
     droppable: &'static [&'static str],
-    rows: Vec<(Option<Color>, Vec<String>)>,
+    rows: Vec<Row>,
     has_titles: bool,
+}
+
+/// A line of a table.
+struct Row {
+    color: Option<Color>,
+    cells: Vec<String>,
+    /// Word for the row if it can be left out of a high table.
+    passing: Option<&'static str>,
 }
 
 /// Color of a line on a terminal.
@@ -77,24 +90,76 @@ impl Table {
 
     /// Adds a line in a color.
     pub(crate) fn push_colored(&mut self, color: Option<Color>, row: impl Into<Vec<String>>) {
-        self.rows.push((color, row.into()));
+        self.rows.push(Row { color, cells: row.into(), passing: None });
+    }
+
+    /// Adds a line that can be left out of a high table; the word is the kind of the row.
+    pub(crate) fn push_passing(&mut self, word: &'static str, row: impl Into<Vec<String>>) {
+        self.rows.push(Row { color: None, cells: row.into(), passing: Some(word) });
     }
 
     /// Returns the table for standard output: as wide as the terminal, or complete if standard output is not a terminal.
     pub(crate) fn show(&self) -> String {
-        self.render(terminal_width())
+        self.render(terminal_size().map(|(width, _)| width))
+    }
+
+    /// Returns the table for standard output, without the passing rows that do not fit on the screen, unless `all`. It is complete
+    /// if standard output is not a terminal.
+    pub(crate) fn show_screenful(&self, all: bool) -> String {
+        let (width, height) = terminal_size().unzip();
+        self.render_within(width, height.filter(|_| !all))
+    }
+
+    /// Returns the rows that fit on a screen of this height, and the words of the passing rows that do not. Keeps all other rows.
+    fn screenful(&self, height: Option<usize>) -> (Vec<&Row>, Vec<&'static str>) {
+        let most = height.map_or(usize::MAX, |height| height.saturating_sub(OTHER_LINES).max(MIN_ROWS));
+        if self.rows.len() <= most {
+            return (self.rows.iter().collect(), Vec::new());
+        }
+        let failing = self.rows.iter().filter(|row| row.passing.is_none()).count();
+        let mut left = most.saturating_sub(failing);
+        let (mut shown, mut hidden) = (Vec::new(), Vec::new());
+        for row in &self.rows {
+            match row.passing {
+                Some(word) if left == 0 => hidden.push(word),
+                passing => {
+                    left -= usize::from(passing.is_some());
+                    shown.push(row);
+                }
+            }
+        }
+        (shown, hidden)
     }
 
     fn render(&self, width: Option<usize>) -> String {
-        let mut layout = self.layout();
+        self.render_within(width, None)
+    }
+
+    fn render_within(&self, width: Option<usize>, height: Option<usize>) -> String {
+        let (rows, hidden) = self.screenful(height);
+        let mut text = self.render_rows(&rows, width);
+        if !hidden.is_empty() {
+            let mut words: Vec<&str> = hidden.clone();
+            words.sort_unstable();
+            let counts = words.chunk_by(|left, right| left == right);
+            let counts: Vec<String> = counts.map(|same| format!("{} {}", same.len(), same[0])).collect();
+            let rows = if hidden.len() == 1 { "row" } else { "rows" };
+            let _ =
+                writeln!(text, "… {} more {rows} ({}); --all shows all.", hidden.len(), counts.join(", "));
+        }
+        text
+    }
+
+    fn render_rows(&self, rows: &[&Row], width: Option<usize>) -> String {
+        let mut layout = self.layout(rows);
         if let Some(width) = width {
             self.fit(&mut layout, width);
         }
         let (mut text, mut line) = (String::new(), String::new());
-        for row in self.has_titles.then_some(None).into_iter().chain(self.rows.iter().map(Some)) {
+        for row in self.has_titles.then_some(None).into_iter().chain(rows.iter().map(Some)) {
             line.clear();
             for Layout { index, column, width } in &layout {
-                let cell = row.map_or(column.title(), |(_, row)| &row[*index]);
+                let cell = row.map_or(column.title(), |row| &row.cells[*index]);
                 let cell = shorten(cell, *width, matches!(column, Column::Benchmark(_)));
                 let space = " ".repeat(width - cell.width());
                 let _ = match column {
@@ -103,7 +168,7 @@ impl Table {
                 };
             }
             let line = line.trim_end();
-            let _ = match row.and_then(|(color, _)| *color) {
+            let _ = match row.and_then(|row| row.color) {
                 Some(color) => writeln!(text, "\u{1b}[{}m{line}\u{1b}[0m", color as u8),
                 None => writeln!(text, "{line}"),
             };
@@ -112,9 +177,9 @@ impl Table {
     }
 
     /// Returns the non-empty columns with their full width.
-    fn layout(&self) -> Vec<Layout> {
+    fn layout(&self, rows: &[&Row]) -> Vec<Layout> {
         let layout = self.columns.iter().enumerate().map(|(index, column)| {
-            let widest = self.rows.iter().map(|(_, row)| row[index].width()).max().unwrap_or(0);
+            let widest = rows.iter().map(|row| row.cells[index].width()).max().unwrap_or(0);
             let width = if widest == 0 { 0 } else { widest.max(column.title().width()) };
             Layout { index, column: *column, width }
         });
@@ -162,16 +227,18 @@ fn shorten(text: &str, width: usize, keeps_end: bool) -> Cow<'_, str> {
     }
 }
 
-/// Returns the width of the terminal in characters, if standard output is a terminal.
+/// Returns the width and the height of the terminal in characters, if standard output is a terminal.
 #[cfg(unix)]
-fn terminal_width() -> Option<usize> {
+fn terminal_size() -> Option<(usize, usize)> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
-    Some(usize::from(size.ws_col)).filter(|width| *width > 0)
+    // A terminal that does not know its size reports 0.
+    let known = |length: u16| if length == 0 { usize::MAX } else { usize::from(length) };
+    Some((known(size.ws_col), known(size.ws_row)))
 }
 
-/// Returns the width of standard output in characters, if it is known.
+/// Returns the size of standard output in characters, if it is known.
 #[cfg(not(unix))]
-fn terminal_width() -> Option<usize> {
+fn terminal_size() -> Option<(usize, usize)> {
     None
 }
 
@@ -250,6 +317,36 @@ mod tests {
         ] {
             assert_eq!(verdicts().render(Some(width)), format!("{titles}\n{row}\n"));
         }
+    }
+
+    #[test]
+    fn passing_rows_beyond_a_screenful_are_counted() {
+        let mut table = Table::new([Column::Left("Verdict"), Column::Left("Name")], &[]);
+        table.push(["regressed", "a"].map(str::to_owned));
+        for (index, word) in [(0, "unchanged"), (1, "inconclusive"), (2, "unchanged"), (3, "unchanged")] {
+            table.push_passing(word, [word.to_owned(), format!("b{index}")]);
+        }
+        table.push(["outside", "c"].map(str::to_owned));
+        let all = table.render(None);
+        assert_eq!(all.lines().count(), 7, "{all}");
+        // The screen has room for all rows, or its height is unknown.
+        assert_eq!(table.render_within(None, Some(OTHER_LINES + 6)), all);
+        assert_eq!(table.render_within(None, Some(usize::MAX)), all);
+        assert_eq!(
+            table.render_within(None, Some(10)),
+            "Verdict       Name\nregressed     a\nunchanged     b0\ninconclusive  b1\nunchanged     b2\n\
+             outside       c\n… 1 more row (1 unchanged); --all shows all.\n"
+        );
+        // Rows that do not pass are never left out.
+        for index in 0..20 {
+            table.push(["regressed".to_owned(), format!("d{index}")]);
+        }
+        let text = table.render_within(None, Some(10));
+        assert_eq!(text.lines().count(), 1 + 22 + 1, "{text}");
+        assert!(
+            text.ends_with("\n… 4 more rows (1 inconclusive, 3 unchanged); --all shows all.\n"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Verdict on a report as a table for a terminal, with the limits of its thresholds. `tidemark-render` has the texts of the
 //! verdict.
 
-use std::{thread, time::Duration};
+use std::{collections::HashSet, thread, time::Duration};
 
 use tidemark_api::{
-    Change, ChangeCause, ChangeDirection, EventStatus, JobNoise, Report, ResourceId, VerdictAnswer,
+    Adapter, Change, ChangeCause, ChangeDirection, EventStatus, JobNoise, Report, ResourceId, VerdictAnswer,
 };
 use tidemark_client::Client;
 pub(crate) use tidemark_render::metric::*;
@@ -19,38 +19,57 @@ use crate::{
     table::{Color, Column, Table},
 };
 
-/// Returns the table for a terminal, with a summary.
+/// How to show a verdict on a terminal.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct View {
+    pub(crate) colors: bool,
+    /// Whether to show the passing rows that do not fit on the screen.
+    pub(crate) all: bool,
+}
+
+/// Returns the adapter and the number of benchmarks.
+pub(crate) fn header(adapter: Adapter, rows: &[MetricRow<'_>]) -> String {
+    let benchmarks: HashSet<_> = rows
+        .iter()
+        .map(|row| (row.result.benchmark.uuid, row.result.variant.as_ref().map(|variant| variant.uuid)))
+        .collect();
+    format!("{}\n", output::benchmark_count(adapter, benchmarks.len()))
+}
+
+/// Returns the table for a terminal, with remarks.
 pub(crate) fn show(
     report: &Report,
     rows: &[MetricRow<'_>],
     verdict: Option<&tidemark_api::Verdict>,
     history: &History,
-    colors: bool,
+    view: View,
 ) -> String {
-    let table = table(&render::verdict_rows(rows, verdict), history, colors);
-    let mut text = format!("{table}\n");
-    let summary = verdict.map(render::counts).into_iter().chain(limits(rows));
-    for sentence in summary {
-        text.push_str(&format!("{}.\n", output::capitalized(&sentence)));
-    }
-    for sentence in verdict.map(render::sentences).unwrap_or_default() {
-        text.push_str(&format!("{sentence}\n"));
-    }
+    let mut text = table(&render::verdict_rows(rows, verdict), history, view);
+    let mut remarks = verdict.map(render::sentences).unwrap_or_default();
     if let Some(JobNoise { before, after }) = report.noise {
         let (before, after) = (before * 100.0, after * 100.0);
-        text.push_str(&format!("Noise of the machine: {before:.2} % before, {after:.2} % after.\n"));
+        remarks.push(format!("Noise of the machine: {before:.2} % before, {after:.2} % after."));
+    }
+    if !remarks.is_empty() {
+        text.push_str(&format!("\n{}\n", remarks.join("\n")));
     }
     text
+}
+
+/// Returns the verdict in one line, the last line of the output.
+pub(crate) fn line(rows: &[MetricRow<'_>], verdict: Option<&tidemark_api::Verdict>) -> String {
+    format!("Verdict: {}.\n", render::summary(rows, verdict))
 }
 
 /// Returns the comparisons of a verdict without metrics.
 pub(crate) fn show_comparisons(verdict: &tidemark_api::Verdict) -> String {
     let sentences: Vec<String> = render::sentences(verdict).iter().map(|one| format!("{one}\n")).collect();
-    let table = table(&render::comparison_rows(verdict), &History::default(), false);
-    format!("{table}\n{}.\n{}", output::capitalized(&render::counts(verdict)), sentences.concat())
+    let table = table(&render::comparison_rows(verdict), &History::default(), View::default());
+    let gap = if sentences.is_empty() { "" } else { "\n" };
+    format!("{table}{gap}{}\nVerdict: {}.\n", sentences.concat(), render::counts(verdict))
 }
 
-fn table(lines: &[VerdictRow<'_>], history: &History, colors: bool) -> String {
+fn table(lines: &[VerdictRow<'_>], history: &History, view: View) -> String {
     let columns = [
         Column::Left("Verdict"),
         Column::Benchmark("Benchmark"),
@@ -66,28 +85,27 @@ fn table(lines: &[VerdictRow<'_>], history: &History, colors: bool) -> String {
     let droppable = &["History", "Detectable", "Iterations", "95%", "Limit", "Value"];
     let mut table = Table::new(columns, droppable);
     for line in lines {
-        let color = match line.word() {
-            "regressed" => Some(Color::Red),
-            "improved" => Some(Color::Green),
-            _ => None,
-        };
-        table.push_colored(
-            color.filter(|_| colors),
-            [
-                line.word().to_owned(),
-                line.benchmark(),
-                line.iterations(),
-                line.measure(),
-                line.value(),
-                line.change(),
-                line.half_width(),
-                line.limit(),
-                line.detectable(),
-                line.rows.first().map_or_else(String::new, |row| history.sparkline(row)),
-            ],
-        );
+        let cells = [
+            line.word().to_owned(),
+            line.benchmark(),
+            line.iterations(),
+            line.measure(),
+            line.value(),
+            line.change(),
+            line.half_width(),
+            line.limit(),
+            line.detectable(),
+            line.rows.first().map_or_else(String::new, |row| history.sparkline(row)),
+        ];
+        match line.word() {
+            word @ ("unchanged" | "inconclusive") if !line.has_changed() => table.push_passing(word, cells),
+            "" if !line.has_changed() => table.push_passing("without a verdict", cells),
+            "regressed" => table.push_colored(Some(Color::Red).filter(|_| view.colors), cells),
+            "improved" => table.push_colored(Some(Color::Green).filter(|_| view.colors), cells),
+            _ => table.push(cells),
+        }
     }
-    table.show()
+    table.show_screenful(view.all)
 }
 
 /// Returns the verdict on a report, once the server has computed it; `None` if the server does not support verdicts.

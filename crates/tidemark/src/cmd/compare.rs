@@ -47,6 +47,9 @@ pub(crate) struct Compare {
     /// Print only the comparison
     #[arg(long, short)]
     quiet: bool,
+    /// On a terminal: show all rows, even if they do not fit on the screen
+    #[arg(long)]
+    all: bool,
     /// Number of runs of the command for each commit
     #[arg(long, value_name = "COUNT", default_value_t = ROUNDS, value_parser = clap::value_parser!(u32).range(1..))]
     iter: u32,
@@ -68,7 +71,7 @@ impl Compare {
         let sides = if self.benchmark.is_given() { self.of_commits()? } else { self.of_files()? };
         let report = sides.compare(&self.criteria)?;
         let format = if self.json { Format::Json } else { self.format };
-        print_before(report.gate(self.error_on_alert), &report.show(format))
+        print_before(report.gate(self.error_on_alert), &report.show(format, self.all))
     }
 
     fn of_commits(&self) -> Result<Sides> {

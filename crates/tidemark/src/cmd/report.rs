@@ -11,12 +11,14 @@ use uuid::Uuid;
 
 use super::run::threshold::ThresholdFlags;
 use crate::{
-    failure::{Failure, Result},
+    failure::{Failure, Result, print},
     history::History,
     input::{ParseFlags, ToolOutput},
     output,
-    resource::{Fields, PageFlags, Printable, ProjectArgument, Session, SortFlag, Verb, optional},
-    verdict,
+    resource::{
+        Fields, PageFlags, Printable, ProjectArgument, Session, SortFlag, Verb, optional, record_with,
+    },
+    verdict::{self, View},
 };
 
 /// Verbs of `tidemark report`.
@@ -51,7 +53,13 @@ pub(crate) enum ReportVerb {
     Create(Box<New>),
     /// Show a report with its results
     #[command(visible_alias = "get")]
-    View(ReportTarget),
+    View {
+        #[command(flatten)]
+        target: ReportTarget,
+        /// On a terminal: show all rows, even if they do not fit on the screen
+        #[arg(long)]
+        all: bool,
+    },
     /// Show the verdict on a report: its comparison with the baseline
     Verdict(ReportTarget),
     /// Delete a report
@@ -163,7 +171,7 @@ impl Verb for ReportVerb {
                 let report = new.report()?;
                 session.show(&reports(new.project.id()?).create(&report).idempotent())
             }
-            Self::View(target) => session.show(&reports(target.project.id()?).view(&target.report)),
+            Self::View { target, all } => target.view(session, *all),
             Self::Verdict(target) => {
                 session.show(&tidemark_client::verdict(target.project.id()?, target.report))
             }
@@ -171,6 +179,30 @@ impl Verb for ReportVerb {
                 .confirm(&reports(target.project.id()?).delete(&target.report), "The report is deleted."),
         }
     }
+}
+
+impl ReportTarget {
+    /// Prints the report, with its verdict if the server gives one.
+    fn view(&self, session: &Session, all: bool) -> Result {
+        let request = reports(self.project.id()?).view(&self.report);
+        if session.json {
+            return session.show(&request);
+        }
+        let report = session.client.send(&request)?;
+        let verdict = verdict::wait_for_verdict(&session.client, &report);
+        let view = View { colors: output::has_colors(), all };
+        print(&record_with(report.fields(), &results(&report, verdict.as_ref(), view)))
+    }
+}
+
+/// Returns the results of a report with the verdict in the last line.
+fn results(report: &Report, verdict: Option<&Verdict>, view: View) -> String {
+    if report.results.as_ref().is_none_or(Vec::is_empty) {
+        return String::new();
+    }
+    let rows = verdict::rows(report);
+    let table = verdict::show(report, &rows, verdict, &History::default(), view);
+    format!("{table}\n{}", verdict::line(&rows, verdict))
 }
 
 impl New {
@@ -260,10 +292,6 @@ impl Printable for Report {
     }
 
     fn footer(&self) -> String {
-        if self.results.as_ref().is_some_and(|results| !results.is_empty()) {
-            verdict::show(self, &verdict::rows(self), None, &History::default(), false)
-        } else {
-            String::new()
-        }
+        results(self, None, View::default())
     }
 }

@@ -116,6 +116,9 @@ pub(crate) struct Run {
     /// Print only the report
     #[arg(long, short)]
     quiet: bool,
+    /// On a terminal: show all rows, even if they do not fit on the screen
+    #[arg(long)]
+    all: bool,
     /// Read results from this file, after the command if there is one; `-` is standard input; repeat the flag for several
     #[arg(long, value_name = "FILE")]
     file: Vec<PathBuf>,

@@ -1,6 +1,6 @@
 //! Output of a comparison: a table, a page or JSON.
 
-use std::fmt::Write;
+use std::{collections::HashSet, fmt::Write};
 
 use serde_json::{Value, json};
 use tidemark_render::markup::{self, Align, Block, Dialect, Span};
@@ -28,16 +28,16 @@ fn labels(verdict: Verdict) -> (&'static str, &'static str, &'static str) {
 
 impl ComparisonReport {
     /// Returns the comparison in a format.
-    pub(crate) fn show(&self, format: Format) -> String {
+    pub(crate) fn show(&self, format: Format, all: bool) -> String {
         match format {
-            Format::Human => self.human(),
+            Format::Human => self.human(all),
             Format::Json => format!("{:#}\n", self.json()),
             Format::Html => self.page(Dialect::Html),
             Format::Markdown => self.page(Dialect::Markdown),
         }
     }
 
-    fn human(&self) -> String {
+    fn human(&self, all: bool) -> String {
         let colors = output::has_colors();
         let columns = [
             Column::Left("Verdict"),
@@ -52,15 +52,20 @@ impl ComparisonReport {
         ];
         let mut table = Table::new(columns, &["Note", "Runs", "Interval", "Base", "New"]);
         for row in &self.rows {
-            let color = match row.verdict {
-                Verdict::Regression => Some(Color::Red),
-                Verdict::Improvement => Some(Color::Green),
-                _ => None,
-            };
-            table.push_colored(color.filter(|_| colors), self.cells(row));
+            let cells = self.cells(row);
+            match row.verdict {
+                Verdict::Regression => table.push_colored(Some(Color::Red).filter(|_| colors), cells),
+                Verdict::Improvement => table.push_colored(Some(Color::Green).filter(|_| colors), cells),
+                Verdict::Difference => table.push(cells),
+                verdict => table.push_passing(labels(verdict).1, cells),
+            }
         }
         let (base, new) = (output::plain(&self.base_name), output::plain(&self.new_name));
-        format!("{base} (base) and {new} (new)\n\n{}\n{}", table.show(), self.remarks())
+        let benchmarks: HashSet<_> =
+            self.rows.iter().map(|row| (&row.series.label, &row.series.parameters)).collect();
+        let count = output::benchmark_count(self.adapter, benchmarks.len());
+        let table = table.show_screenful(all);
+        format!("{count}, {base} (base) and {new} (new)\n\n{table}\n{}", self.remarks())
     }
 
     fn page(&self, dialect: Dialect) -> String {
@@ -86,7 +91,12 @@ impl ComparisonReport {
         let table = Block::Table { titles: titles.to_vec(), rows: self.rows.iter().map(spans).collect() };
         let subject = vec![named(&self.new_name), Span::text(" compared with "), named(&self.base_name)];
         let mut blocks = vec![Block::Paragraph(subject), table];
-        blocks.extend(self.remarks().lines().map(|line| Block::Paragraph(vec![Span::text(line)])));
+        blocks.extend(
+            self.remarks()
+                .lines()
+                .filter(|line| !line.is_empty())
+                .map(|line| Block::Paragraph(vec![Span::text(line)])),
+        );
         markup::write(&blocks, dialect)
     }
 
@@ -148,19 +158,6 @@ impl ComparisonReport {
                 let _ = writeln!(text, "Only in {}: {}.", output::plain(name), titles.join(", "));
             }
         }
-        let mut parts = Vec::new();
-        for (verdict, one, many, _) in LABELS {
-            match self.rows.iter().filter(|row| row.verdict == verdict).count() {
-                0 => {}
-                1 => parts.push(format!("1 {}", if verdict < Verdict::Inconclusive { one } else { many })),
-                count => parts.push(format!("{count} {many}")),
-            }
-        }
-        let _ = write!(text, "{}.", parts.join(", "));
-        if self.rows.iter().any(|row| row.comparison.interval.is_some()) {
-            let _ = write!(text, " The confidence level of the intervals is {}%.", self.confidence * 100.0);
-        }
-        text.push('\n');
         if self.rows.iter().any(|row| row.is_significant_alone(1.0 - self.confidence)) {
             text.push_str(
                 "With many comparisons, some intervals exclude 0 by chance; this alone is not a change.\n",
@@ -174,6 +171,21 @@ impl ComparisonReport {
                  with `tidemark run --ab`.\n"
             });
         }
+        if self.rows.iter().any(|row| row.comparison.interval.is_some()) {
+            let _ = writeln!(text, "The confidence level of the intervals is {}%.", self.confidence * 100.0);
+        }
+        let mut parts = Vec::new();
+        for (verdict, one, many, _) in LABELS {
+            match self.rows.iter().filter(|row| row.verdict == verdict).count() {
+                0 => {}
+                1 => parts.push(format!("1 {}", if verdict < Verdict::Inconclusive { one } else { many })),
+                count => parts.push(format!("{count} {many}")),
+            }
+        }
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let _ = writeln!(text, "Verdict: {}.", parts.join(", "));
         text
     }
 }

@@ -146,13 +146,14 @@ fn one_run_per_side_is_inconclusive() {
     let output = desk.compare(&["a", "b", "--err"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     insta::assert_snapshot!(text(&output.stdout), @r"
-    a (base) and b (new)
+    json: 1 benchmark, a (base) and b (new)
 
     Verdict       Benchmark  Measure    Base     New   Change   Runs  Note
     inconclusive  sort       latency  100 ns  110 ns  +10.00%  1 + 1  ranges apart
 
-    1 inconclusive.
     For more precise results, use at least 4 runs per side, or measure both sides alternately with `tidemark run --ab`.
+
+    Verdict: 1 inconclusive.
     ");
 }
 

@@ -74,7 +74,9 @@ fn a_fresh_machine_judges_without_a_threshold() {
     let machine = Machine::new();
     let first = printed(machine.run(&["--error-on-alert"], 1_000));
     assert!(first.contains("inconclusive  sort       Latency   1 µs\n"), "{first}");
-    assert!(first.contains("\n1 inconclusive.\nThere is no earlier run to compare with. "), "{first}");
+    assert!(first.starts_with("rust_bench: 1 benchmark\n\nVerdict  "), "{first}");
+    assert!(first.contains("\nThere is no earlier run to compare with. "), "{first}");
+    assert!(first.ends_with("\n\nVerdict: 1 inconclusive.\n"), "{first}");
     let end = ", in ~/.local/share/tidemark/tidemark.db.\nThe next run is compared with it. `tidemark serve` shows it, ";
     assert!(first.contains("\nStored on this machine as widget-") && first.contains(end), "{first}");
     assert!(machine.data().join("tidemark.db").exists());
@@ -105,12 +107,12 @@ fn a_fresh_machine_judges_without_a_threshold() {
         "9000",
     ];
     let judged = printed(machine.run(&[&said[..], &["--error-on-alert"]].concat(), 5_000));
-    assert!(judged.contains("≤ 9 µs") && judged.contains("No value outside the configured threshold."));
+    assert!(judged.contains("≤ 9 µs") && judged.contains(", no value outside the configured threshold.\n"));
     let outside = machine.run(&["--error-on-alert"], 10_000);
     assert_eq!(outside.status.code(), Some(3), "{outside:?}");
     let shown = String::from_utf8(outside.stdout).unwrap();
     assert!(
-        shown.contains("outside ≤ 9 µs") && shown.contains("\n1 value outside the configured threshold.\n")
+        shown.contains("outside ≤ 9 µs") && shown.contains(", 1 value outside the configured threshold.\n")
     );
     assert!(!printed(machine.run(&["--thresholds-reset"], 5_000)).contains("≤ 9 µs"));
 }

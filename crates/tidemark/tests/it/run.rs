@@ -120,7 +120,9 @@ fn the_verdict_comes_with_the_second_run() {
     assert_eq!(first.status.code(), Some(0), "{first:?}");
     let shown = text(&first.stdout);
     assert!(
-        shown.contains("\n3 inconclusive.\nThe thresholds of 2 values have too few earlier values.\n"),
+        shown.ends_with(
+            "\nVerdict: 3 inconclusive, the thresholds of 2 values have too few earlier values.\n"
+        ),
         "{shown}"
     );
     assert!(shown.contains("inconclusive  sort"), "{shown}");
@@ -129,7 +131,7 @@ fn the_verdict_comes_with_the_second_run() {
 
     let second = run(&results(2_100.0, 1_000_000.0));
     assert_eq!(second.status.code(), Some(0), "{second:?}");
-    assert!(text(&second.stdout).contains("\nNo value outside the configured threshold.\n"), "{second:?}");
+    assert!(text(&second.stdout).ends_with(", no value outside the configured threshold.\n"), "{second:?}");
 
     let third = run(&results(4_100.0, 900_000.0));
     assert_eq!(third.status.code(), Some(3), "{third:?}");
@@ -139,22 +141,23 @@ fn the_verdict_comes_with_the_second_run() {
     let cells = |line: usize| -> Vec<&str> {
         lines[line].iter().map(|cell| cell.trim()).filter(|cell| !cell.is_empty()).collect()
     };
-    assert_eq!(cells(0), ["Verdict", "Benchmark", "Measure", "Value", "Change", "95%", "Limit", "History"]);
+    assert_eq!(cells(0), ["json: 2 benchmarks"]);
+    assert_eq!(cells(2), ["Verdict", "Benchmark", "Measure", "Value", "Change", "95%", "Limit", "History"]);
     assert_eq!(
-        cells(1),
+        cells(3),
         ["inconclusive", "sort", "Latency", "4.100 µs", "+100.00%", "±14.3%", "outside ≤ 2.255 µs", "▁▁█"]
     );
     assert_eq!(
-        cells(2),
+        cells(4),
         ["inconclusive", "find", "Latency", "900 µs", "-10.00%", "±0.0%", "≤ 1.100 ms", "██▁"]
     );
     assert!(
-        shown.contains("\n3 inconclusive.\n1 value outside the configured threshold.\nThere are 2 earlier"),
+        shown.ends_with("\n\nVerdict: 3 inconclusive, 1 value outside the configured threshold.\n"),
         "{shown}"
     );
     assert!(!shown.contains('\u{1b}'), "{shown}");
-    // The link at the end points to the report.
-    let link = shown.lines().last().unwrap();
+    // The link before the verdict points to the report.
+    let link = shown.lines().rev().nth(2).unwrap();
     let report = link.strip_prefix(&format!("{CONSOLE}/perf/lab/reports/")).unwrap();
     let path = format!("/v0/projects/lab/reports/{report}");
     let (status, report) = Client::connect_as(&lab.server, &lab.token).get(&path).unwrap();

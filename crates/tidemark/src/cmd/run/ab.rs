@@ -39,6 +39,6 @@ impl Run {
             quiet: self.quiet,
         };
         let report = interleave.run()?.compare(&self.ab.criteria)?;
-        print_before(report.gate(self.error_on_alert), &report.show(self.format))
+        print_before(report.gate(self.error_on_alert), &report.show(self.format, self.all))
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     history::History,
     local,
     output::{self, Format},
-    verdict::{self, MetricRow},
+    verdict::{self, MetricRow, View},
 };
 
 impl Run {
@@ -33,7 +33,10 @@ impl Run {
         let claim = links
             .claim(report)
             .map_or_else(String::new, |link| format!("\nThis project is unclaimed; claim it at {link}\n"));
-        let table = verdict::show(report, rows, verdict, &history, output::has_colors());
+        let adapter = target.adapter.get().unwrap_or(report.adapter);
+        let header = verdict::header(adapter, rows);
+        let view = View { colors: output::has_colors(), all: self.all };
+        let table = verdict::show(report, rows, verdict, &history, view);
         let end = match links.report() {
             Some(link) => link,
             None => format!(
@@ -50,9 +53,10 @@ impl Run {
         };
         let missing = match verdict {
             Some(_) => "",
-            None => "The server gives no verdict against earlier runs; only thresholds were checked.\n",
+            None => "\nThe server gives no verdict against earlier runs; only thresholds were checked.\n",
         };
-        print(&format!("{table}{missing}{claim}\n{end}\n"))
+        let line = verdict::line(rows, verdict);
+        print(&format!("{header}\n{table}{missing}{claim}\n{end}\n\n{line}"))
     }
 
     /// Prints a detached job.
