@@ -10,7 +10,7 @@ use std::{path::PathBuf, sync::Arc, time::Instant};
 use serde_json::json;
 use tidemark_api::{
     AlertStatus, Benchmark, Branch, Measure, NameId, NewReport, Project, ResourceId, ResourceName, Slug,
-    Testbed, Timestamp, Visibility,
+    Testbed, Timestamp, User, Visibility,
 };
 use tidemark_server::{
     domain::{
@@ -23,7 +23,7 @@ use tidemark_server::{
         config::Flags,
     },
 };
-use tidemark_store::{Db, Dimension, ProjectId, Tx, WriteContext, alert, organization, plot, project};
+use tidemark_store::{Db, Dimension, ProjectId, Tx, WriteContext, alert, organization, plot, project, user};
 use tokio::runtime;
 
 use self::history::{History, PLOTS, Pinned};
@@ -78,20 +78,30 @@ impl Demo {
         let fill = async {
             let db = Db::open(&config.location()).await.map_err(Error::from)?;
             let filled = self.fill(&db).await;
+            let admins = db.read(|tx| user::admins(tx).map_err(Error::from)).await;
             db.close().await;
-            filled
+            Ok::<_, Error>((filled?, admins?))
         };
         let runtime = runtime::Builder::new_multi_thread().enable_all().build();
         let runtime =
             runtime.map_err(|error| Failure::new(format!("The threads cannot be started ({error}).")))?;
-        let (project, reports) = runtime.block_on(fill).map_err(|error| self.explain(error))?;
+        let ((project, reports), admins) = runtime.block_on(fill).map_err(|error| self.explain(error))?;
         let url = config.console.url.as_ref().trim_end_matches('/');
+        let link = match config.smtp {
+            Some(_) => "mails the sign-in link".to_owned(),
+            None => format!(
+                "prints the sign-in link and writes it to {}",
+                config.data_dir.join("outbox").display()
+            ),
+        };
         print(&format!(
-            "{reports} reports of {} are in the project {} after {:.1} s.\nStart the server and open {url}/perf/{}/plots\n",
+            "{reports} reports of {} are in the project {} after {:.1} s.\nStart the server and open \
+             {url}/perf/{}/plots\n{}\nThe server {link}.\n",
             project.name,
             project.slug,
             started.elapsed().as_secs_f64(),
-            project.slug
+            project.slug,
+            sign_in_hint(self.organization.as_ref(), &admins, url)
         ))
     }
 
@@ -142,6 +152,26 @@ impl Demo {
         };
         Failure::new(reason)
     }
+}
+
+/// Returns which user can change the project, and where to sign in.
+fn sign_in_hint(organization: Option<&ResourceId>, admins: &[User], url: &str) -> String {
+    if let Some(organization) = organization {
+        return format!(
+            "To change the project, sign in as a leader of the organization {organization} at {url}/auth/login."
+        );
+    }
+    if admins.is_empty() {
+        return format!(
+            "The project has no owner, and the server has no account. To change the project, sign up at \
+             {url}/auth/signup with any address: the first account becomes the administrator."
+        );
+    }
+    let emails: Vec<_> = admins.iter().map(|admin| admin.email.as_str()).collect();
+    format!(
+        "The project has no owner. To change it, sign in as an administrator ({}) at {url}/auth/login.",
+        emails.join(", ")
+    )
 }
 
 /// Creates the project, in a new organization if none is given.
@@ -238,4 +268,28 @@ fn pin(tx: &mut Tx<'_>, fresh: &WriteContext, project: ProjectId, pinned: &Pinne
 
 fn internal(error: impl std::error::Error + Send + Sync + 'static) -> Error {
     Error::Internal(error.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hint_names_the_users_who_can_change_the_project() {
+        let url = "http://localhost:6610";
+        let ada: User = serde_json::from_value(json!({
+            "uuid": "0190a000-0000-7000-8000-000000000000", "name": "Ada", "slug": "ada",
+            "email": "ada@example.org", "admin": true, "locked": false,
+        }))
+        .unwrap();
+        let hint = sign_in_hint(None, &[ada], url);
+        assert!(
+            hint.contains("as an administrator (ada@example.org) at http://localhost:6610/auth/login"),
+            "{hint}"
+        );
+        let organization = "acme".parse().unwrap();
+        let hint = sign_in_hint(Some(&organization), &[], url);
+        assert!(hint.contains("as a leader of the organization acme at"), "{hint}");
+        assert!(sign_in_hint(None, &[], url).contains("/auth/signup"));
+    }
 }

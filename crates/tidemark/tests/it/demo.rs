@@ -30,7 +30,14 @@ fn a_demo_project_is_created_once_and_can_be_viewed() {
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.starts_with("530 reports of Tidepool are in the project demo "), "{text}");
-    assert!(text.ends_with("/perf/demo/plots\n"), "{text}");
+    assert!(text.contains("/perf/demo/plots\n"), "{text}");
+    // It says which user can sign in, and how.
+    assert!(
+        text.contains("/auth/signup with any address: the first account becomes the administrator."),
+        "{text}"
+    );
+    let outbox = folder.path().join("outbox");
+    assert!(text.contains(&format!("writes it to {}.", outbox.display())), "{text}");
 
     let again = demo(folder.path());
     assert_eq!(again.status.code(), Some(1));
