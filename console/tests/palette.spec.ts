@@ -1,5 +1,5 @@
 import { lab, reports } from "./seed";
-import { accessible, expect, fits, pressReplaced, test } from "./support";
+import { accessible, expect, fits, pressReplaced, settled, test } from "./support";
 
 test("the palette finds pages, projects and what is in one", async ({ page }, info) => {
   const { project } = await lab(page, `Palette-${info.project.name}`);
@@ -42,6 +42,70 @@ test("a press counts although results replace the entry", async ({ page }, info)
   await expect(entry).toBeVisible();
   await pressReplaced(page, field, "pressed-", entry);
   await expect(page).toHaveURL(new RegExp(`/console/projects/${project}/plots`));
+});
+
+test("the palette finds notices, invitations, themes and commits", async ({ page }, info) => {
+  const { project } = await lab(page, `Commits-${info.project.name}`);
+  await reports(page.context().request, project, "main", 9);
+  await page.goto(`/console/projects/${project}/settings`);
+  await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
+  const open = page.getByRole("button", { name: "Search pages and projects" });
+  const field = page.getByRole("combobox", { name: "Search pages and projects" });
+  const option = (name: RegExp) => page.getByRole("option", { name });
+  await open.click();
+  await field.fill("notifications");
+  await expect(page.getByRole("option")).toHaveCount(2);
+  await option(/^Notifications/).click();
+  await expect(page).toHaveURL(`/console/projects/${project}/notices`);
+  await open.click();
+  await field.fill("dark");
+  await option(/^Dark theme/).click();
+  await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
+  await open.click();
+  await field.fill("system theme");
+  await option(/^System theme/).click();
+  await open.click();
+  await field.fill("invitations");
+  await option(/^Invitations/).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Members" })).toBeVisible();
+  await page.goto(`/console/projects/${project}/settings`);
+  await open.click();
+  // The second report has the hash 0202…; it is not among the newest reports.
+  await field.fill("020");
+  await expect(option(/^Report of/)).toHaveCount(0);
+  await field.fill("0202020");
+  await expect(option(/^Report of 02020202/)).toHaveCount(1);
+  await accessible(page);
+  await fits(page);
+  await option(/^Report of 02020202/).click();
+  await expect(page).toHaveURL(new RegExp(`/console/projects/${project}/reports/[\\w-]{36}$`));
+  await expect(page.getByText("02020202").first()).toBeVisible();
+});
+
+test("the key / focuses the search of a list, and opens the palette elsewhere", async ({ page }, info) => {
+  test.skip(info.project.name === "phone", "A phone has no keyboard.");
+  const { project, organization } = await lab(page, `Slash-${info.project.name}`);
+  const inProject = ["branches", "testbeds", "benchmarks", "measures", "keys", "members"].map(
+    (list) => `/console/projects/${project}/${list}`,
+  );
+  const others = [
+    "/console/organizations",
+    `/console/organizations/${organization}/projects`,
+    `/console/organizations/${organization}/members`,
+    "/perf",
+  ];
+  for (const path of [...inProject, ...others]) {
+    await page.goto(path);
+    await settled(page);
+    await page.keyboard.press("/");
+    await expect(page.getByRole("searchbox"), path).toBeFocused();
+  }
+  for (const list of ["reports", "jobs", "alerts", "thresholds", "settings"]) {
+    await page.goto(`/console/projects/${project}/${list}`);
+    await settled(page);
+    await page.keyboard.press("/");
+    await expect(page.getByRole("combobox", { name: "Search pages and projects" }), list).toBeFocused();
+  }
 });
 
 test("an address without a page says so", async ({ page }) => {

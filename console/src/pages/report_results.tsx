@@ -89,7 +89,12 @@ export function Results(props: { report: JsonReport }): JSX.Element {
           </For>
         </div>
         <span class="grow" />
-        <SearchField label="Search the results" value={text("search")} onInput={(words) => set("search", words)} />
+        <SearchField
+          label="Search the results"
+          value={text("search")}
+          onInput={(words) => set("search", words)}
+          shortcut="Search the results"
+        />
         <Show when={measures().length > 1}>
           <label>
             <span class="visually-hidden">Measure</span>

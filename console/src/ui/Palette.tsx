@@ -1,19 +1,34 @@
-// The command palette (`/` or Ctrl-K): finds pages, projects and items of the project. Loaded on first use.
+// The command palette (`/` or Ctrl-K): finds pages, projects, items and commits of the project, and sets the theme.
+// Loaded on first use.
 
 import { useNavigate } from "@solidjs/router";
 import { createEffect, createMemo, createSignal, createUniqueId, For, type JSX, onMount, Show } from "solid-js";
 import { type JsonProject, list } from "../api";
+import { shortHash } from "../format";
 import { load } from "../load";
 import { user } from "../session";
+import { setTheme } from "../theme";
 import { Icon, type IconName } from "./Icon";
 import type { SectionGroup } from "./Shell";
 
 interface Entry {
-  href: string;
+  /** The page to open, or an action. */
+  href: string | (() => void);
   label: string;
   about: string;
   icon: IconName;
+  /** Other words that find the entry. */
+  words?: string;
 }
+
+const THEMES: readonly Entry[] = [
+  { href: () => setTheme("light"), label: "Light theme", about: "Appearance", icon: "sun" },
+  { href: () => setTheme("dark"), label: "Dark theme", about: "Appearance", icon: "moon" },
+  { href: () => setTheme("system"), label: "System theme", about: "Appearance", icon: "screen" },
+];
+
+/** The start of a commit hash. */
+const HASH = /^[0-9a-f]{4,40}$/i;
 
 const MOST = 6;
 
@@ -33,6 +48,31 @@ export default function Palette(props: {
     field?.focus();
   });
 
+  /** Pages of the project and of the organization that are not in the sidebar. */
+  const related = (): Entry[] => {
+    if (!user()) return [];
+    const { project } = props;
+    const organization =
+      /^\/console\/organizations\/(?!add$)([^/]+)/.exec(location.pathname)?.[1] ?? project?.organization;
+    const notices: Entry[] = project
+      ? [
+          {
+            href: `/console/projects/${project.slug}/notices`,
+            label: "Notices",
+            about: project.name,
+            icon: "bell",
+            words: "notifications",
+          },
+        ]
+      : [];
+    if (!organization) return notices;
+    const members = `/console/organizations/${organization}/members`;
+    return [
+      ...notices,
+      { href: `${members}#invited`, label: "Invitations", about: "Organization", icon: "people", words: "members" },
+      { href: `${members}/invite`, label: "Invite member", about: "Organization", icon: "plus" },
+    ];
+  };
   const pages = createMemo((): Entry[] => {
     const own = props.groups.flatMap(({ label, sections }) =>
       sections.map((section) => ({
@@ -43,11 +83,18 @@ export default function Palette(props: {
       })),
     );
     const me = user();
-    const known = new Set(own.map(({ href }) => href));
+    const known = new Set<Entry["href"]>(own.map(({ href }) => href));
     const always: Entry[] = me
       ? [
           { href: "/console/organizations", label: "Organizations", about: "Page", icon: "people" },
           { href: `/console/users/${me.slug}/keys`, label: "Your keys", about: "Page", icon: "key" },
+          {
+            href: `/console/users/${me.slug}/notices`,
+            label: "Your notices",
+            about: "Page",
+            icon: "bell",
+            words: "notifications",
+          },
           { href: `/console/users/${me.slug}/settings`, label: "Your settings", about: "Page", icon: "settings" },
           { href: `/console/users/${me.slug}/help`, label: "Help", about: "Page", icon: "book" },
           { href: "/console/api", label: "API reference", about: "Page", icon: "book" },
@@ -60,7 +107,7 @@ export default function Palette(props: {
             : []),
         ]
       : [{ href: "/perf", label: "Public projects", about: "Page", icon: "chart" }];
-    return [...own, ...always.filter(({ href }) => !known.has(href))];
+    return [...own, ...[...related(), ...always].filter(({ href }) => !known.has(href)), ...THEMES];
   });
 
   // Do not send requests for a single letter.
@@ -107,19 +154,20 @@ export default function Palette(props: {
         list("/v0/projects/{project}/branches", { path, query, signal }).then(rows("branches", "Branch", "branch")),
         list("/v0/projects/{project}/testbeds", { path, query, signal }).then(rows("testbeds", "Testbed", "testbed")),
         list("/v0/projects/{project}/measures", { path, query, signal }).then(rows("measures", "Measure", "measure")),
+        HASH.test(search) ? reportsOf(path, search, base, signal) : [],
       ]);
       return all.flat();
     },
   );
   const entries = createMemo(() => {
     const wanted = words().trim().toLowerCase();
-    const fits = ({ label, about }: Entry) =>
-      wanted.split(/\s+/).every((word) => `${label} ${about}`.toLowerCase().includes(word));
+    const fits = ({ label, about, words = "" }: Entry) =>
+      wanted.split(/\s+/).every((word) => `${label} ${about} ${words}`.toLowerCase().includes(word));
     return [
       ...pages()
         .filter(fits)
         .slice(0, wanted ? MOST : 8),
-      ...(found() ?? []).filter(({ label }) => label.toLowerCase().includes(wanted)),
+      ...(found() ?? []).filter(({ label, words = "" }) => `${label} ${words}`.toLowerCase().includes(wanted)),
     ];
   });
   createEffect(() => {
@@ -143,7 +191,8 @@ export default function Palette(props: {
   const go = (entry: Entry | undefined) => {
     if (!entry) return;
     props.onClose();
-    navigate(entry.href);
+    if (typeof entry.href === "string") navigate(entry.href);
+    else entry.href();
   };
   const onKey = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -217,4 +266,16 @@ export default function Palette(props: {
       </Show>
     </dialog>
   );
+}
+
+/** The newest reports of the commits whose hash starts with a text. */
+async function reportsOf(path: { project: string }, hash: string, base: string, signal: AbortSignal): Promise<Entry[]> {
+  const { rows } = await list("/v0/projects/{project}/reports", { path, query: { hash, per_page: MOST }, signal });
+  return rows.map(({ uuid, branch, testbed }) => ({
+    href: `${base}/reports/${uuid}`,
+    label: `Report of ${shortHash(branch.head.version?.hash ?? hash)}`,
+    about: `${branch.name}, ${testbed.name}`,
+    icon: "report",
+    words: branch.head.version?.hash ?? hash,
+  }));
 }

@@ -47,6 +47,16 @@ text! {
     }, |object| object.min_length(Some(40)).max_length(Some(40)).pattern(Some("^[0-9A-Fa-f]{40}$"))
 }
 
+text! {
+    /// Start of the hash of a git commit: 4 to 40 hexadecimal digits.
+    GitHashPrefix, shown, |text| {
+        if (4..=40).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Ok(text.to_ascii_lowercase());
+        }
+        Err(Invalid::new("the start of a git hash is 4 to 40 hexadecimal digits"))
+    }, |object| object.min_length(Some(4)).max_length(Some(40)).pattern(Some("^[0-9A-Fa-f]{4,40}$"))
+}
+
 /// A named line of development, usually a git branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonBranch)]
@@ -259,6 +269,12 @@ mod tests {
         let hash = "0123456789ABCDEF0123456789abcdef01234567";
         check::<GitHash>(&[hash], &["", &hash[1..], &hash.replace('7', "g"), &format!("{hash}0")]);
         assert_eq!(hash.parse::<GitHash>().unwrap().as_str(), hash.to_lowercase());
+    }
+
+    #[test]
+    fn the_start_of_a_hash_has_at_least_four_digits() {
+        let hash = "0123456789abcdef0123456789abcdef01234567";
+        check::<GitHashPrefix>(&["0Abc", hash], &["", "abc", "abcg", "ab c", &format!("{hash}0")]);
     }
 
     #[test]

@@ -7,9 +7,9 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::{
-    Adapter, Alert, Average, Benchmark, Branch, Fold, GitHash, Iteration, JobNoise, JobUuid, Measure, Metric,
-    MetricBoundary, NameId, NewModel, ProjReportsSort, Project, PubUser, ReportUuid, Shared, StartPointPatch,
-    Testbed, ThresholdModel, Timestamp, Variant, time::Millis,
+    Adapter, Alert, Average, Benchmark, Branch, Fold, GitHash, GitHashPrefix, Iteration, JobNoise, JobUuid,
+    Measure, Metric, MetricBoundary, NameId, NewModel, ProjReportsSort, Project, PubUser, ReportUuid, Shared,
+    StartPointPatch, Testbed, ThresholdModel, Timestamp, Variant, time::Millis,
 };
 
 /// The recorded results of one run.
@@ -204,6 +204,9 @@ pub struct ReportFilter {
     /// Only reports of runs that ended at this time or earlier, in milliseconds since 1970-01-01 UTC.
     #[param(inline)]
     pub end_time: Option<Millis>,
+    /// Only reports of commits whose hash starts with these hexadecimal digits.
+    #[param(inline)]
+    pub hash: Option<GitHashPrefix>,
     /// Whether to list reports with an archived branch or testbed instead of all others; false by default.
     pub archived: Option<bool>,
     /// Whether to include the results and alerts; false by default.

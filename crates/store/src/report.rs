@@ -6,9 +6,9 @@ use std::{
 };
 
 use tidemark_api::{
-    Adapter, Alert, AlertCounts, Benchmark, Branch, Iteration, IterationCounts, JobNoise, JobUuid, Measure,
-    Metric, Page, Project, PubUser, Report, ReportCounts, ReportMeasure, ReportResult, ReportUuid, Shared,
-    Testbed, Timestamp, Version, page::Direction,
+    Adapter, Alert, AlertCounts, Benchmark, Branch, GitHashPrefix, Iteration, IterationCounts, JobNoise,
+    JobUuid, Measure, Metric, Page, Project, PubUser, Report, ReportCounts, ReportMeasure, ReportResult,
+    ReportUuid, Shared, Testbed, Timestamp, Version, page::Direction,
 };
 use uuid::Uuid;
 
@@ -20,7 +20,7 @@ use crate::{
     head, lane, metric, series,
     sql::{Conditions, direction},
     threshold,
-    value::distinct,
+    value::{Param, distinct},
     variant, version,
 };
 
@@ -60,7 +60,7 @@ pub struct NewReportRow<'a> {
 }
 
 /// Filter of the reports to list.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ReportFilter {
     /// Only reports of this branch.
     pub branch: Option<BranchId>,
@@ -70,6 +70,8 @@ pub struct ReportFilter {
     pub start_time: Option<Timestamp>,
     /// Only reports of runs that ended at this time or earlier.
     pub end_time: Option<Timestamp>,
+    /// Only reports of commits whose hash starts with these digits.
+    pub hash: Option<GitHashPrefix>,
     /// Only reports with an archived branch or testbed, instead of the others.
     pub archived: bool,
 }
@@ -294,12 +296,26 @@ pub fn list(
     reports.and("report.testbed_id =", &filter.testbed);
     reports.and("report.start_time >=", &filter.start_time);
     reports.and("report.end_time <=", &filter.end_time);
+    let hashes = filter.hash.as_ref().map(hashes_starting_with);
+    if let Some((first, last)) = &hashes {
+        let place = reports.params.len();
+        reports.params.extend([first as &dyn Param, last]);
+        // Per head, the index of the versions by hash yields the range.
+        reports.sql = format!(
+            "{} and report.version_id in (select version.id from version join head on head.id = version.head_id
+             join branch as of_hash on of_hash.id = head.branch_id
+             where of_hash.project_id = $1 and version.hash between ${} and ${})",
+            reports.sql,
+            place + 1,
+            place + 2
+        );
+    }
     let from = format!(
         "report join branch on branch.id = report.branch_id join testbed on testbed.id = report.testbed_id
          where {}",
         reports.sql
     );
-    let total: i64 = if filter.start_time.is_none() && filter.end_time.is_none() {
+    let total: i64 = if filter.start_time.is_none() && filter.end_time.is_none() && hashes.is_none() {
         tx.value(
             &format!(
                 "select cast(coalesce(sum(lane.reports), 0) as bigint) from lane
@@ -332,6 +348,11 @@ pub fn list(
     let mut found = found.map(|found| found.complete(project)).collect::<Result<Vec<_>>>()?;
     count_alerts(tx, &mut found)?;
     Ok((found, total))
+}
+
+/// Returns the first and the last hash that start with a text.
+fn hashes_starting_with(text: &GitHashPrefix) -> (String, String) {
+    (format!("{:0<40}", text.as_str()), format!("{:f<40}", text.as_str()))
 }
 
 columns!(AlertCounts { total: "count(*)", active: "count(case when status = 'active' then 1 end)" });

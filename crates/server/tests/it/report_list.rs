@@ -86,6 +86,32 @@ both! {
         assert_snapshot!("report_bad_query", lines.join("\n"));
     }
 
+    async fn reports_are_found_by_the_start_of_a_hash(server: TestServer) {
+        let lab = Lab::open(server).await;
+        for (value, hash) in [(1, "abcd0"), (2, "ABCDf"), (3, "abce0"), (4, "abcd0")] {
+            let branch = if value == 4 { "feature" } else { "main" };
+            let more = json!({ "branch": branch, "hash": format!("{hash:0<40}") });
+            lab.report(json!([bench(f64::from(value))]), more).await.expect(201);
+            lab.server.pass(60);
+        }
+        lab.value(5.0, json!({})).await;
+        for (query, wanted) in [
+            ("hash=abcd", vec![1, 2, 4]),
+            ("hash=ABCDF", vec![2]),
+            (&format!("hash={:0<40}", "abcd0"), vec![1, 4]),
+            ("hash=abcd&branch=main", vec![1, 2]),
+            ("hash=abcf", vec![]),
+        ] {
+            let mut listed = lab.listed(query).await;
+            listed.sort_unstable();
+            assert_eq!(listed, wanted, "{query}");
+        }
+        assert_eq!(lab.get("reports?hash=abcd&per_page=1").await.total(), 3);
+        lab.server.post("/v0/organizations/ada/projects", &lab.token, json!({ "name": "Elsewhere" })).await.expect(201);
+        assert_eq!(lab.server.get("/v0/projects/elsewhere/reports?hash=abcd", &lab.token).await.total(), 0);
+        assert_snapshot!("report_bad_hash", lab.get("reports?hash=abc").await.line());
+    }
+
     async fn a_report_belongs_to_its_project(server: TestServer) {
         let lab = Lab::open(server).await;
         let report = lab.value(1.0, json!({})).await.text("/uuid");

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use tidemark_api::{
-    GitHash, Millis, NameId, NewReport, ProjReportsSort, Report, ReportFilter, ReportIdempotencyKey,
-    ReportSettings, ReportUuid, StartPointPatch, Timestamp, Verdict,
+    GitHash, GitHashPrefix, Millis, NameId, NewReport, ProjReportsSort, Report, ReportFilter,
+    ReportIdempotencyKey, ReportSettings, ReportUuid, StartPointPatch, Timestamp, Verdict,
 };
 use tidemark_client::reports;
 use uuid::Uuid;
@@ -35,6 +35,9 @@ pub(crate) enum ReportVerb {
         /// List only reports of this testbed: UUID, slug or name
         #[arg(long)]
         testbed: Option<NameId>,
+        /// List only reports of commits whose hash starts with these hexadecimal digits, at least 4
+        #[arg(long, value_name = "PREFIX")]
+        hash: Option<GitHashPrefix>,
         #[command(flatten)]
         time: TimeRangeFlags,
         /// List only reports of archived branches and testbeds
@@ -155,12 +158,13 @@ fn parse_time(text: &str) -> std::result::Result<Timestamp, String> {
 impl Verb for ReportVerb {
     fn run(&self, session: &Session) -> Result {
         match self {
-            Self::List { project, branch, testbed, time, archived, expand, sort, page } => {
+            Self::List { project, branch, testbed, hash, time, archived, expand, sort, page } => {
                 let filter = ReportFilter {
                     branch: branch.clone(),
                     testbed: testbed.clone(),
                     start_time: time.start(),
                     end_time: time.end(),
+                    hash: hash.clone(),
                     archived: archived.then_some(true),
                     expand: expand.then_some(true),
                     sort: sort.sort,

@@ -65,6 +65,7 @@ pub(super) async fn list(
             testbed: None,
             start_time: filter.start_time.map(Into::into),
             end_time: filter.end_time.map(Into::into),
+            hash: filter.hash.clone(),
             archived: filter.archived.unwrap_or(false),
         };
         // A branch or testbed that does not exist has no reports.
