@@ -5,13 +5,14 @@ use serde_json::{Value, json};
 use tidemark_store::{Result, Tx, job};
 
 use crate::{
+    Lab,
     access::send,
     both,
     job::{ask, set_up},
 };
 
 /// Statements that revert the tables to migration 11.
-const BACK: [&str; 18] = [
+const BACK: [&str; 33] = [
     "drop index organization_unclaimed",
     "alter table organization drop column claim_hash",
     "alter table organization drop column report_bytes",
@@ -24,6 +25,21 @@ const BACK: [&str; 18] = [
     "alter table project drop column notifies_host",
     "alter table report drop column host",
     "alter table lane drop column deleted",
+    "alter table delivery drop column test",
+    "alter table notice drop column min_change",
+    "alter table notice drop column benchmark",
+    "alter table notice drop column testbed",
+    "alter table notice drop column branch",
+    "alter table notice rename column direction to event",
+    "drop index alert_event_id",
+    "alter table alert drop column event_id",
+    "drop index change_event_id",
+    "alter table change drop column event_id",
+    "alter table change drop column recovered",
+    "alter table change add column status text not null default 'active'",
+    "alter table change add column note text",
+    "drop table event_action",
+    "drop table event",
     "drop table report_factor",
     "alter table lane add column noise_values integer not null default 0",
     "alter table lane add column noise_alarms integer not null default 0",
@@ -84,5 +100,31 @@ both! {
         send(&server, "", "loose", 1).await.expect(201);
         let left = "select count(*) from job where config like '%s3cret%'";
         assert_eq!(server.app.db.read(|tx| tx.value::<i64>(left, &[])).await.unwrap(), 0);
+    }
+
+    async fn changes_of_the_release_before_become_events(server: TestServer) {
+        let Lab { server, token, id } = {
+            let lab = Lab::open(server).await;
+            lab.stay(0..40, 100.0).await;
+            lab.stay(40..60, 120.0).await;
+            lab.changes("", 1).await;
+            lab
+        };
+        server.idle().await;
+        let write = |tx: &mut Tx<'_>| {
+            go_back(tx, &[])?;
+            tx.execute("update change set status = 'expected', note = 'A new allocator'", &[])
+        };
+        server.app.db.write(write).await.unwrap();
+        let lab = Lab { server: server.restart().await, token, id };
+        let change = lab.changes("?status=expected", 1).await.remove(0);
+        let events = lab.get("events").await.expect(200);
+        assert_eq!((events.total(), &events.body[0]["uuid"]), (1, &change["event"]));
+        assert_eq!((&events.body[0]["status"], &events.body[0]["note"]), (&json!("expected"), &json!("A new allocator")));
+        assert_eq!((&events.body[0]["regressions"], &events.body[0]["changes"][0]), (&json!(1), &change));
+        // Detection continues with the same event.
+        lab.stay(60..80, 120.0).await;
+        let change = lab.changes("", 1).await.remove(0);
+        assert_eq!(change["event"], events.body[0]["uuid"]);
     }
 }
