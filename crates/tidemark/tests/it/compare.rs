@@ -183,7 +183,7 @@ fn the_work_tree_is_measured_in_turn_with_a_commit() {
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     assert_eq!(desk.diary(), "base new new base base new new base base new new base ");
     let shown = text(&output.stdout);
-    assert!(shown.starts_with("HEAD (base) and work tree (new)\n"), "{shown}");
+    assert!(shown.starts_with("json: 2 benchmarks, HEAD (base) and work tree (new)\n"), "{shown}");
     assert!(shown.contains("2 regressions, 1 without a difference"), "{shown}");
     let stderr = text(&output.stderr);
     assert!(stderr.contains("Preparing base (HEAD): echo ready\nready\n"), "{stderr}");
