@@ -312,8 +312,8 @@ function EventPage(props: { event: JsonEvent; onChange: (event: JsonEvent) => vo
         </Fact>
       </Facts>
       <Show when={shown()}>{(change) => <ChangeHistory change={change()} />}</Show>
-      <section class="stack tight" aria-labelledby="event-changes">
-        <h2 id="event-changes">Affected series</h2>
+      <div class="stack tight">
+        <h2>Affected series</h2>
         <Table<JsonChange>
           label="Affected series"
           rows={props.event.changes}
@@ -354,7 +354,7 @@ function EventPage(props: { event: JsonEvent; onChange: (event: JsonEvent) => vo
             The {props.event.changes.length} worst of {props.event.total} series.
           </p>
         </Show>
-      </section>
+      </div>
       <Show when={props.event.actions.length}>
         <section class="stack tight" aria-labelledby="event-actions">
           <h2 id="event-actions">Actions</h2>
