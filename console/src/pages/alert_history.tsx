@@ -1,22 +1,18 @@
 // The history of the series of an alert, around the alert, and its current state.
 
 import { A } from "@solidjs/router";
-import { createMemo, createSignal, type JSX, Show } from "solid-js";
+import { createMemo, type JSX, Show } from "solid-js";
 import { call, type JsonAlert, type JsonPerfMetric } from "../api";
 import { moment, plural, value } from "../format";
 import { historyLine, inTime, nameOf } from "../history";
 import { load } from "../load";
-import type { Range } from "../plot/line";
-import { Plot } from "../plot/Plot";
+import { HistoryPlot } from "../plot/HistoryPlot";
 import { useProject } from "../project";
-import { Failure, Notice } from "../ui/State";
+import { Notice } from "../ui/State";
 import { Delta } from "../ui/Value";
 import { limitsText } from "../ui/Verdict";
 import { Version } from "../ui/Version";
 import "./lists.css";
-
-/** Number of points shown before and after the alert. */
-const SHOWN_POINTS = { before: 40, after: 20 };
 
 /** The plot of the series of an alert. */
 export function History(props: { alert: JsonAlert }): JSX.Element {
@@ -64,49 +60,22 @@ export function History(props: { alert: JsonAlert }): JSX.Element {
       ]
     );
   });
-  const time = (at: number) => new Date(perf()?.at(at)?.start_time ?? 0).getTime();
-  const around = createMemo((): Range | undefined => {
-    const length = perf()?.length ?? 0;
-    if (place() < 0 || length <= SHOWN_POINTS.before + SHOWN_POINTS.after) return undefined;
-    const [from, to] = [Math.max(place() - SHOWN_POINTS.before, 0), Math.min(place() + SHOWN_POINTS.after, length - 1)];
-    const room = (time(to) - time(from)) * 0.02;
-    return [time(from) - room, time(to) + room];
-  });
-  const [whole, setWhole] = createSignal(false);
   const shown = () => ({ lower_boundary: measureHas("lower_limit"), upper_boundary: measureHas("upper_limit") });
   const measureHas = (name: "lower_limit" | "upper_limit") => typeof props.alert.boundary[name] === "number";
   return (
     <section class="stack tight" aria-label="History">
-      <div class="row between">
-        <h2>History</h2>
-        <Show when={around()}>
-          <div class="segments" role="group" aria-label="Range">
-            <button type="button" aria-pressed={!whole()} onClick={() => setWhole(false)}>
-              Around the alert
-            </button>
-            <button type="button" aria-pressed={whole()} onClick={() => setWhole(true)}>
-              Whole history
-            </button>
-          </div>
-        </Show>
-      </div>
-      <Show when={perf.error()}>{(error) => <Failure error={error()} retry={perf.refresh} />}</Show>
-      <div class="history-plot">
-        <Show when={lines()}>
-          {(lines) => (
-            <Plot
-              label={`${measure().name} of ${nameOf(props.alert)} around the alert`}
-              lines={lines()}
-              shown={shown()}
-              height={300}
-              range={whole() ? undefined : around()}
-              readout={(_, at) => (
-                <Show when={perf()?.[at]}>{(point) => <Readout point={point()} alert={props.alert} />}</Show>
-              )}
-            />
-          )}
-        </Show>
-      </div>
+      <HistoryPlot
+        title="History"
+        noun="alert"
+        label={`${measure().name} of ${nameOf(props.alert)} around the alert`}
+        metrics={perf}
+        place={place()}
+        lines={lines()}
+        shown={shown()}
+        readout={(_, at) => (
+          <Show when={perf()?.[at]}>{(point) => <Readout point={point()} alert={props.alert} />}</Show>
+        )}
+      />
       <div class="alert-state">
         <CurrentState alert={props.alert} metrics={perf()} place={place()} />
       </div>

@@ -2,7 +2,7 @@
 
 import { A, useNavigate, useParams, useSearchParams } from "@solidjs/router";
 import { createEffect, createSignal, For, type JSX, on, Show } from "solid-js";
-import { call, type EventStatus, type JsonChange, type JsonEvent, list } from "../api";
+import { call, type EventStatus, type JsonChange, type JsonEvent, list, type UpdateEventStatus } from "../api";
 import { Effect, Levels } from "../change";
 import { ACTIONS, Commits, eventTitle, STATUSES, StatusBadge, updateEvent } from "../event";
 import { nameOf } from "../history";
@@ -225,7 +225,7 @@ function EventPage(props: { event: JsonEvent; onChange: (event: JsonEvent) => vo
       void project.regressions.refresh();
       void project.alerts.refresh();
     });
-  const set = (status: EventStatus) => void update({ status }).catch(toastFailure);
+  const set = (status: UpdateEventStatus) => void update({ status }).catch(toastFailure);
   /** Opens the next open event, oldest after newest. */
   const next = async () => {
     const { rows } = await list("/v0/projects/{project}/events", {

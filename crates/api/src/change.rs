@@ -46,7 +46,7 @@ fixed_string! {
 }
 
 fixed_string! {
-    /// Sort key of a list of changes.
+    /// Sort key of a list of changes or events.
     #[derive(Default)]
     ProjChangesSort {
         /// By the time when the change began, newest first by default.

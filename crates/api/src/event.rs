@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::{
-    Actor, Branch, Change, ChangeCause, ChangeDirection, ChangePoint, EventUuid, NameId, NonEmpty, Timestamp,
-    Version, patch::present, scalar::fixed_string,
+    Actor, Branch, Change, ChangeCause, ChangeDirection, ChangePoint, EventUuid, NameId, NonEmpty,
+    ProjChangesSort, Timestamp, Version, patch::present, scalar::fixed_string,
 };
 
 fixed_string! {
@@ -25,14 +25,27 @@ fixed_string! {
 }
 
 fixed_string! {
-    /// Sort key of a list of events.
-    #[derive(Default)]
-    ProjEventsSort {
-        /// By the time when the event began, newest first by default.
-        #[default]
-        Time = "time",
-        /// By the size of the largest change, largest first by default.
-        Size = "size",
+    /// Status that a user can set for an event.
+    UpdateEventStatus {
+        /// The event needs review.
+        Open = "open",
+        /// The changes are intended.
+        Expected = "expected",
+        /// The cause of the changes was fixed.
+        Fixed = "fixed",
+        /// The changes are a false alarm.
+        FalseAlarm = "false_alarm",
+    }
+}
+
+impl From<UpdateEventStatus> for EventStatus {
+    fn from(status: UpdateEventStatus) -> Self {
+        match status {
+            UpdateEventStatus::Open => Self::Open,
+            UpdateEventStatus::Expected => Self::Expected,
+            UpdateEventStatus::Fixed => Self::Fixed,
+            UpdateEventStatus::FalseAlarm => Self::FalseAlarm,
+        }
     }
 }
 
@@ -98,9 +111,9 @@ pub struct EventAction {
 #[schema(as = JsonUpdateEvent)]
 #[serde(deny_unknown_fields)]
 pub struct EventPatch {
-    /// New status: `open`, `expected`, `fixed` or `false_alarm`.
+    /// New status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<EventStatus>,
+    pub status: Option<UpdateEventStatus>,
     /// New note on the status; null removes the note.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<NonEmpty>)]
@@ -132,7 +145,7 @@ pub struct EventFilter {
     /// Only events with a change of this measure, given by UUID, slug or name.
     #[param(inline)]
     pub measure: Option<NameId>,
-    /// Sort key; `time` by default.
+    /// Sort key: the time when the event began, or the size of its largest change; `time` by default.
     #[param(inline)]
-    pub sort: Option<ProjEventsSort>,
+    pub sort: Option<ProjChangesSort>,
 }

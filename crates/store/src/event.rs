@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use tidemark_api::{
     Actor, ActorKind, Branch, Change, ChangeCause, Event, EventAction, EventStatus, EventUuid, NonEmpty,
-    Page, ProjEventsSort, Timestamp, page::Direction,
+    Page, ProjChangesSort, Timestamp, page::Direction,
 };
 use uuid::Uuid;
 
@@ -199,7 +199,7 @@ pub fn list(
     tx: &mut Tx<'_>,
     project: ProjectId,
     which: &EventFilter,
-    sort: ProjEventsSort,
+    sort: ProjChangesSort,
     page: &Page,
 ) -> Result<(Vec<Event>, i64)> {
     let live = "event.project_id = $1 and head.replaced is null".to_owned();
@@ -216,8 +216,8 @@ pub fn list(
     conditions.and("change.measure_id =", &which.part.measure);
     conditions.sql.push(')');
     let column = match sort {
-        ProjEventsSort::Time => "event.start_time",
-        ProjEventsSort::Size => {
+        ProjChangesSort::Time => "event.start_time",
+        ProjChangesSort::Size => {
             "(select max(change.size) from change where change.event_id = event.id and change.withdrawn is null)"
         }
     };
@@ -281,12 +281,15 @@ fn complete(tx: &mut Tx<'_>, rows: Vec<EventRow>) -> Result<Vec<Event>> {
         &[&keys],
     )?;
     let alerts: HashMap<EventId, u32> = alerts.into_iter().collect();
-    let rows_of_actions: Vec<ActionRow> = tx.fetch_all(
-        "select {columns} from event_action where event_id in {ints $1} order by id desc",
-        &[&keys],
+    let newest: Vec<ActionRow> = tx.fetch_all(
+        "select {columns} from (
+             select *, row_number() over (partition by event_id order by id desc) as place
+             from event_action where event_id in {ints $1}) as ranked
+         where place <= $2 order by id desc",
+        &[&keys, &(MAX_ENTRIES as i64)],
     )?;
     let mut actions: HashMap<EventId, Vec<EventAction>> = HashMap::new();
-    for ActionRow { event, status, note, actor_kind, actor_uuid, actor_name, created } in rows_of_actions {
+    for ActionRow { event, status, note, actor_kind, actor_uuid, actor_name, created } in newest {
         let actor = Actor { kind: actor_kind, uuid: actor_uuid, name: actor_name };
         actions.entry(event).or_default().push(EventAction { status, note, actor, created });
     }
@@ -296,8 +299,7 @@ fn complete(tx: &mut Tx<'_>, rows: Vec<EventRow>) -> Result<Vec<Event>> {
     let events = rows.into_iter().zip(candidates).map(|(row, candidates)| {
         let changes = changes.remove(&row.id).unwrap_or_default();
         let counts = counts.get(&row.id).copied().unwrap_or_default();
-        let mut actions = actions.remove(&row.id).unwrap_or_default();
-        actions.truncate(MAX_ENTRIES);
+        let actions = actions.remove(&row.id).unwrap_or_default();
         let latest = changes.iter().map(|change| &change.latest).min_by_key(|point| point.version.number);
         let earliest = changes.iter().map(|change| &change.earliest).max_by_key(|point| point.version.number);
         Event {

@@ -88,7 +88,7 @@ pub(crate) fn run(tx: &mut Tx<'_>) -> Result<()> {
             "insert into migration (number, name, checksum) values ($1, $2, $3)",
             &[number, name, &digest(text)],
         )?;
-        tracing::info!(number, name, "the database was brought up to date by one step");
+        tracing::info!(number, name, "applied migration");
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use tidemark_api::{
     ChangeCause, ChangeDirection, Event, EventFilter, EventPatch, EventStatus, EventUuid, NonEmpty,
-    ProjEventsSort,
+    ProjChangesSort, UpdateEventStatus,
 };
 use tidemark_client::events;
 
@@ -35,7 +35,7 @@ pub(crate) enum EventVerb {
         #[command(flatten)]
         series: SeriesFilter,
         #[command(flatten)]
-        sort: SortFlag<ProjEventsSort>,
+        sort: SortFlag<ProjChangesSort>,
         #[command(flatten)]
         page: PageFlags,
     },
@@ -47,9 +47,9 @@ pub(crate) enum EventVerb {
     Update {
         #[command(flatten)]
         target: EventTarget,
-        /// New status: open, expected, fixed or `false_alarm`
-        #[arg(long, value_parser = fixed_string_parser::<EventStatus>(), required_unless_present = "note")]
-        status: Option<EventStatus>,
+        /// New status
+        #[arg(long, value_parser = fixed_string_parser::<UpdateEventStatus>(), required_unless_present = "note")]
+        status: Option<UpdateEventStatus>,
         /// Note; `_` removes it
         #[arg(long)]
         note: Option<NewValue<NonEmpty>>,

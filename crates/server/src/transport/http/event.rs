@@ -2,9 +2,7 @@
 
 use axum::{Json, extract::State};
 use serde::Deserialize;
-use tidemark_api::{
-    ChangeDirection, Event, EventFilter, EventPatch, EventStatus, EventUuid, Page, ResourceId,
-};
+use tidemark_api::{ChangeDirection, Event, EventFilter, EventPatch, EventUuid, Page, ResourceId};
 use tidemark_store::{Tx, event};
 use utoipa::IntoParams;
 
@@ -86,15 +84,11 @@ pub(super) async fn update(
     Path(path): Path<EventPath>,
     Body(patch): Body<EventPatch>,
 ) -> Result<Json<Event>> {
-    if patch.status == Some(EventStatus::Recovered) {
-        return Err(Error::Invalid(
-            "`status` is `recovered`, which only detection sets; use `fixed` instead.".into(),
-        ));
-    }
     let fresh = app.fresh();
     let write = move |tx: &mut Tx<'_>| {
         let note = patch.note.as_ref().map(Option::as_ref);
-        event::update(tx, &fresh, project.id, path.event, patch.status, note, &project.origin.actor)?;
+        let status = patch.status.map(Into::into);
+        event::update(tx, &fresh, project.id, path.event, status, note, &project.origin.actor)?;
         let event = event::view(tx, project.id, path.event)?;
         let detail = [
             ("project", project.project.slug.as_str()),
