@@ -1,10 +1,10 @@
 //! Verdicts: comparisons of a report with its baseline, without a threshold.
 
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::{
-    Benchmark, Branch, Change, ChangeCause, ChangeDirection, Measure, ReportUuid, Testbed, Variant,
+    Benchmark, Branch, Change, ChangeCause, ChangeDirection, Measure, NameId, ReportUuid, Testbed, Variant,
     scalar::fixed_string,
 };
 
@@ -20,6 +20,21 @@ fixed_string! {
     }
 }
 
+/// Baseline and comparisons of a requested verdict.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct VerdictQuery {
+    /// UUID of a report. The baseline is its branch and testbed up to its version, instead of the default baseline.
+    #[param(inline)]
+    pub base: Option<ReportUuid>,
+    /// Return only the comparisons of this benchmark, given by UUID, slug or name. The counts include all benchmarks.
+    #[param(inline)]
+    pub benchmark: Option<NameId>,
+    /// Maximum number of comparisons to return, in the order of the response. The counts include all comparisons.
+    #[param(inline)]
+    pub limit: Option<u32>,
+}
+
 /// Comparison of a report with its baseline: the earlier runs of its branch, or the runs of its start point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonVerdict)]
@@ -30,6 +45,8 @@ pub struct Verdict {
     pub branch: Branch,
     /// Testbed.
     pub testbed: Testbed,
+    /// Baseline; null if there is no earlier run to compare with.
+    pub baseline: Option<VerdictBaseline>,
     /// `changed` if any comparison is `changed`; `unchanged` if none is `changed` and at least one is `unchanged`; otherwise
     /// `inconclusive`.
     pub answer: VerdictAnswer,
@@ -49,6 +66,20 @@ pub struct Verdict {
     /// Changes that detection found with this report, largest first, at most 8. The list may be incomplete while `settled` is
     /// false.
     pub changes: Vec<Change>,
+}
+
+/// Runs that a report is compared with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = JsonVerdictBaseline)]
+pub struct VerdictBaseline {
+    /// UUID of the newest report.
+    pub report: ReportUuid,
+    /// Branch, with the head and version of the newest report.
+    pub branch: Branch,
+    /// Testbed.
+    pub testbed: Testbed,
+    /// Number of reports.
+    pub reports: u32,
 }
 
 /// Number of comparisons by result.
@@ -117,6 +148,9 @@ pub struct VerdictComparison {
     pub lower: Option<f64>,
     /// Upper end of the 95 % confidence interval of `change`; null if there is none.
     pub upper: Option<f64>,
+    /// Noise: standard deviation of a run around its level, robust to outliers, as a share of the level; null if it cannot be
+    /// computed.
+    pub noise: Option<f64>,
     /// Smallest detectable change; null if it cannot be computed.
     pub detectable: Option<f64>,
     /// Probability of a difference of this size if nothing has changed, corrected for the number of comparisons; null if it

@@ -42,6 +42,7 @@ mod postgres;
 pub mod project;
 pub mod project_key;
 pub mod project_member;
+pub mod pull;
 pub mod quota;
 pub mod rate_window;
 pub mod report;

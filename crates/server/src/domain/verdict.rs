@@ -5,15 +5,17 @@ use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 use tidemark_api::{
     Benchmark, Change, ChangeCause, ChangeDirection, EventStatus, Measure, Page, ProjChangesSort, Project,
-    Report, Shared, Variant, Verdict, VerdictAnswer, VerdictComparison, VerdictCounts, VerdictFactor,
+    Report, Shared, Variant, Verdict, VerdictAnswer, VerdictBaseline, VerdictComparison, VerdictCounts,
+    VerdictFactor,
 };
 use tidemark_stats::{
     Baseline, BaselineRange, CommonFactor, Comparison, Criteria, HostSpeeds, LevelChange, LevelChangeStatus,
     Monitor, PeerNoise, Verdict as Outcome, Worse, is_exact, median, select_baseline, verdicts,
 };
 use tidemark_store::{
-    BenchmarkId, Dimension, MeasureId, ProjectId, ReportId, Tx, VariantId, VersionId, change, lane, metric,
-    report,
+    BenchmarkId, Dimension, HeadId, MeasureId, ProjectId, ReportId, TestbedId, Tx, VariantId, VersionId,
+    change, lane, metric,
+    report::{self, ReportDimensions},
     series::{self, SeriesKey},
     variant,
     vector::MeasuredReport,
@@ -41,7 +43,9 @@ pub(crate) struct VerdictInput {
     series_keys: HashMap<u32, SeriesKey>,
     /// Reports with a change of level by series, with the status of the change.
     changed: HashMap<SeriesKey, Vec<(ReportId, LevelChangeStatus)>>,
-    /// Whether the baseline consists of earlier runs of the same branch.
+    /// The newest report of the baseline.
+    newest_base: Option<Report>,
+    /// Whether the baseline consists of runs of the same branch.
     is_same_branch: bool,
     /// Spread of a single run by series, as its tool reports it; empty if the baseline has enough runs to estimate it.
     reported_spread: HashMap<u32, f64>,
@@ -53,40 +57,38 @@ pub(crate) struct VerdictInput {
 }
 
 impl VerdictInput {
-    /// Reads the input for a report.
+    /// Reads the input for a report. The baseline ends with the report `base`, or with the report before.
     pub(crate) fn read(
         tx: &mut Tx<'_>,
         project: ProjectId,
         project_view: &Project,
         report: ReportId,
+        base: Option<ReportId>,
     ) -> Result<Self> {
         let found = report::summary(tx, project_view, report)?.report;
         let place = report::dimensions(tx, report)?;
-        let version = place.version;
-        let own = |first: VersionId, last: VersionId| VersionRange { head: place.head, first, last };
-        let mut head = History::read(tx, &[own(version, version)], place.testbed, Monitor::MAX_VALUES)?;
-        let mut ranges: Vec<VersionRange> = version::history(tx, place.head)?;
-        let inherited = ranges.split_off(ranges.len().min(1));
-        let mut base = History::read(tx, &inherited, place.testbed, Monitor::MAX_VALUES)?;
-        let mut heads: Vec<_> = inherited.iter().map(|range| range.head).collect();
-        let is_same_branch = base.reports.is_empty();
-        if is_same_branch {
-            let earlier = own(VersionId::from(0), VersionId::from(version.get() - 1));
-            base = History::read(tx, &[earlier], place.testbed, Monitor::MAX_VALUES)?;
-            heads = vec![place.head];
-        }
+        let own = VersionRange { head: place.head, first: place.version, last: place.version };
+        let mut head = History::read(tx, &[own], place.testbed, Monitor::MAX_VALUES)?;
+        let BaselineReports { history: mut base, mut heads, testbed, is_same_branch } = match base {
+            Some(base) => BaselineReports::until(tx, &place, base)?,
+            None => BaselineReports::before(tx, &place)?,
+        };
         if base.reports.is_empty() {
             // There are only runs of this version: the report is compared with the earlier ones.
             let place = head.reports.iter().position(|one| one.report == report);
             (base, head) = head.split_at(place.unwrap_or_default());
         }
         heads.dedup();
+        let newest_base = match base.reports.last() {
+            Some(newest) => Some(report::summary(tx, project_view, newest.report)?.report),
+            None => None,
+        };
         let reported_spread = match base.reports.len() {
             1..Baseline::SHORT_HISTORY => reported_spread(tx, base.reports.iter().chain(&head.reports))?,
             _ => HashMap::new(),
         };
         let mut changed: HashMap<SeriesKey, Vec<(ReportId, LevelChangeStatus)>> = HashMap::new();
-        for one in change::of_heads(tx, &heads, place.testbed)? {
+        for one in change::of_heads(tx, &heads, testbed)? {
             if !one.is_withdrawn {
                 changed.entry(one.series_key).or_default().push((one.found.at, level_change_status(&one)));
             }
@@ -112,6 +114,7 @@ impl VerdictInput {
             head,
             series_keys,
             changed,
+            newest_base,
             is_same_branch,
             reported_spread,
         })
@@ -160,6 +163,12 @@ impl VerdictInput {
             report: self.report.uuid,
             branch: self.report.branch,
             testbed: self.report.testbed,
+            baseline: self.newest_base.map(|newest| VerdictBaseline {
+                report: newest.uuid,
+                branch: newest.branch,
+                testbed: newest.testbed,
+                reports: number(self.base.reports.len()),
+            }),
             answer: match (changed, counts.unchanged) {
                 (1.., _) => VerdictAnswer::Changed,
                 (0, 1..) => VerdictAnswer::Unchanged,
@@ -248,7 +257,7 @@ impl VerdictInput {
                 change: common.step.exp_m1(),
                 lower: common.interval.0.exp_m1(),
                 upper: common.interval.1.exp_m1(),
-                benchmarks: u32::try_from(common.count).unwrap_or(u32::MAX),
+                benchmarks: number(common.count),
                 together: common.together,
                 is_host,
             });
@@ -283,7 +292,6 @@ impl VerdictInput {
             Outcome::Inconclusive => (VerdictAnswer::Inconclusive, ChangeDirection::Unknown),
         };
         let interval = comparison.and_then(|comparison| comparison.interval);
-        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         Ok(VerdictComparison {
             benchmark: (**benchmark).clone(),
             variant: self.variants.get(&variant.into()).map(|variant| (**variant).clone()),
@@ -297,10 +305,66 @@ impl VerdictInput {
             change: comparison.and_then(|comparison| comparison.change),
             lower: interval.map(|interval| interval.0),
             upper: interval.map(|interval| interval.1),
+            noise: pair.noise(),
             detectable: comparison.and_then(|comparison| comparison.detectable),
             p,
         })
     }
+}
+
+/// The reports of a baseline.
+struct BaselineReports {
+    history: History,
+    /// Heads of the reports, newest first.
+    heads: Vec<HeadId>,
+    testbed: TestbedId,
+    /// Whether the reports are of the same branch as the report that is compared with them.
+    is_same_branch: bool,
+}
+
+impl BaselineReports {
+    /// Reads the default baseline of a report: the runs of the start point of its branch, or the earlier runs of its branch.
+    fn before(tx: &mut Tx<'_>, place: &ReportDimensions) -> Result<Self> {
+        let mut ranges = version::history(tx, place.head)?;
+        let inherited = ranges.split_off(ranges.len().min(1));
+        let found = Self::read(tx, &inherited, place.testbed, false)?;
+        if !found.history.reports.is_empty() {
+            return Ok(found);
+        }
+        Self::read(tx, &[versions_before(place)], place.testbed, true)
+    }
+
+    /// Reads the runs up to the version of the report `base`, on its branch and testbed, without the runs of the version that
+    /// is compared with them.
+    fn until(tx: &mut Tx<'_>, place: &ReportDimensions, base: ReportId) -> Result<Self> {
+        let base = report::dimensions(tx, base)?;
+        let is_same_branch = place.head == base.head;
+        let mut ranges = vec![VersionRange { last: base.version, ..VersionRange::of_head(base.head) }];
+        if is_same_branch && place.testbed == base.testbed {
+            let after = VersionId::from(place.version.get() + 1);
+            ranges = vec![VersionRange { first: after, ..ranges[0] }, versions_before(place)];
+            ranges[1].last = ranges[1].last.min(base.version);
+        }
+        // Runs before the start point of the branch, if the branch has no report before `base`.
+        ranges.extend(version::history(tx, base.head)?.into_iter().skip(1));
+        Self::read(tx, &ranges, base.testbed, is_same_branch)
+    }
+
+    fn read(
+        tx: &mut Tx<'_>,
+        ranges: &[VersionRange],
+        testbed: TestbedId,
+        is_same_branch: bool,
+    ) -> Result<Self> {
+        let history = History::read(tx, ranges, testbed, Monitor::MAX_VALUES)?;
+        let heads = ranges.iter().map(|range| range.head).collect();
+        Ok(Self { history, heads, testbed, is_same_branch })
+    }
+}
+
+/// Returns the versions before a report on its own head.
+fn versions_before(place: &ReportDimensions) -> VersionRange {
+    VersionRange { last: VersionId::from(place.version.get() - 1), ..VersionRange::of_head(place.head) }
 }
 
 /// A comparison, its verdict and its p-value.
@@ -364,6 +428,16 @@ impl Pair {
     fn is_affected_by_machine(&self) -> bool {
         !self.is_exact && self.baseline.as_ref().is_some_and(|baseline| baseline.step().is_some())
     }
+
+    /// Returns the standard deviation of a run, as a share of the level.
+    fn noise(&self) -> Option<f64> {
+        let baseline = self.baseline.as_ref()?;
+        baseline.step().map(|_| baseline.noise().exp_m1())
+    }
+}
+
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// Returns the status of a change for the selection of the baseline. A change with the cause `host` is open, too, so that all

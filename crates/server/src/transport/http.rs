@@ -38,6 +38,7 @@ mod project;
 pub(crate) mod project_creation;
 mod project_key;
 mod project_member;
+mod pull;
 mod report;
 mod run;
 mod runner;
@@ -124,6 +125,7 @@ pub(crate) fn operations() -> OpenApiRouter<App> {
         .routes(routes!(threshold::list, threshold::create))
         .routes(routes!(threshold::view, threshold::put, threshold::delete))
         .routes(routes!(threshold::models))
+        .routes(routes!(pull::list))
         .routes(routes!(report::list, report::create))
         .routes(routes!(report::view, report::delete))
         .routes(routes!(alert::list, alert::update_many))

@@ -23,7 +23,12 @@ impl Lab {
 
     /// Returns the verdict on a report, and a short form.
     async fn verdict(&self, report: &str) -> (Value, String) {
-        let verdict = self.get(&format!("reports/{report}/verdict")).await.expect(200).body;
+        self.verdict_against(report, "").await
+    }
+
+    /// Returns the verdict on a report with a query, and a short form.
+    async fn verdict_against(&self, report: &str, query: &str) -> (Value, String) {
+        let verdict = self.get(&format!("reports/{report}/verdict{query}")).await.expect(200).body;
         let counts = &verdict["counts"];
         let short = format!(
             "{} by {}: {}/{}/{}/{}/{}",
@@ -201,6 +206,54 @@ both! {
         let again = lab.six(101, [1.0, 1.2, 1.0, 1.0, 1.0, 1.0], start).await;
         let (verdict, short) = lab.verdict(&again).await;
         assert_eq!((short.as_str(), &verdict["comparisons"][0]["head_runs"]), ("changed by code: 1/0/0/5/0", &json!(2)));
+    }
+
+    async fn a_report_is_compared_with_another_branch_version_or_testbed(server: TestServer) {
+        let lab = Lab::open(server).await;
+        let mut main = Vec::new();
+        for number in 0..30 {
+            main.push(lab.six(number, [1.0; 6], json!({})).await);
+        }
+        for number in 30..60 {
+            main.push(lab.six(number, [1.2, 1.0, 1.0, 1.0, 1.0, 1.0], json!({})).await);
+        }
+        lab.settled().await;
+        let start = json!({ "branch": "pr", "start_point": { "branch": "main" } });
+        let pull = lab.six(60, [1.2, 1.0, 1.0, 1.0, 1.0, 1.0], start).await;
+        let (verdict, short) = lab.verdict(&pull).await;
+        assert_eq!(short, "unchanged by code: 0/0/0/6/0");
+        let baseline = &verdict["baseline"];
+        assert_eq!((&baseline["branch"]["name"], &baseline["reports"]), (&json!("main"), &json!(60)));
+        assert_eq!(baseline["report"], json!(main[59]));
+        // Against an earlier version of main, the change of main counts.
+        let (verdict, short) = lab.verdict_against(&pull, &format!("?base={}", main[29])).await;
+        assert_eq!(short, "changed by code: 1/0/0/5/0");
+        assert_eq!(verdict["baseline"]["report"], json!(main[29]));
+        // A version of main against a later one, without its own runs.
+        let (verdict, short) = lab.verdict_against(&main[20], &format!("?base={}", main[59])).await;
+        assert_eq!(short, "changed by code: 0/1/0/5/0");
+        assert_eq!(verdict["baseline"]["reports"], json!(59));
+        // The counts are the same if only some comparisons are returned.
+        let query = format!("?base={}&benchmark=a", main[29]);
+        let (verdict, short) = lab.verdict_against(&pull, &query).await;
+        assert_eq!((short.as_str(), verdict["comparisons"].as_array().unwrap().len()), ("changed by code: 1/0/0/5/0", 1));
+        let (verdict, short) = lab.verdict_against(&pull, &format!("?base={}&limit=2", main[29])).await;
+        assert_eq!((short.as_str(), verdict["comparisons"].as_array().unwrap().len()), ("changed by code: 1/0/0/5/0", 2));
+        assert_eq!(verdict["comparisons"][0]["benchmark"]["name"], json!("a"));
+        // Another testbed.
+        let other = lab.six(61, [1.0; 6], json!({ "testbed": "other" })).await;
+        let (verdict, _) = lab.verdict(&other).await;
+        assert_eq!(verdict["baseline"], Value::Null);
+        let (verdict, short) = lab.verdict_against(&other, &format!("?base={}", main[29])).await;
+        assert_eq!((short.as_str(), &verdict["baseline"]["testbed"]["name"]), ("unchanged by code: 0/0/0/6/0", &json!("localhost")));
+        let missing = format!("reports/{pull}/verdict?base={}", uuid::Uuid::nil());
+        assert_snapshot!("verdict_missing_base", lab.server.show(&lab.get(&missing).await));
+        let missing = format!("reports/{pull}/verdict?benchmark=none");
+        assert_snapshot!("verdict_missing_benchmark", lab.server.show(&lab.get(&missing).await));
+        // The branch of the pull request, with its newest report of each testbed.
+        lab.six(62, [1.0; 6], json!({ "branch": "pr", "testbed": "other" })).await;
+        assert_snapshot!("pulls", lab.server.show(&lab.get("pulls").await));
+        assert_snapshot!("pulls_page_two", lab.server.show(&lab.get("pulls?page=2").await));
     }
 
     async fn a_slow_machine_is_no_regression(server: TestServer) {

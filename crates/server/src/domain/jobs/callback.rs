@@ -139,7 +139,7 @@ fn find(tx: &mut Tx<'_>, uuid: JobUuid) -> Result<Option<EndedJob>> {
     let suffix = suffix.into_iter().filter(|(is_wanted, _)| *is_wanted == Some(true)).map(|(_, word)| word);
     let is_processed = found.job.status == JobStatus::Processed;
     let input =
-        is_processed.then(|| VerdictInput::read(tx, found.project, &project_row.project, found.report));
+        is_processed.then(|| VerdictInput::read(tx, found.project, &project_row.project, found.report, None));
     let input = input.transpose()?;
     Ok(Some(EndedJob { job: found.job, callback, report, input, suffix: suffix.collect() }))
 }
