@@ -22,6 +22,28 @@ pub(crate) struct Values {
     pub(crate) spread: Spread,
 }
 
+impl Values {
+    /// Adds the iterations of a report as one value: they ran at the same time and do not confirm each other.
+    fn add(&mut self, report: usize, iterations: &[[u8; size_of::<f64>()]]) {
+        let median = match iterations {
+            [] => return,
+            [one] => {
+                let value = f64::from_le_bytes(*one);
+                self.spread.add(&[value], value);
+                value
+            }
+            [..] => {
+                let values: Vec<f64> = iterations.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
+                let median = tidemark_stats::median(&values).unwrap_or_default();
+                self.spread.add(&values, median);
+                median
+            }
+        };
+        self.places.push(report);
+        self.values.push(median);
+    }
+}
+
 /// Variation of the iterations within reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spread {
@@ -104,16 +126,17 @@ impl History {
     }
 }
 
-/// Number of reports whose values are added to the series together. The values of a report belong to all series, so that adding
-/// single reports would load the end of every series into the processor cache once per report.
+/// Maximum number of reports whose values are added to the series together. The values of a report belong to all series, so that
+/// adding single reports would load the end of every series into the processor cache once per report.
 const BATCH: usize = 32;
 
 /// A history while its reports are read, newest first.
 #[derive(Default)]
 struct HistoryReader {
     reports: Vec<MeasuredReport>,
-    /// Series and values of the newest reports of `reports`, which are not in `series` yet.
-    pending: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Values of the last reports of `reports`, which are not in `series` yet, and the series that all of them measured.
+    pending: Vec<Vec<u8>>,
+    pending_series: Vec<u8>,
     /// Series in ascending order. Vectors have the same order, so no search is needed.
     series: Vec<(u32, Values)>,
 }
@@ -121,46 +144,32 @@ struct HistoryReader {
 impl HistoryReader {
     /// Adds a report that is older than all others.
     fn add(&mut self, measured: MeasuredReport, series: &[u8], values: &[u8]) {
-        self.reports.push(measured);
-        self.pending.push((series.to_vec(), values.to_vec()));
-        if self.pending.len() == BATCH {
+        if self.pending.len() == BATCH || self.pending_series != series {
             self.add_pending();
+            series.clone_into(&mut self.pending_series);
         }
+        self.reports.push(measured);
+        self.pending.push(values.to_vec());
     }
 
     /// Adds the values of the pending reports to their series.
     fn add_pending(&mut self) {
         let pending = std::mem::take(&mut self.pending);
+        let vectors: Vec<_> = pending.iter().map(|values| vector::values(values)).collect();
         let first = self.reports.len() - pending.len();
-        let mut vectors: Vec<_> = pending
-            .iter()
-            .map(|(series, values)| {
-                let values = vector::values(values).iter().map(|bytes| f64::from_le_bytes(*bytes));
-                vector::series(series).zip(values).peekable()
-            })
-            .collect();
-        let mut iterations: Vec<f64> = Vec::new();
+        let ids: Vec<u32> = vector::series(&self.pending_series).collect();
         let (mut known, mut new_series) = (self.series.iter_mut().peekable(), Vec::<(u32, Values)>::new());
-        while let Some(id) = vectors.iter_mut().filter_map(|vector| Some(vector.peek()?.0)).min() {
+        let mut end = 0;
+        for iterations in ids.chunk_by(|one, other| one == other) {
+            let (id, place) = (iterations[0], end..end + iterations.len());
+            end = place.end;
             while known.next_if(|(other, _)| *other < id).is_some() {}
             let own = match known.next_if(|(other, _)| *other == id) {
                 Some((_, own)) => own,
                 None => &mut new_series.push_mut((id, Values::default())).1,
             };
-            for (place, vector) in (first..).zip(&mut vectors) {
-                iterations.clear();
-                while let Some((_, value)) = vector.next_if(|(other, _)| *other == id) {
-                    iterations.push(value);
-                }
-                // One value per report: the iterations of a report ran at the same time and do not confirm each other.
-                let median = match iterations[..] {
-                    [] => continue,
-                    [one] => one,
-                    [..] => tidemark_stats::median(&iterations).unwrap_or_default(),
-                };
-                own.places.push(place);
-                own.values.push(median);
-                own.spread.add(&iterations, median);
+            for (report, values) in (first..).zip(&vectors) {
+                own.add(report, values.get(place.clone()).unwrap_or_default());
             }
         }
         if !new_series.is_empty() {
