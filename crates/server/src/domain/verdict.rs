@@ -1,6 +1,8 @@
 //! The verdict of a report: compares it with the runs of the start point of its branch, or with earlier runs of its own branch.
 //! It needs no threshold. `stats` decides which differences are significant.
 
+mod baseline;
+
 use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 use tidemark_api::{
@@ -13,15 +15,14 @@ use tidemark_stats::{
     Monitor, PeerNoise, Verdict as Outcome, Worse, is_exact, median, select_baseline, verdicts,
 };
 use tidemark_store::{
-    BenchmarkId, Dimension, HeadId, MeasureId, ProjectId, ReportId, TestbedId, Tx, VariantId, VersionId,
-    change, lane, metric,
-    report::{self, ReportDimensions},
+    BenchmarkId, Dimension, MeasureId, ProjectId, ReportId, Tx, VariantId, change, lane, metric, report,
     series::{self, SeriesKey},
     variant,
     vector::MeasuredReport,
-    version::{self, VersionRange},
+    version::VersionRange,
 };
 
+use self::baseline::BaselineReports;
 use crate::{
     domain::{
         changes::{History, Spread, Values, hosts},
@@ -45,8 +46,10 @@ pub(crate) struct VerdictInput {
     changed: HashMap<SeriesKey, Vec<(ReportId, LevelChangeStatus)>>,
     /// The newest report of the baseline.
     newest_base: Option<Report>,
-    /// Whether the baseline consists of runs of the same branch.
-    is_same_branch: bool,
+    /// Whether the baseline was measured on the testbed of the report.
+    is_same_testbed: bool,
+    /// Whether the baseline excludes the runs after an open regression.
+    excludes_regressions: bool,
     /// Spread of a single run by series, as its tool reports it; empty if the baseline has enough runs to estimate it.
     reported_spread: HashMap<u32, f64>,
     benchmarks: HashMap<BenchmarkId, Arc<Benchmark>>,
@@ -69,7 +72,7 @@ impl VerdictInput {
         let place = report::dimensions(tx, report)?;
         let own = VersionRange { head: place.head, first: place.version, last: place.version };
         let mut head = History::read(tx, &[own], place.testbed, Monitor::MAX_VALUES)?;
-        let BaselineReports { history: mut base, mut heads, testbed, is_same_branch } = match base {
+        let BaselineReports { history: mut base, mut heads, testbed, excludes_regressions } = match base {
             Some(base) => BaselineReports::until(tx, &place, base)?,
             None => BaselineReports::before(tx, &place)?,
         };
@@ -95,6 +98,10 @@ impl VerdictInput {
         }
         let ids: Vec<i64> = head.series.keys().map(|series| i64::from(*series)).collect();
         let series_keys = series::series_keys(tx, &ids)?;
+        let is_same_testbed = testbed == place.testbed;
+        if !is_same_testbed {
+            rename_series(tx, &mut base, &series_keys)?;
+        }
         let keys = |key: fn(&SeriesKey) -> i64| -> Vec<i64> {
             let mut keys: Vec<i64> = series_keys.values().map(key).collect();
             keys.sort_unstable();
@@ -115,7 +122,8 @@ impl VerdictInput {
             series_keys,
             changed,
             newest_base,
-            is_same_branch,
+            is_same_testbed,
+            excludes_regressions,
             reported_spread,
         })
     }
@@ -143,7 +151,7 @@ impl VerdictInput {
             .zip(verdicts(&compared, &CRITERIA))
             .map(|((comparison, _), (outcome, p))| JudgedComparison { comparison, outcome, p });
         let is_same_code = match (self.base.reports.last(), self.head.reports.last()) {
-            (Some(base), Some(head)) => is_same_binary(base, head),
+            (Some(base), Some(head)) => self.is_same_testbed && is_same_binary(base, head),
             _ => false,
         };
         let mut comparisons = Vec::with_capacity(pairs.len());
@@ -206,9 +214,9 @@ impl VerdictInput {
                     })
                 })
                 .collect();
-            let BaselineRange { count, changes } = match self.is_same_branch {
+            let BaselineRange { count, changes } = match self.excludes_regressions {
                 true => select_baseline(&values, &level_changes, &new),
-                // A branch is not responsible for changes on the branch that it starts from.
+                // A branch is not responsible for changes on the branch that it starts from or is compared with.
                 false => BaselineRange {
                     count: base.values.len(),
                     changes: level_changes
@@ -312,59 +320,14 @@ impl VerdictInput {
     }
 }
 
-/// The reports of a baseline.
-struct BaselineReports {
-    history: History,
-    /// Heads of the reports, newest first.
-    heads: Vec<HeadId>,
-    testbed: TestbedId,
-    /// Whether the reports are of the same branch as the report that is compared with them.
-    is_same_branch: bool,
-}
-
-impl BaselineReports {
-    /// Reads the default baseline of a report: the runs of the start point of its branch, or the earlier runs of its branch.
-    fn before(tx: &mut Tx<'_>, place: &ReportDimensions) -> Result<Self> {
-        let mut ranges = version::history(tx, place.head)?;
-        let inherited = ranges.split_off(ranges.len().min(1));
-        let found = Self::read(tx, &inherited, place.testbed, false)?;
-        if !found.history.reports.is_empty() {
-            return Ok(found);
-        }
-        Self::read(tx, &[versions_before(place)], place.testbed, true)
-    }
-
-    /// Reads the runs up to the version of the report `base`, on its branch and testbed, without the runs of the version that
-    /// is compared with them.
-    fn until(tx: &mut Tx<'_>, place: &ReportDimensions, base: ReportId) -> Result<Self> {
-        let base = report::dimensions(tx, base)?;
-        let is_same_branch = place.head == base.head;
-        let mut ranges = vec![VersionRange { last: base.version, ..VersionRange::of_head(base.head) }];
-        if is_same_branch && place.testbed == base.testbed {
-            let after = VersionId::from(place.version.get() + 1);
-            ranges = vec![VersionRange { first: after, ..ranges[0] }, versions_before(place)];
-            ranges[1].last = ranges[1].last.min(base.version);
-        }
-        // Runs before the start point of the branch, if the branch has no report before `base`.
-        ranges.extend(version::history(tx, base.head)?.into_iter().skip(1));
-        Self::read(tx, &ranges, base.testbed, is_same_branch)
-    }
-
-    fn read(
-        tx: &mut Tx<'_>,
-        ranges: &[VersionRange],
-        testbed: TestbedId,
-        is_same_branch: bool,
-    ) -> Result<Self> {
-        let history = History::read(tx, ranges, testbed, Monitor::MAX_VALUES)?;
-        let heads = ranges.iter().map(|range| range.head).collect();
-        Ok(Self { history, heads, testbed, is_same_branch })
-    }
-}
-
-/// Returns the versions before a report on its own head.
-fn versions_before(place: &ReportDimensions) -> VersionRange {
-    VersionRange { last: VersionId::from(place.version.get() - 1), ..VersionRange::of_head(place.head) }
+/// Gives the series of another testbed the keys of the series of the same benchmark, variant and measure.
+fn rename_series(tx: &mut Tx<'_>, history: &mut History, wanted: &HashMap<u32, SeriesKey>) -> Result<()> {
+    let ids: Vec<i64> = history.series.keys().map(|series| i64::from(*series)).collect();
+    let keys = series::series_keys(tx, &ids)?;
+    let wanted: HashMap<SeriesKey, u32> = wanted.iter().map(|(id, key)| (*key, *id)).collect();
+    let series = std::mem::take(&mut history.series).into_iter();
+    history.series = series.filter_map(|(id, values)| Some((*wanted.get(keys.get(&id)?)?, values))).collect();
+    Ok(())
 }
 
 /// A comparison, its verdict and its p-value.
