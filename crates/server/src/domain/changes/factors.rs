@@ -13,6 +13,9 @@ const MIN_VALUES: usize = 8;
 const MAX_VALUES: usize = 16;
 /// Maximum age of a recent value, in reports.
 const MAX_REPORTS: usize = 64;
+/// Number of reports after which it no longer depends on earlier reports whether a series is exact: recent values are at most
+/// `MAX_REPORTS` old, and so is the value before each of them.
+pub(super) const WARM_UP: usize = 2 * MAX_REPORTS;
 /// Minimum number of benchmarks to estimate a common factor.
 const MIN_BENCHMARKS: usize = 5;
 
