@@ -61,10 +61,13 @@ test("a project without reports says how to get some", async ({ page }, { projec
   await fits(page);
 });
 
-test("the first visit shows the newest report, and the address says so", async ({ page }, { project }) => {
+test("without changes, the first visit shows the newest report, and the address says so", async ({ page }, {
+  project,
+}) => {
   const slug = await measured(page, `Visit-${project.name}`, 8);
   await page.goto(`/console/projects/${slug}/perf`);
   await expect(legend(page).getByRole("button", { name: NAMES[0], exact: true })).toBeVisible();
+  await expect(page.getByText("No series changed in the last 30 days.")).toBeVisible();
   await expect(page).toHaveURL(/branches=[\w-]{36}&.*testbeds=.*benchmarks=.*measures=.*start_time=\d+/);
   await accessible(page);
   await fits(page);
@@ -109,11 +112,11 @@ test("what is shown is chosen in groups, and hidden in the legend", async ({ pag
   await page.getByLabel("Search benchmarks").fill("");
   await expect(page.getByRole("checkbox", { name: /^parser::/ })).toBeChecked({ indeterminate: true });
 
-  await legend(page).getByRole("button", { name: "codec/zstd" }).click();
+  await legend(page).getByRole("button", { name: "Hide codec/zstd" }).click();
   await expect(page).toHaveURL(/hidden=\d/);
   await expect(plot(page)).toHaveAccessibleName(/2 lines/);
   await page.reload();
-  await expect(legend(page).getByRole("button", { name: "codec/zstd" })).toHaveAttribute("aria-pressed", "false");
+  await expect(legend(page).getByRole("button", { name: "Show codec/zstd" })).toBeVisible();
   await legend(page).getByRole("button", { name: "Show all" }).click();
 
   await page.getByRole("tab", { name: /^Measures/ }).click();

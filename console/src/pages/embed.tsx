@@ -5,6 +5,7 @@ import { createEffect, createMemo, createSignal, type JSX, onCleanup, onMount, S
 import { ApiError, call } from "../api";
 import { load } from "../load";
 import { Chart } from "../plot/Chart";
+import { loadChanges } from "../plot/changes";
 import { fetchSeries } from "../plot/fetch";
 import { isComplete, type PerfQuery, parse, search } from "../plot/query";
 import { Empty, Failure, Skeleton } from "../ui/State";
@@ -27,9 +28,12 @@ export function Embed(): JSX.Element {
     document.title = title() ? `${title()} · Tidemark` : "Tidemark";
   });
   const wanted = createMemo(() =>
-    project() && isComplete(query()) ? { ...query(), measures: query().measures.slice(0, 2) } : undefined,
+    project() && isComplete(query())
+      ? { ...query(), measures: query().relative ? query().measures : query().measures.slice(0, 2) }
+      : undefined,
   );
   const series = fetchSeries(() => params.project, wanted);
+  const changes = loadChanges(() => params.project, wanted);
   const [room, setRoom] = createSignal(innerHeight);
   const resize = () => setRoom(innerHeight);
   onMount(() => addEventListener("resize", resize));
@@ -96,6 +100,7 @@ export function Embed(): JSX.Element {
                   target: "_blank",
                 }}
                 label={title() || project().name}
+                changes={changes()}
                 height={height()}
                 legend={flag("embed_key")}
                 values={false}

@@ -7,6 +7,7 @@ import { historyLine, inTime, nameOf } from "../history";
 import { load } from "../load";
 import { HistoryPlot } from "../plot/HistoryPlot";
 import type { Line } from "../plot/line";
+import { changeMark } from "../plot/lines";
 import { useProject } from "../project";
 import { Time, Value } from "../ui/Value";
 import { Version } from "../ui/Version";
@@ -42,7 +43,7 @@ export function ChangeHistory(props: { change: JsonChange }): JSX.Element {
   const lines = createMemo((): Line[] | undefined => {
     const metrics = perf();
     if (!metrics) return undefined;
-    const { uuid, measure, at, direction, before, after } = props.change;
+    const { uuid, measure, at, before, after } = props.change;
     const start = Date.parse(at.start_time);
     const line = historyLine({ id: uuid, label: label(), units: measure.units }, metrics);
     const level = (name: string, value: number, from: number, to: number): Line => ({
@@ -54,7 +55,7 @@ export function ChangeHistory(props: { change: JsonChange }): JSX.Element {
     });
     const [first, last] = [line.x[0] ?? start, line.x.at(-1) ?? start];
     return [
-      { ...line, steps: [{ x: start, worse: direction === "regression" }] },
+      { ...line, changes: [changeMark(props.change, "date_time")] },
       level("Level before", before, first, start),
       level("Level after", after, start, last),
     ];

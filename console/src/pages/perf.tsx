@@ -1,4 +1,4 @@
-// The perf page: select, view, pin, share and export series. The URL contains the whole state.
+// The page Explore: select, view, pin, share and export series. The URL contains the whole state.
 
 import { useSearchParams } from "@solidjs/router";
 import { createEffect, createMemo, createSignal, For, type JSX, on, Show } from "solid-js";
@@ -7,9 +7,11 @@ import { plural } from "../format";
 import { bindKeys } from "../keys";
 import { load } from "../load";
 import { Chart } from "../plot/Chart";
+import { loadChanges } from "../plot/changes";
 import { csv, png, save } from "../plot/export";
 import { fetchSeries } from "../plot/fetch";
 import { labels, linesOf } from "../plot/lines";
+import { movedGroups, ofGroup } from "../plot/moved";
 import { PinDialog } from "../plot/Pin";
 import {
   changes,
@@ -23,6 +25,7 @@ import {
   pictured,
 } from "../plot/query";
 import { ShareDialog } from "../plot/Share";
+import { REFERENCES } from "../plot/scale";
 import { Tools } from "../plot/Tools";
 import { useProject } from "../project";
 import { isDark } from "../theme";
@@ -33,9 +36,10 @@ import { Page } from "../ui/Page";
 import { Empty, Failure, Notice, Skeleton } from "../ui/State";
 import { toastFailure } from "../ui/Toast";
 import { Choices } from "./perf_choices";
+import { Moved } from "./perf_moved";
 
-/** Maximum number of lines with marks of changes; more marks would hide the lines. */
-const MOST_MARKED = 4;
+/** Number of events that the page reads to find the changed series. */
+const NEWEST_EVENTS = 16;
 
 export function Perf(): JSX.Element {
   const project = useProject();
@@ -56,9 +60,27 @@ export function Perf(): JSX.Element {
     if (pinned && pinned.uuid === query().plot && !isStarted(query())) change(ofPlot(pinned, Date.now()));
   });
 
-  // The newest report completes a partial query.
+  // Without a selection, the page opens with the series that changed.
+  const moved = load(path, async (path, signal) => {
+    const query = { per_page: NEWEST_EVENTS };
+    return movedGroups((await list("/v0/projects/{project}/events", { path, query, signal })).rows, Date.now());
+  });
+  const isBlank = () => !isStarted(query()) && !query().clear && !query().plot;
+  createEffect(
+    on(moved, (groups) => {
+      const [first] = groups ?? [];
+      if (first && isBlank()) change({ ...ofGroup(first), tab: query().tab });
+    }),
+  );
+
+  // The newest report completes a partial query, and a blank one if nothing changed.
   const newest = load(
-    () => !isComplete(query()) && !query().clear && !query().plot && path(),
+    () =>
+      !isComplete(query()) &&
+      !query().clear &&
+      !query().plot &&
+      (isStarted(query()) || moved()?.length === 0 || moved.error() !== undefined) &&
+      path(),
     async (path, signal) => {
       const [first] = (await list("/v0/projects/{project}/reports", { path, query: { per_page: 1 }, signal })).rows;
       return first
@@ -78,41 +100,13 @@ export function Perf(): JSX.Element {
 
   const wanted = createMemo(() => {
     const asked = query();
-    // At most two measures: there are two axes.
-    return isComplete(asked) ? { ...asked, measures: asked.measures.slice(0, 2) } : undefined;
+    if (!isComplete(asked)) return undefined;
+    // Absolute values have two axes, and therefore at most two measures.
+    return { ...asked, measures: asked.relative ? asked.measures : asked.measures.slice(0, 2) };
   });
   const series = fetchSeries(project.slug, wanted);
 
-  const marked = load(
-    () => {
-      const asked = wanted();
-      return (
-        asked &&
-        permutations(asked) <= MOST_MARKED && {
-          ...path(),
-          branches: asked.branches,
-          testbeds: asked.testbeds,
-          benchmarks: asked.benchmarks,
-          measures: asked.measures,
-        }
-      );
-    },
-    async ({ project, ...chosen }, signal) => {
-      const each = chosen.branches.flatMap((branch) =>
-        chosen.testbeds.flatMap((testbed) =>
-          chosen.benchmarks.flatMap((benchmark) =>
-            chosen.measures.map((measure) => ({ branch, testbed, benchmark, measure })),
-          ),
-        ),
-      );
-      const found = await Promise.all(
-        each.map((query) =>
-          list("/v0/projects/{project}/changes", { path: { project }, query: { ...query, per_page: 255 }, signal }),
-        ),
-      );
-      return found.flatMap(({ rows }) => rows).filter(({ status }) => status !== "false_alarm");
-    },
-  );
+  const marked = loadChanges(project.slug, wanted);
 
   const [pinning, setPinning] = createSignal(false);
   const [sharing, setSharing] = createSignal(false);
@@ -123,8 +117,10 @@ export function Perf(): JSX.Element {
   const savePng = async () => {
     const canvas = take?.();
     if (!canvas) return;
-    const lines = linesOf(shownSeries(), query().x_axis, query().measures);
-    save(file("png"), await png(canvas, name(), labels(shownSeries()).shared.join(" · "), lines));
+    const { x_axis, measures, relative, hidden } = query();
+    const lines = linesOf(series(), x_axis, measures, marked()).filter(({ id }) => !hidden.includes(id));
+    const unit = relative ? [`% of ${REFERENCES[relative]}`] : [];
+    save(file("png"), await png(canvas, name(), [...labels(shownSeries()).shared, ...unit].join(" · "), lines));
   };
   const saveSvg = async () => {
     const [start_time, end_time] =
@@ -150,7 +146,7 @@ export function Perf(): JSX.Element {
   const hasNothing = () => newest() === null && !isComplete(query());
   return (
     <Page
-      title={(plot()?.uuid === query().plot ? plot()?.title : undefined) ?? query().title ?? "Perf"}
+      title={(plot()?.uuid === query().plot ? plot()?.title : undefined) ?? query().title ?? "Explore"}
       crumbs={[{ href: project.path("plots"), label: project().name }]}
       actions={
         <Show when={wanted()}>
@@ -170,8 +166,14 @@ export function Perf(): JSX.Element {
               </>
             }
             items={[
-              { label: "Image (PNG)", run: () => savePng().catch(toastFailure) },
-              { label: "Vector image (SVG)", run: () => saveSvg().catch(toastFailure) },
+              ...(query().layout === "overlay"
+                ? [{ label: "Image (PNG)", run: () => savePng().catch(toastFailure) }]
+                : []),
+              {
+                // The server draws this image.
+                label: query().relative ? "Vector image (SVG), absolute values" : "Vector image (SVG)",
+                run: () => saveSvg().catch(toastFailure),
+              },
               {
                 label: "Values (CSV)",
                 run: () => save(file("csv"), new Blob([csv(shownSeries())], { type: "text/csv" })),
@@ -203,7 +205,13 @@ export function Perf(): JSX.Element {
         </Show>
         <div class="perf">
           <section class="perf-plot stack" aria-label="Plot">
+            <Show when={moved()}>{(groups) => <Moved groups={groups()} query={query()} change={change} />}</Show>
             <Tools query={query()} change={change} />
+            <Show when={!query().relative && query().measures.length > 2}>
+              <Notice tone="warn">
+                Absolute values of at most two measures are shown. Show the values in percent to see all measures.
+              </Notice>
+            </Show>
             <Show when={permutations(query()) > MOST_LINES}>
               <Notice tone="warn">
                 The selection has {plural(permutations(query()), "line")}. Only {MOST_LINES} are shown. Select fewer.
@@ -228,7 +236,7 @@ export function Perf(): JSX.Element {
                   series={series}
                   links={{ path: project.path, url: project().url }}
                   label={name()}
-                  changes={permutations(asked()) <= MOST_MARKED ? marked() : undefined}
+                  changes={marked()}
                   height={400}
                   change={change}
                   picture={(next) => (take = next)}

@@ -99,7 +99,7 @@ export function Choices(props: {
     plots: 0,
   });
   // Do not complete the query again after the user removed the last item of a dimension.
-  const choose = (part: Partial<PerfQuery>) => props.change({ ...part, clear: true, hidden: [] });
+  const choose = (part: Partial<PerfQuery>) => props.change({ ...part, clear: true, hidden: [], isolated: undefined });
   const older = (uuid: string) => {
     const head = props.query.heads[props.query.branches.indexOf(uuid)];
     return head ? <Badge tone="warn">an older head</Badge> : undefined;
@@ -193,7 +193,11 @@ export function Choices(props: {
           </Show>
         </Show>
         <Show when={tab() === "measures"}>
-          <p class="small muted perf-hint">One or two measures. The second uses the right axis.</p>
+          <p class="small muted perf-hint">
+            {props.query.relative
+              ? "All measures share one axis in percent."
+              : "One or two measures. The second uses the right axis."}
+          </p>
           <TreePicker
             noun="measure"
             {...tree("measures")}
@@ -202,7 +206,7 @@ export function Choices(props: {
               props.series.map((series) => series.measure),
             )}
             chosen={props.query.measures}
-            most={2}
+            most={props.query.relative ? MOST_LINES : 2}
             detail={(measure) => measure.units}
             onChoose={(chosen) => choose({ measures: chosen })}
           />
@@ -243,7 +247,14 @@ function Reports(props: { change: (part: Partial<PerfQuery>) => void }): JSX.Ele
     const whole = await call("get", "/v0/projects/{project}/reports/{report}", {
       path: { project: project.slug(), report: report.uuid },
     });
-    props.change({ ...completion(parse({}), whole), plot: undefined, zoom: undefined, hidden: [], clear: false });
+    props.change({
+      ...completion(parse({}), whole),
+      plot: undefined,
+      zoom: undefined,
+      hidden: [],
+      isolated: undefined,
+      clear: false,
+    });
   };
   const rows = () => {
     const listed = reports()?.rows ?? [];

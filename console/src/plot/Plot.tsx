@@ -19,11 +19,14 @@ import "uplot/dist/uPlot.min.css";
 import { moment, value } from "../format";
 import { isDark } from "../theme";
 import { type ValueAxis, valueAxis } from "./axes";
+import { ChangeLinks } from "./ChangeLinks";
 import { colorOf, palette } from "./colors";
-import { drawLines, nearest, type Place, placeOf, type Sheet } from "./draw";
+import { drawLines, nearest } from "./draw";
 import { createGestures } from "./gestures";
 import { extentY, type Line, type Point, pointAfterKey, type Range, type Shown, type XAxis, type YAxis } from "./line";
 import { plotOptions } from "./options";
+import type { Links } from "./Readout";
+import { type Place, placeOf, type Sheet } from "./sheet";
 import { PointSummary, Tooltip } from "./Tooltip";
 import { createZoom } from "./zoom";
 import "./plot.css";
@@ -47,6 +50,12 @@ export interface PlotProps {
   onZoom?: ((range: Range | undefined) => void) | undefined;
   /** The index of the highlighted line. */
   focus?: number | undefined;
+  /** The index of the isolated line: the value axis fits it, and the other lines are faded. */
+  isolated?: number | undefined;
+  /** Isolates a line after a click or Enter; undefined shows all lines again. */
+  onIsolate?: ((line: number | undefined) => void) | undefined;
+  /** Links the marks of changes to the pages of their events [default: no links]. */
+  links?: Links | undefined;
   /** The tooltip of a point [default: value and time]. */
   readout?: ((line: Line, at: number) => JSX.Element) | undefined;
   /** Receives a function that renders the current plot as an image. */
@@ -67,6 +76,8 @@ export function Plot(props: PlotProps): JSX.Element {
   const [announcement, setAnnouncement] = createSignal("");
   // Pixel positions change with each redraw.
   const [drawn, setDrawn] = createSignal(0);
+  /** The line of the change under the pointer. */
+  const [over, setOver] = createSignal<number>();
   const point = () => picked() ?? hovered();
 
   const axis = () => props.x ?? "date_time";
@@ -74,9 +85,21 @@ export function Plot(props: PlotProps): JSX.Element {
     () => [props.lines.filter((line) => !line.right), props.lines.filter((line) => line.right)] as const,
   );
   const axes = createMemo(() =>
-    sides().map((lines) =>
-      valueAxis(extentY(lines, props.shown ?? {}, zoom.view()), lines[0]?.units ?? "", props.y ?? "auto"),
-    ),
+    sides().map((lines) => {
+      const only = props.lines[props.isolated ?? -1];
+      const fitted = only && lines.includes(only) ? [only] : lines;
+      return valueAxis(extentY(fitted, props.shown ?? {}, zoom.view()), lines[0]?.units ?? "", props.y ?? "auto");
+    }),
+  );
+  // The line under the pointer is highlighted, too.
+  const focus = createMemo(
+    () => {
+      if (props.lines.length < 2 || !props.onIsolate) return [];
+      const found = [props.isolated, props.focus ?? over() ?? point()?.line].filter((place) => place !== undefined);
+      return [...new Set(found)];
+    },
+    undefined,
+    { equals: (one, other) => one.join() === other.join() },
   );
   const hasRight = () => sides()[1].length > 0;
   const colored = createMemo(() =>
@@ -100,9 +123,14 @@ export function Plot(props: PlotProps): JSX.Element {
       shown: props.shown ?? {},
       colors: palette().lines,
       alert: palette().alert,
+      good: palette().good,
       muted: palette().muted,
+      text: palette().text,
       background: palette().background,
-      focus: props.focus,
+      focus: focus(),
+      isIsolated: props.isolated !== undefined,
+      // The tooltip names the line of a point, and a heading the isolated line.
+      named: props.focus === props.isolated || !focus().length ? undefined : props.focus,
       isMoving: isMoving(),
     };
   };
@@ -124,8 +152,15 @@ export function Plot(props: PlotProps): JSX.Element {
     const [x, y] = [left * pxRatio + bbox.left, top * pxRatio + bbox.top];
     setHovered(left < 0 || !target ? undefined : nearest(target, colored(), x, y, REACH * pxRatio));
   };
+  /** Keeps the tooltip of a point open and isolates its line; a second click on the point restores the plot. */
+  const pick = (at: Point | undefined) => {
+    if (!at) return setPicked(undefined);
+    const isAgain = isSamePoint(picked(), at);
+    setPicked(isAgain ? undefined : at);
+    if (props.lines.length > 1) props.onIsolate?.(isAgain ? undefined : at.line);
+  };
   const gestures = createGestures(zoom, {
-    click: () => setPicked((old) => (hovered() && !isSamePoint(old, hovered()) ? hovered() : undefined)),
+    click: () => pick(hovered()),
     touch: (left, top) => plot?.setCursor({ left, top }),
   });
   const build = () => {
@@ -171,6 +206,8 @@ export function Plot(props: PlotProps): JSX.Element {
     } else if (event.key === "+" || event.key === "=") zoom.commit(zoom.scale(0.5));
     else if (event.key === "-") zoom.commit(zoom.scale(2));
     else if (event.key === "0") zoom.commit(undefined);
+    else if (event.key === "Enter" && point() && props.onIsolate && props.lines.length > 1)
+      props.onIsolate(point()?.line === props.isolated ? undefined : point()?.line);
     else if (event.key === "Escape" && picked()) setPicked(undefined);
     else return;
     event.preventDefault();
@@ -205,7 +242,7 @@ export function Plot(props: PlotProps): JSX.Element {
       props.shown?.upper_value,
       props.shown?.lower_boundary,
       props.shown?.upper_boundary,
-      props.focus,
+      focus(),
     ];
     // At most once per frame.
     const frame = requestAnimationFrame(() =>
@@ -225,6 +262,7 @@ export function Plot(props: PlotProps): JSX.Element {
       () => {
         setPicked(undefined);
         setHovered(undefined);
+        setOver(undefined);
       },
       { defer: true },
     ),
@@ -232,9 +270,9 @@ export function Plot(props: PlotProps): JSX.Element {
   onCleanup(() => plot?.destroy());
   createEffect(() => props.picture?.(() => host?.querySelector("canvas") ?? undefined));
 
-  const spot = createMemo(() => {
+  /** The position of a point in the plot; undefined outside. */
+  const spotOf = (at: Point | undefined) => {
     drawn();
-    const at = point();
     const target = at && sheet();
     const line = at && colored()[at.line];
     if (!target || !line || !plot) return undefined;
@@ -247,7 +285,8 @@ export function Plot(props: PlotProps): JSX.Element {
     if (!Number.isFinite(top) || left < from - 1 || left > to + 1) return undefined;
     const { width, height } = plot;
     return { left, top, width, height, color: colorOf(line.color), line, at: at.at };
-  });
+  };
+  const spot = createMemo(() => spotOf(point()));
 
   return (
     <div
@@ -261,11 +300,13 @@ export function Plot(props: PlotProps): JSX.Element {
       onKeyDown={onKey}
     >
       <span class="visually-hidden" id={`${id}-keys`}>
-        Use the arrow keys to move along the points, plus and minus to zoom, zero to reset the zoom.
+        Use the arrow keys to move along the points, plus and minus to zoom, zero to reset the zoom
+        {props.onIsolate && props.lines.length > 1 ? ", Enter to isolate a line, Escape to show all lines" : ""}.
       </span>
       <div class="plot-host" ref={host} />
       <div class="plot-units small muted" aria-hidden="true">
         <span>{axes()[0]?.scale.unit}</span>
+        <strong class="ellipsis">{props.lines[props.isolated ?? -1]?.label}</strong>
         <span>{hasRight() ? axes()[1]?.scale.unit : ""}</span>
       </div>
       <Show when={zoom.chosen()}>
@@ -273,7 +314,18 @@ export function Plot(props: PlotProps): JSX.Element {
           Reset zoom
         </button>
       </Show>
-      <Show when={spot()}>
+      <Show when={props.links}>
+        {(links) => (
+          <ChangeLinks
+            lines={props.lines}
+            isolated={props.isolated}
+            spotOf={spotOf}
+            links={links()}
+            onFocus={setOver}
+          />
+        )}
+      </Show>
+      <Show when={over() === undefined && spot()}>
         {(spot) => (
           <Tooltip spot={spot()} picked={picked() !== undefined}>
             {props.readout?.(spot().line, spot().at) ?? (

@@ -2,10 +2,13 @@
 
 import { A } from "@solidjs/router";
 import { type JSX, Show } from "solid-js";
+import { DIRECTIONS, Share } from "../change";
+import { STATUSES } from "../event";
 import { change, moment, shortHash, value } from "../format";
 import { Badge } from "../ui/Badge";
 import { metricUuid } from "./columns";
 import { commitUrl, type PerfLine, placeIn } from "./lines";
+import { pointOf } from "./marks";
 
 /** The targets of the links of a point. */
 export interface Links {
@@ -28,6 +31,7 @@ export function Readout(props: { line: PerfLine; at: number; links: Links }): JS
   };
   const units = () => series().measure.units;
   const before = () => (props.at > 0 ? props.line.y[props.at - 1] : undefined);
+  const began = () => props.line.changes.find((mark) => pointOf(props.line, mark) === props.at)?.change;
   const hash = () => series().runs.hash[run()];
   const commit = () => commitUrl(props.links.url, hash());
   const alert = () => series().alerts.find((alert) => alert.at === place());
@@ -54,9 +58,33 @@ export function Readout(props: { line: PerfLine; at: number; links: Links }): JS
       </div>
       <strong class="break">{series().benchmark.name}</strong>
       <dl class="readout-facts small">
+        <Show when={props.line.reference}>
+          {(reference) => (
+            <>
+              <dt>Relative</dt>
+              <dd class="number">
+                {value(props.line.y[props.at] as number, "%")} of {value(reference().value, units())}{" "}
+                <span class="muted">({reference().about})</span>
+              </dd>
+            </>
+          )}
+        </Show>
+        <Show when={began()}>
+          {(change) => (
+            <>
+              <dt>Event</dt>
+              <dd>
+                <A target={props.links.target} href={props.links.path("regressions", change().event)}>
+                  <Share of={change().effect} direction={change().direction} /> {DIRECTIONS[change().direction].word},{" "}
+                  {STATUSES[change().status].word}
+                </A>
+              </dd>
+            </>
+          )}
+        </Show>
         <Show when={before() !== undefined}>
           <dt>Change from previous</dt>
-          <dd class="number">{change(before() as number, number())}</dd>
+          <dd class="number">{change(before() as number, props.line.y[props.at] as number)}</dd>
         </Show>
         <Show when={of(series().baseline) !== undefined}>
           <dt>Change from baseline</dt>

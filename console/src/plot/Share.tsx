@@ -63,6 +63,9 @@ export function ShareDialog(props: {
         <Code label="Link" text={link()} />
         <Show when={isPublic()}>
           <h3>Image</h3>
+          <Show when={props.query.relative || props.query.layout === "multiples"}>
+            <Notice>The image shows all lines in one plot with absolute values.</Notice>
+          </Show>
           <img
             class="perf-preview"
             src={`${image()}&theme=${isDark() ? "dark" : "light"}`}

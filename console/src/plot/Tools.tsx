@@ -1,7 +1,8 @@
-// View options of a plot: time range, axes and additional lines.
+// View options of a plot: time range, axes, relative values, layout and additional lines.
 
-import { For, type JSX } from "solid-js";
+import { For, type JSX, Show } from "solid-js";
 import type { PerfQuery } from "./query";
+import { REFERENCES } from "./scale";
 
 const DAY = 86_400_000;
 const SPANS = [
@@ -17,6 +18,8 @@ const EDGES = [
   { name: "lower_boundary", label: "Lower limits", text: "Limit ↓" },
   { name: "upper_boundary", label: "Upper limits", text: "Limit ↑" },
 ] as const;
+
+const REFERENCE_NAMES = ["first", "median", "baseline"] as const;
 
 export function Tools(props: { query: PerfQuery; change: (part: Partial<PerfQuery>) => void }): JSX.Element {
   const span = () => {
@@ -91,6 +94,49 @@ export function Tools(props: { query: PerfQuery; change: (part: Partial<PerfQuer
         ]}
         onChange={(y_axis) => props.change({ y_axis })}
       />
+      <label class="perf-tool">
+        <span class="small muted">Values</span>
+        <select
+          title={
+            "Percent shows lines of different sizes and units on one axis. The baseline is the level before the newest " +
+            "change of the series. Without a change, it is the newest baseline of a threshold, or else the first value."
+          }
+          onChange={({ currentTarget: { value } }) =>
+            props.change({ relative: REFERENCE_NAMES.find((name) => name === value) })
+          }
+        >
+          <option value="" selected={!props.query.relative}>
+            Absolute
+          </option>
+          <For each={REFERENCE_NAMES}>
+            {(name) => (
+              <option value={name} selected={props.query.relative === name}>
+                % of {REFERENCES[name]}
+              </option>
+            )}
+          </For>
+        </select>
+      </label>
+      <Choice
+        label="Layout"
+        value={props.query.layout}
+        options={[
+          ["overlay", "Overlay"],
+          ["multiples", "Small multiples"],
+        ]}
+        onChange={(layout) => props.change({ layout, isolated: undefined })}
+      />
+      <Show when={props.query.layout === "multiples"}>
+        <Choice
+          label="Y axis"
+          value={props.query.shared_y ? "shared" : "own"}
+          options={[
+            ["own", "Per plot"],
+            ["shared", "Shared"],
+          ]}
+          onChange={(axis) => props.change({ shared_y: axis === "shared" })}
+        />
+      </Show>
       <div class="perf-tool" role="group" aria-label="Additional lines">
         <span class="small muted" aria-hidden="true">
           Also show

@@ -1,6 +1,6 @@
 // The tooltip of a point of a plot, beside a dot on the point.
 
-import type { JSX } from "solid-js";
+import { type JSX, Show } from "solid-js";
 import { moment, value } from "../format";
 import type { Line, XAxis } from "./line";
 
@@ -14,21 +14,29 @@ export interface Spot {
 }
 
 /** The tooltip is on the side of the point with more space. */
-export function Tooltip(props: { spot: Spot; picked: boolean; children: JSX.Element }): JSX.Element {
+export function Tooltip(props: {
+  spot: Spot;
+  picked: boolean;
+  /** Whether a dot marks the point [default: true]. */
+  dot?: boolean;
+  children: JSX.Element;
+}): JSX.Element {
   const isRight = () => props.spot.left > props.spot.width / 2;
   const isLow = () => props.spot.top > props.spot.height / 2;
   const x = () => (isRight() ? props.spot.width - props.spot.left : props.spot.left) + 14;
   const y = () => Math.max((isLow() ? props.spot.height - props.spot.top : props.spot.top) - 40, 4);
   return (
     <>
-      <i
-        class="plot-dot"
-        style={{
-          left: `${props.spot.left}px`,
-          top: `${props.spot.top}px`,
-          "background-color": props.spot.color,
-        }}
-      />
+      <Show when={props.dot !== false}>
+        <i
+          class="plot-dot"
+          style={{
+            left: `${props.spot.left}px`,
+            top: `${props.spot.top}px`,
+            "background-color": props.spot.color,
+          }}
+        />
+      </Show>
       <div
         class="readout"
         classList={{ picked: props.picked }}

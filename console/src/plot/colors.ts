@@ -5,6 +5,7 @@ import { color, isDark, lineColor } from "../theme";
 export interface Palette {
   lines: readonly string[];
   alert: string;
+  good: string;
   text: string;
   muted: string;
   axis: string;
@@ -21,6 +22,7 @@ export function palette(): Palette {
   const made: Palette = {
     lines: Array.from({ length: 10 }, (_, place) => lineColor(place)),
     alert: color("alert"),
+    good: color("good-text"),
     text: color("text"),
     muted: color("muted"),
     axis: color("axis"),

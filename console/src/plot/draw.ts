@@ -1,42 +1,11 @@
 // Draws lines on a canvas: with antialiased strokes if time permits, or pixel by pixel (raster.ts) with tens of
 // thousands of points, reduced to one entry per screen column (thin.ts).
 
-import { type Line, lowerBound, type Point, type Range, type Shown } from "./line";
+import { type Line, lowerBound, type Point } from "./line";
+import { drawAlerts, drawChanges, drawGuides, drawName } from "./marks";
 import { drawOnto, type Pen, pixel, raster, trace } from "./raster";
+import { axisOf, type Place, placeOf, type Sheet, visible } from "./sheet";
 import { pointwise, thinned } from "./thin";
-
-/** Maps numbers to canvas positions, in one dimension. */
-export interface Place {
-  range: Range;
-  log: boolean;
-  /** Start and length of the range on the canvas; negative if it goes up. */
-  start: number;
-  length: number;
-}
-
-export function placeOf(value: number, { range: [from, to], log, start, length }: Place): number {
-  const part = log ? Math.log(value / from) / Math.log(to / from) : (value - from) / (to - from);
-  return start + part * length;
-}
-
-/** The drawing target. */
-export interface Sheet {
-  context: CanvasRenderingContext2D;
-  x: Place;
-  /** The left and the right axis. */
-  y: readonly [Place, Place];
-  /** Canvas pixels per CSS pixel. */
-  density: number;
-  shown: Shown;
-  colors: readonly string[];
-  alert: string;
-  muted: string;
-  background: string;
-  /** The highlighted line, if any. */
-  focus: number | undefined;
-  /** Whether the next frame follows immediately. */
-  isMoving: boolean;
-}
 
 /** Minimum distance of points with dots. */
 const ROOM = 9;
@@ -44,23 +13,37 @@ const ROOM = 9;
 /** Maximum number of antialiased points: while moving, and at rest. */
 const MOST = { moving: 5_000, resting: 20_000 };
 
+/** Maximum number of lines with a vertical line at each change; a highlighted line always has them. */
+const MOST_GUIDED = 4;
+
 export function drawLines(sheet: Sheet, lines: readonly Line[]): void {
-  const order = lines.map((_, place) => place);
-  // Draw the highlighted line last, on top.
-  if (sheet.focus !== undefined) order.push(...order.splice(sheet.focus, 1));
+  // The highlighted lines are on top, the quiet ones below all others.
+  const rank = (place: number) => (sheet.focus.includes(place) ? 2 : lines[place]?.quiet ? 0 : 1);
+  const order = lines.map((_, place) => place).sort((a, b) => rank(a) - rank(b) || a - b);
+  const each = (draw: (sheet: Sheet, line: Line, place: number, alpha: number) => void) => {
+    for (const place of order) {
+      const line = lines[place] as Line;
+      draw(sheet, line, place, faded(sheet, lines, place));
+    }
+  };
   const points = lines.reduce(
     (sum, { x }) => sum + lowerBound(x, sheet.x.range[1]) - lowerBound(x, sheet.x.range[0]),
     0,
   );
-  for (const place of order) drawSteps(sheet, lines[place] as Line, faded(sheet, place));
-  for (const place of order) drawBand(sheet, lines[place] as Line, faded(sheet, place));
+  each((sheet, line, place, alpha) => {
+    if (lines.length <= MOST_GUIDED || sheet.focus.includes(place)) drawGuides(sheet, line, alpha);
+  });
+  each(drawBand);
   if (points > (sheet.isMoving ? MOST.moving : MOST.resting)) drawDense(sheet, lines, order);
   else {
-    for (const place of order) drawEdges(sheet, lines[place] as Line, faded(sheet, place));
-    for (const place of order) drawValues(sheet, lines[place] as Line, faded(sheet, place));
+    each(drawEdges);
+    each(drawValues);
   }
-  for (const place of order) drawMarks(sheet, lines[place] as Line, faded(sheet, place));
+  each((sheet, line, _, alpha) => drawAlerts(sheet, line, alpha));
+  each((sheet, line, _, alpha) => drawChanges(sheet, line, alpha));
   sheet.context.globalAlpha = 1;
+  const named = lines[sheet.named ?? -1];
+  if (named) drawName(sheet, named);
 }
 
 /** Draws all lines pixel by pixel: the bands first, so that the values are on top. */
@@ -82,9 +65,9 @@ function drawDense(sheet: Sheet, lines: readonly Line[], places: readonly number
   };
   for (const place of places) {
     const line = lines[place] as Line;
-    const alpha = faded(sheet, place);
+    const alpha = faded(sheet, lines, place);
     const pen = (part: number, width: number, on: number, off: number): Pen => ({
-      color: pixel(colorOf(sheet, line), part * alpha),
+      color: pixel(colorOf(sheet, line, place), part * alpha),
       width: width * density,
       dash: [on * density, off * density],
     });
@@ -95,57 +78,46 @@ function drawDense(sheet: Sheet, lines: readonly Line[], places: readonly number
   }
   for (const place of places) {
     const line = lines[place] as Line;
-    draw(line, line.y, { color: pixel(colorOf(sheet, line), faded(sheet, place)), width: 1.5 * density });
+    draw(line, line.y, {
+      color: pixel(colorOf(sheet, line, place), faded(sheet, lines, place)),
+      width: (widthOf(sheet, line, place) - 0.25) * density,
+    });
   }
   drawOnto(on, context, x.start, y.start - height);
 }
 
-function colorOf(sheet: Sheet, line: Line): string {
+/** The color of a line: a quiet line is gray unless it is highlighted. */
+function colorOf(sheet: Sheet, line: Line, place: number): string {
+  if (line.quiet && !sheet.focus.includes(place)) return sheet.muted;
   return sheet.colors[(line.color ?? 0) % sheet.colors.length] as string;
 }
 
-function faded(sheet: Sheet, place: number): number {
-  return sheet.focus === undefined || sheet.focus === place ? 1 : 0.18;
+function faded(sheet: Sheet, lines: readonly Line[], place: number): number {
+  if (sheet.focus.includes(place)) return 1;
+  const others = sheet.isIsolated ? Math.min(2 / lines.length, 0.18) : sheet.focus.length ? 0.18 : 1;
+  return others * (lines[place]?.quiet ? 0.45 : 1);
 }
 
-function axisOf(sheet: Sheet, line: Line): Place {
-  return sheet.y[line.right ? 1 : 0];
-}
-
-/** A vertical line at the start of a new level. */
-function drawSteps(sheet: Sheet, line: Line, alpha: number): void {
-  const { context, density } = sheet;
-  const { start: bottom, length } = axisOf(sheet, line);
-  const [from, to] = sheet.x.range;
-  context.globalAlpha = 0.8 * alpha;
-  context.lineWidth = 1.5 * density;
-  context.setLineDash([4 * density, 3 * density]);
-  for (const { x, worse } of line.steps ?? []) {
-    if (x < from || x > to) continue;
-    const left = placeOf(x, sheet.x);
-    context.strokeStyle = worse ? sheet.alert : sheet.muted;
-    context.beginPath();
-    context.moveTo(left, bottom);
-    context.lineTo(left, bottom + length);
-    context.stroke();
-  }
-  context.setLineDash([]);
+/** The width of a line, in CSS pixels. */
+function widthOf(sheet: Sheet, line: Line, place: number): number {
+  if (sheet.focus.includes(place)) return 2.25;
+  return line.quiet ? 1 : 1.75;
 }
 
 /** The area between the lower and upper values. */
-function drawBand(sheet: Sheet, line: Line, alpha: number): void {
+function drawBand(sheet: Sheet, line: Line, place: number, alpha: number): void {
   const { context, shown } = sheet;
   if (!shown.lower_value || !shown.upper_value || !line.lower || !line.upper) return;
-  context.fillStyle = colorOf(sheet, line);
+  context.fillStyle = colorOf(sheet, line, place);
   context.globalAlpha = 0.14 * alpha;
   context.fill(band(sheet.x, axisOf(sheet, line), line.x, line.lower, line.upper));
 }
 
-function drawEdges(sheet: Sheet, line: Line, alpha: number): void {
+function drawEdges(sheet: Sheet, line: Line, place: number, alpha: number): void {
   const { context, density, shown } = sheet;
   const stroke = (values: Float64Array | undefined) =>
     values && context.stroke(path(sheet.x, axisOf(sheet, line), line.x, values));
-  context.strokeStyle = colorOf(sheet, line);
+  context.strokeStyle = colorOf(sheet, line, place);
   context.lineJoin = "round";
   context.lineWidth = density;
   context.globalAlpha = 0.55 * alpha;
@@ -160,16 +132,16 @@ function drawEdges(sheet: Sheet, line: Line, alpha: number): void {
   context.setLineDash([]);
 }
 
-function drawValues(sheet: Sheet, line: Line, alpha: number): void {
+function drawValues(sheet: Sheet, line: Line, place: number, alpha: number): void {
   const { context, density } = sheet;
   const y = axisOf(sheet, line);
   const [first, end] = visible(sheet.x.range, line.x);
   context.globalAlpha = alpha;
-  context.fillStyle = context.strokeStyle = colorOf(sheet, line);
-  context.lineWidth = 1.75 * density;
+  context.fillStyle = context.strokeStyle = colorOf(sheet, line, place);
+  context.lineWidth = widthOf(sheet, line, place) * density;
   context.lineJoin = "round";
   context.stroke(path(sheet.x, y, line.x, line.y));
-  if ((end - first) * ROOM * density > sheet.x.length) return;
+  if (line.quiet || (end - first) * ROOM * density > sheet.x.length) return;
   const dots = new Path2D();
   for (let at = first; at < end; at++) {
     const left = placeOf(line.x[at] as number, sheet.x);
@@ -179,36 +151,6 @@ function drawValues(sheet: Sheet, line: Line, alpha: number): void {
     dots.arc(left, top, 2.5 * density, 0, 7);
   }
   context.fill(dots);
-}
-
-/** A triangle beside the point, on the side of the crossed limit; hollow if the alert is dismissed. */
-function drawMarks(sheet: Sheet, line: Line, alpha: number): void {
-  const { context, density } = sheet;
-  const y = axisOf(sheet, line);
-  const [first, end] = visible(sheet.x.range, line.x);
-  context.globalAlpha = alpha;
-  for (const mark of line.marks ?? []) {
-    if (mark.at < first || mark.at >= end) continue;
-    const [left, top] = [placeOf(line.x[mark.at] as number, sheet.x), placeOf(line.y[mark.at] as number, y)];
-    if (!Number.isFinite(top)) continue;
-    const away = (mark.limit === "upper" ? -1 : 1) * density;
-    const shape = new Path2D();
-    shape.moveTo(left, top + 6 * away);
-    shape.lineTo(left - 5 * density, top + 15 * away);
-    shape.lineTo(left + 5 * density, top + 15 * away);
-    shape.closePath();
-    context.lineWidth = 1.5 * density;
-    context.fillStyle = mark.active ? sheet.alert : sheet.background;
-    context.strokeStyle = mark.active ? sheet.background : sheet.muted;
-    context.stroke(shape);
-    context.fill(shape);
-    if (!mark.active) context.stroke(shape);
-  }
-}
-
-/** The index range of the points between two x, plus one on either side, so that lines continue to the edge. */
-function visible([from, to]: Range, x: Float64Array): [first: number, end: number] {
-  return [Math.max(lowerBound(x, from) - 1, 0), Math.min(lowerBound(x, to) + 1, x.length)];
 }
 
 /** A line through the points, with gaps at missing numbers. */

@@ -1,9 +1,10 @@
 // Exports a plot: numbers as CSV, image as PNG.
 
+import { plural } from "../format";
 import { colorOf, palette } from "./colors";
 import { metricUuid } from "./columns";
 import type { Found } from "./fetch";
-import type { PerfLine } from "./lines";
+import { byChange, type PerfLine } from "./lines";
 
 const HEADINGS = [
   "start_time",
@@ -72,13 +73,19 @@ function quoted(text: string): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
+/** Maximum number of lines in the legend of an image: those with a change first. */
+const MOST_NAMED = 24;
+
 /** The plot as shown, with a title above and a legend below. */
 export async function png(
   plot: HTMLCanvasElement,
   title: string,
   shared: string,
-  lines: readonly PerfLine[],
+  all: readonly PerfLine[],
 ): Promise<Blob> {
+  const lines = byChange(all).slice(0, MOST_NAMED);
+  const more = all.length - lines.length;
+  const texts = [...lines.map(({ label }) => label), ...(more ? [`and ${plural(more, "more line")}`] : [])];
   const density = plot.width / plot.clientWidth;
   const [pad, row, head] = [16 * density, 20 * density, 56 * density];
   const canvas = document.createElement("canvas");
@@ -90,8 +97,8 @@ export async function png(
   // Place as many labels in a row as fit.
   const places: [x: number, y: number][] = [];
   let [x, y] = [0, 0];
-  for (const { label } of lines) {
-    const width = context.measureText(label).width + 34 * density;
+  for (const text of texts) {
+    const width = context.measureText(text).width + 34 * density;
     if (x > 0 && x + width > plot.width) [x, y] = [0, y + row];
     places.push([x, y]);
     x += width;
@@ -108,12 +115,15 @@ export async function png(
   context.fillText(shared, pad, pad + 32 * density, plot.width);
   context.drawImage(plot, pad, head);
   const top = head + plot.height + pad + row / 2;
-  lines.forEach((line, place) => {
+  texts.forEach((text, place) => {
     const [left, down] = places[place] as [number, number];
-    context.fillStyle = colorOf(line.color);
-    context.fillRect(pad + left, top + down - 5 * density, 10 * density, 10 * density);
+    const line = lines[place];
+    if (line) {
+      context.fillStyle = line.quiet ? palette().muted : colorOf(line.color);
+      context.fillRect(pad + left, top + down - 5 * density, 10 * density, 10 * density);
+    }
     context.fillStyle = palette().text;
-    context.fillText(line.label, pad + left + 16 * density, top + down);
+    context.fillText(text, pad + left + 16 * density, top + down);
   });
   return new Promise((resolve, reject) =>
     canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("The image could not be created."))), "image/png"),

@@ -1,5 +1,7 @@
 // The data of a plot: lines of numbers in typed arrays. Pure: no DOM.
 
+import type { JsonChange } from "../api.gen";
+
 /** An alert at a point of a line. */
 export interface Mark {
   /** The index of the point in the line. */
@@ -10,11 +12,10 @@ export interface Mark {
 }
 
 /** A change of level of a line. */
-export interface Step {
-  /** The x value: milliseconds since 1970, or a version number. */
+export interface ChangeMark {
+  /** The x value where the new level begins: milliseconds since 1970, or a version number. */
   x: number;
-  /** Whether the change is a regression. */
-  worse: boolean;
+  change: JsonChange;
 }
 
 /** One line. NaN marks a missing number. */
@@ -31,11 +32,13 @@ export interface Line {
   lowerLimit?: Float64Array | undefined;
   upperLimit?: Float64Array | undefined;
   marks?: readonly Mark[] | undefined;
-  steps?: readonly Step[] | undefined;
+  changes?: readonly ChangeMark[] | undefined;
   /** The index of its color [default: the index of the line]. */
   color?: number;
   /** Whether it uses the right axis. */
   right?: boolean;
+  /** Whether it is drawn thin and gray, because other lines of the plot changed. */
+  quiet?: boolean;
 }
 
 /** The additional lines to draw, named as in the API. */

@@ -4,14 +4,21 @@ import type { JsonChange } from "../api.gen";
 import { webAddress } from "../links";
 import { sortedBy } from "./columns";
 import type { Found } from "./fetch";
-import type { Line, Step, XAxis } from "./line";
+import type { ChangeMark, Line, XAxis } from "./line";
+import type { Reference } from "./scale";
 
 /** A line with its series. */
 export interface PerfLine extends Line {
   series: Found;
   /** The index in the series of each point; undefined if identical. */
   order: Uint32Array | undefined;
+  changes: readonly ChangeMark[];
+  /** The value that is 100 %, in a relative scale. */
+  reference?: Reference;
 }
+
+/** Above this number of lines, a plot emphasizes the lines with a change; its legend has groups and a search. */
+export const MOST_EQUAL = 12;
 
 /** The index in the series of a point of the line. */
 export function placeIn(line: PerfLine, at: number): number {
@@ -26,32 +33,73 @@ export function linesOf(
   changes: readonly JsonChange[] = [],
 ): PerfLine[] {
   const names = labels(all).each;
-  return all.map((series, place) => ({
-    ...geometry(series, axis),
-    id: series.id,
-    label: names[place] ?? "",
-    units: series.measure.units,
-    color: series.permutation,
-    right: series.measure.uuid !== measures[0],
-    steps: stepsOf(series, axis, changes),
-    series,
-  }));
+  const marks = new Map<string, ChangeMark[]>();
+  for (const change of changes) {
+    const key = keyOf(change);
+    marks.set(key, [...(marks.get(key) ?? []), changeMark(change, axis)]);
+  }
+  return emphasized(
+    all.map((series, place) => ({
+      ...geometry(series, axis),
+      id: series.id,
+      label: names[place] ?? "",
+      units: series.measure.units,
+      color: series.permutation,
+      right: series.measure.uuid !== measures[0],
+      changes: marks.get(keyOf(series)) ?? [],
+      series,
+    })),
+  );
 }
 
-function stepsOf(series: Found, axis: XAxis, changes: readonly JsonChange[]): Step[] {
+/** Identifies the series of a change. */
+function keyOf({ branch, testbed, benchmark, variant, measure }: Found | JsonChange): string {
+  return [branch.head.uuid, testbed.uuid, benchmark.uuid, variant?.uuid, measure.uuid].join();
+}
+
+export function changeMark(change: JsonChange, axis: XAxis): ChangeMark {
+  const { version, start_time } = change.at;
+  return { x: axis === "version" ? version.number : Date.parse(start_time), change };
+}
+
+/** The size of a change, for sorting. */
+const sizeOf = ({ effect }: JsonChange) => Math.abs(effect ?? Infinity);
+
+/** Open changes before others, then the largest first. */
+function compare(one: JsonChange, other: JsonChange): number {
+  return Number(other.status === "open") - Number(one.status === "open") || sizeOf(other) - sizeOf(one);
+}
+
+/** The main change of a line in its time range, without false alarms. */
+export function mainChange({ x, changes }: PerfLine): JsonChange | undefined {
+  const [from, to] = [x[0] ?? Infinity, x.at(-1) ?? -Infinity];
   return changes
-    .filter(
-      ({ branch, testbed, benchmark, variant, measure }) =>
-        branch.head.uuid === series.branch.head.uuid &&
-        testbed.uuid === series.testbed.uuid &&
-        benchmark.uuid === series.benchmark.uuid &&
-        variant?.uuid === series.variant?.uuid &&
-        measure.uuid === series.measure.uuid,
-    )
-    .map(({ at, direction }) => ({
-      x: axis === "version" ? at.version.number : Date.parse(at.start_time),
-      worse: direction === "regression",
-    }));
+    .filter(({ x, change }) => x >= from && x <= to && change.status !== "false_alarm")
+    .map(({ change }) => change)
+    .sort(compare)[0];
+}
+
+/** The lines with a change first, the largest change first; the others in their order. */
+export function byChange<T extends PerfLine>(lines: readonly T[]): T[] {
+  return lines
+    .map((line) => ({ line, change: mainChange(line) }))
+    .sort(({ change: one }, { change: other }) => (one && other ? compare(one, other) : Number(!one) - Number(!other)))
+    .map(({ line }) => line);
+}
+
+/** Maximum number of emphasized lines: each has its own color. */
+const MOST_EMPHASIZED = 10;
+
+/** Among many lines, those with the largest changes have distinct colors, and the others are quiet. */
+function emphasized(lines: PerfLine[]): PerfLine[] {
+  if (lines.length <= MOST_EQUAL) return lines;
+  const changed = byChange(lines.filter(mainChange)).slice(0, MOST_EMPHASIZED);
+  if (!changed.length) return lines;
+  const ranks = new Map(changed.map(({ id }, rank) => [id, rank]));
+  return lines.map((line) => {
+    const rank = ranks.get(line.id);
+    return rank === undefined ? { ...line, quiet: true } : { ...line, color: rank };
+  });
 }
 
 type Geometry = Pick<PerfLine, "x" | "y" | "lower" | "upper" | "lowerLimit" | "upperLimit" | "marks" | "order">;

@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { JsonPerfMetrics } from "../api.gen";
+import type { JsonChange, JsonEvent, JsonPerfMetrics } from "../api.gen";
 import { columns, metricUuid } from "./columns";
 import { extentY, isLog, line, logTicks, lowerBound, padded, pointAfterKey, ticks, upperBound } from "./line";
+import { byChange, changeMark, mainChange, type PerfLine } from "./lines";
+import { isGroup, movedGroups, ofGroup } from "./moved";
 import { changes, isComplete, parse, permutations, search } from "./query";
 import { type Raster, trace } from "./raster";
+import { referenceOf, relativeLine } from "./scale";
 import { pointwise, thinned } from "./thin";
 import { matches, rows, tree } from "./tree";
 
@@ -47,7 +50,7 @@ test("thousands of names are grouped at once", () => {
 test("an address is read and written the same", () => {
   const address =
     "branches=b1%2Cb2&heads=%2Ch2&testbeds=t&benchmarks=x%2Cy&measures=m&start_time=5" +
-    "&x_axis=version&y_axis=log&upper_boundary=true&zoom=3_9&hidden=1";
+    "&x_axis=version&y_axis=log&upper_boundary=true&zoom=3_9&hidden=1&relative=median&layout=multiples&isolated=2";
   const query = parse(Object.fromEntries(new URLSearchParams(address)));
   assert.deepEqual(query.heads, ["", "h2"]);
   assert.deepEqual(query.zoom, [3, 9]);
@@ -55,6 +58,7 @@ test("an address is read and written the same", () => {
   assert.deepEqual(parse(Object.fromEntries(new URLSearchParams(search(query)))), query);
   assert.equal(parse({ range: "version" }).x_axis, "version");
   assert.equal(parse({ zoom: "9_3", start_time: "soon" }).zoom, undefined);
+  assert.equal(parse({ relative: "toString" }).relative, undefined);
   assert.deepEqual(changes({ heads: ["", ""], y_axis: "auto", key: true, lower_value: false }), {
     heads: undefined,
     y_axis: undefined,
@@ -215,4 +219,119 @@ test("keys move along a line and to the nearest point of the next line", () => {
   assert.deepEqual(after("End"), { line: 0, at: 2 });
   assert.equal(after("x"), undefined);
   assert.equal(pointAfterKey("Home", [], undefined, [0, 1]), undefined);
+});
+
+/** A change at a version, on a series of the benchmark. */
+function changed(benchmark: string, number: number, effect: number | null, more: object = {}): JsonChange {
+  const start_time = new Date(number * 864e5).toISOString();
+  return {
+    uuid: `${benchmark}-${number}`,
+    branch: { uuid: "main", head: { uuid: "head" } },
+    testbed: { uuid: "ci" },
+    benchmark: { uuid: benchmark },
+    measure: { uuid: "latency" },
+    at: { version: { number }, start_time },
+    before: 50,
+    status: "open",
+    effect,
+    ...more,
+  } as unknown as JsonChange;
+}
+
+function perfLine(
+  id: string,
+  ys: readonly (number | null)[],
+  changes: JsonChange[] = [],
+  series: object = {},
+): PerfLine {
+  const made = line({ id, label: id, units: "ns", points: ys.map((y, place) => [place + 1, y]) });
+  return {
+    ...made,
+    right: true,
+    order: undefined,
+    changes: changes.map((change) => changeMark(change, "version")),
+    series: series as PerfLine["series"],
+  };
+}
+
+test("a line is converted to percent of its first value or its median", () => {
+  const made = { ...perfLine("a", [null, 40, 50, 30, 60]), upperLimit: Float64Array.of(NaN, 80, 80, 80, 80) };
+  const first = relativeLine(made, "first");
+  assert.deepEqual([...(first?.y ?? [])], [NaN, 100, 125, 75, 150]);
+  assert.deepEqual([...(first?.upperLimit ?? [])], [NaN, 200, 200, 200, 200]);
+  assert.equal(first?.units, "% of first value");
+  assert.equal(first?.right, false, "lines with different units share the left axis");
+  assert.equal(first?.reference?.value, 40);
+  assert.equal(referenceOf(made, "median")?.value, 45);
+  assert.equal(made.y[1], 40, "the line itself is unchanged");
+});
+
+test("the baseline is the level before the newest change, then that of a threshold, then the first value", () => {
+  const values = [10, 11, 20, 21];
+  const of = (changes: JsonChange[], series: object = {}) =>
+    referenceOf(perfLine("a", values, changes, series), "baseline");
+  const changes = [changed("a", 3, 1, { before: 10.5 }), changed("a", 2, 0.1, { before: 9 })];
+  assert.deepEqual(of(changes), { value: 10.5, about: "level before the change at #3" });
+  assert.equal(of([changed("a", 9, 1)])?.value, 10, "a change after the last value does not count");
+  assert.equal(of([changed("a", 3, 1, { status: "false_alarm" })])?.value, 10);
+  const threshold = { baseline: Float64Array.of(NaN, 12, 13, NaN) };
+  assert.deepEqual(of([], threshold), { value: 13, about: "baseline of the threshold at the newest value" });
+  assert.equal(of(changes, threshold)?.value, 10.5);
+  assert.match(of([])?.about ?? "", /^first value/);
+});
+
+test("a line without a reference value has no relative scale", () => {
+  assert.equal(relativeLine(perfLine("a", [0, 1]), "first"), undefined);
+  assert.equal(relativeLine(perfLine("a", [null]), "median"), undefined);
+});
+
+test("lines with a change come first: open ones, then the largest", () => {
+  const lines = [
+    perfLine("level", [1, 1, 1]),
+    perfLine("small", [1, 1, 1], [changed("small", 2, -0.1)]),
+    perfLine("expected", [1, 1, 1], [changed("expected", 2, 3, { status: "expected" })]),
+    perfLine("earlier", [1, 1, 1], [changed("earlier", 0, 9)]),
+    perfLine("false", [1, 1, 1], [changed("false", 2, 9, { status: "false_alarm" })]),
+    perfLine("large", [1, 1, 1], [changed("large", 2, 0.01), changed("large", 3, 0.5)]),
+    perfLine("from zero", [1, 1, 1], [changed("from zero", 2, null)]),
+  ];
+  assert.deepEqual(
+    byChange(lines).map(({ id }) => id),
+    ["from zero", "large", "small", "expected", "level", "earlier", "false"],
+  );
+  assert.equal(mainChange(lines[5] as PerfLine)?.effect, 0.5);
+});
+
+test("recent changes are in groups that one plot shows", () => {
+  const now = 100 * 864e5;
+  const event = (day: number, changes: JsonChange[], status = "open") =>
+    ({ status, start_time: new Date(day * 864e5).toISOString(), changes }) as unknown as JsonEvent;
+  const on = (testbed: string) => ({ testbed: { uuid: testbed } });
+  const groups = movedGroups(
+    [
+      event(99, [changed("a", 99, 0.1), changed("b", 99, -0.4), changed("b", 99, -0.3, on("arm"))]),
+      event(98, [changed("c", 98, 9)], "false_alarm"),
+      event(60, [changed("d", 60, 9)]),
+      event(97, [changed("e", 97, 0.2, { measure: { uuid: "memory" } })], "expected"),
+    ],
+    now,
+  );
+  assert.deepEqual(
+    groups.map(({ measure, testbeds, benchmarks }) => [measure.uuid, testbeds.map(({ uuid }) => uuid), benchmarks]),
+    [
+      ["latency", ["ci", "arm"], ["b", "a"]],
+      ["memory", ["ci"], ["e"]],
+    ],
+  );
+  const [first, second] = groups;
+  assert.ok(first && second);
+  const query = { ...parse({}), ...ofGroup(first) };
+  assert.equal(query.relative, "baseline");
+  assert.equal(query.start_time, 69 * 864e5);
+  assert.ok(isGroup(first, query) && !isGroup(second, query));
+  // Most lines of the common plot would not have changed.
+  const sparse = ["a", "b", "c"].map((name) => changed(name, 99, 0.1));
+  assert.equal(movedGroups([event(99, [...sparse, changed("d", 99, 0.1, on("arm"))])], now).length, 1);
+  const more = ["e", "f", "g"].map((name, place) => changed(name, 99, 0.1, on(`machine ${place}`)));
+  assert.equal(movedGroups([event(99, [...sparse, ...more])], now).length, 4);
 });

@@ -2,6 +2,7 @@
 
 import type { JsonPlot, JsonReport } from "../api.gen";
 import type { Range, Shown, XAxis, YAxis } from "./line";
+import { REFERENCES, type Relative } from "./scale";
 
 /** Maximum number of lines; the server has the same limit per request. */
 export const MOST_LINES = 255;
@@ -20,6 +21,12 @@ export interface PerfQuery extends Required<Shown> {
   end_time: number | undefined;
   x_axis: XAxis;
   y_axis: YAxis;
+  /** The reference value of a relative scale; undefined for absolute values. */
+  relative: Relative | undefined;
+  /** All lines in one plot, or one small plot per line. */
+  layout: Layout;
+  /** Whether small plots have the same value axis. */
+  shared_y: boolean;
   /** The title of a shared plot. */
   title: string | undefined;
   /** The pinned plot that was opened. */
@@ -33,7 +40,11 @@ export interface PerfQuery extends Required<Shown> {
   zoom: Range | undefined;
   /** The hidden lines. */
   hidden: readonly string[];
+  /** The isolated line. */
+  isolated: string | undefined;
 }
+
+export type Layout = "overlay" | "multiples";
 
 /** The query parameters of a URL. */
 export type Parameters = Readonly<Partial<Record<string, string | string[]>>>;
@@ -56,6 +67,7 @@ export function parse(parameters: Parameters): PerfQuery {
   const [heads, specs] = [list("heads"), list("specs")];
   const [from, to] = (text("zoom") ?? "").split("_").map(Number);
   const y = text("y_axis");
+  const relative = text("relative") ?? "";
   return {
     branches,
     heads: branches.map((_, place) => heads[place] ?? ""),
@@ -67,6 +79,9 @@ export function parse(parameters: Parameters): PerfQuery {
     end_time: number("end_time"),
     x_axis: (text("x_axis") ?? text("range")) === "version" ? "version" : "date_time",
     y_axis: y === "linear" || y === "log" ? y : "auto",
+    relative: Object.hasOwn(REFERENCES, relative) ? (relative as Relative) : undefined,
+    layout: text("layout") === "multiples" ? "multiples" : "overlay",
+    shared_y: yes("shared_y"),
     lower_value: yes("lower_value"),
     upper_value: yes("upper_value"),
     lower_boundary: yes("lower_boundary"),
@@ -78,6 +93,7 @@ export function parse(parameters: Parameters): PerfQuery {
     clear: yes("clear"),
     zoom: from !== undefined && to !== undefined && from < to ? [from, to] : undefined,
     hidden: filled("hidden"),
+    isolated: text("isolated"),
   };
 }
 
@@ -92,6 +108,7 @@ export function changes(query: Partial<PerfQuery>): Changes {
     } else if (name === "key") made[name] = value === false ? "false" : undefined;
     else if (name === "x_axis") made[name] = value === "version" ? "version" : undefined;
     else if (name === "y_axis") made[name] = value === "auto" ? undefined : String(value);
+    else if (name === "layout") made[name] = value === "overlay" ? undefined : String(value);
     else made[name] = value === undefined || value === false ? undefined : String(value);
   }
   // The former name of the parameter.
