@@ -8,7 +8,7 @@ import { axisOf, placeOf, type Sheet, visible } from "./sheet";
 /** Half the size of the mark of a change, in CSS pixels. */
 const SIZE = 6;
 
-/** Whether a change is drawn filled: nobody has reviewed it, and it has not recovered. */
+/** Whether a change needs review. Its mark is filled. */
 export function isOpen({ status }: JsonChange): boolean {
   return status === "open";
 }
