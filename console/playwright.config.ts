@@ -43,7 +43,8 @@ export default defineConfig({
     // The walk covers every page on a phone. The other specs cover pages with a different layout on a phone.
     {
       name: "phone",
-      testMatch: /(alert|branch|compare|detection|event|explore|home|job|notice|palette|perf|report|threshold|walk)\.spec\.ts/,
+      testMatch:
+        /(alert|branch|compare|detection|event|explore|home|job|notice|palette|perf|report|threshold|walk)\.spec\.ts/,
       dependencies: ["first"],
       use: phone,
     },

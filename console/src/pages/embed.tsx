@@ -11,7 +11,7 @@ import { isComplete, type PerfQuery, parse, search } from "../plot/query";
 import { Empty, Failure, Skeleton } from "../ui/State";
 
 /** Height of the elements above and below the plot, in pixels. */
-const [HEADER, LEGEND, EDGES] = [40, 130, 40];
+const [HEADER, LEGEND, EDGES] = [40, 160, 40];
 
 export function Embed(): JSX.Element {
   const params = useParams<{ project: string }>();

@@ -8,8 +8,8 @@ import { Effect, Levels } from "../change";
 import { StatusBadge } from "../event";
 import { moment, ratio, shortHash } from "../format";
 import { nameOf } from "../history";
-import type { Line, Point } from "./line";
-import { isOpen, pointOf } from "./marks";
+import { type Line, type Point, pointOf } from "./line";
+import { isOpen } from "./marks";
 import type { Links } from "./Readout";
 import { type Spot, Tooltip } from "./Tooltip";
 

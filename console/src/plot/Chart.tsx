@@ -7,7 +7,7 @@ import { bindKeys } from "../keys";
 import { Failure, Notice } from "../ui/State";
 import type { Fetched } from "./fetch";
 import { Legend } from "./Legend";
-import type { Line } from "./line";
+import { changesOf, type Line } from "./line";
 import { labels as labelsOf, linesOf, type PerfLine } from "./lines";
 import { Multiples } from "./Multiples";
 import { Plot } from "./Plot";
@@ -59,7 +59,7 @@ export function Chart(props: {
   const missing = () => absolute().length - lines().length;
   bindKeys([{ keys: "Escape", label: "Show all lines", run: () => isolated() !== undefined && isolate(undefined) }]);
   const isLoading = () => props.series.progress() < 1 && !props.series.error();
-  const changes = () => shown().reduce((sum, line) => sum + line.changes.length, 0);
+  const changes = () => shown().reduce((sum, line) => sum + changesOf(line).length, 0);
   const points = () => shown().reduce((sum, line) => sum + line.x.length, 0);
   const label = () => {
     const marks = changes() ? ` and ${plural(changes(), "change")} of level` : "";

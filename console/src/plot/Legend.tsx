@@ -10,6 +10,7 @@ import { Icon } from "../ui/Icon";
 import { SearchField } from "../ui/SearchField";
 import { describe } from "./ChangeLinks";
 import { colorOf, palette } from "./colors";
+import { changesOf } from "./line";
 import { byChange, MOST_EQUAL, mainChange, type PerfLine } from "./lines";
 import { isOpen } from "./marks";
 import type { Links } from "./Readout";
@@ -210,9 +211,9 @@ const KINDS = [
 function MarkKey(props: { lines: readonly PerfLine[] }): JSX.Element {
   const present = createMemo(() => {
     const found = new Set<string>();
-    for (const { changes, marks } of props.lines) {
-      if (marks?.length) found.add("alert");
-      for (const { change } of changes) {
+    for (const line of props.lines) {
+      if (line.marks?.length) found.add("alert");
+      for (const { change } of changesOf(line)) {
         if (isOpen(change)) found.add(change.direction);
         else found.add("reviewed");
         if (change.cause === "host") found.add("host");

@@ -63,6 +63,7 @@ export function PinDialog(props: {
     [...new Set([...WINDOWS, window()])]
       .sort((a, b) => a - b)
       .map((seconds) => ({ value: String(seconds), label: `The last ${duration(seconds)}` }));
+  const isRelative = () => props.query.relative !== undefined || props.query.layout === "multiples";
   const hasOld = () => [...props.query.heads, ...props.query.specs].some(Boolean);
   return (
     <Dialog open={props.open} title={props.plot ? "Update the pinned plot" : "Pin this plot"} onClose={props.onClose}>
@@ -71,6 +72,7 @@ export function PinDialog(props: {
           ? "The pinned plot will show the current view."
           : "All viewers of the project will see it on the overview."}{" "}
         The time range ends now{hasOld() ? ", with the current heads of its branches" : ""}.
+        {isRelative() ? " The pinned plot shows absolute values of all lines in one plot." : ""}
       </p>
       <Form
         action={props.plot ? "Update plot" : "Pin plot"}

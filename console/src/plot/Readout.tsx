@@ -7,8 +7,8 @@ import { STATUSES } from "../event";
 import { change, moment, shortHash, value } from "../format";
 import { Badge } from "../ui/Badge";
 import { metricUuid } from "./columns";
+import { pointOf } from "./line";
 import { commitUrl, type PerfLine, placeIn } from "./lines";
-import { pointOf } from "./marks";
 
 /** The targets of the links of a point. */
 export interface Links {

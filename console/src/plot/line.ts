@@ -92,6 +92,17 @@ export function upperBound(numbers: Float64Array, value: number): number {
   return low;
 }
 
+/** The index of the point where a change begins; undefined if the change is outside the values of the line. */
+export function pointOf({ x }: Line, mark: ChangeMark): number | undefined {
+  const at = lowerBound(x, mark.x);
+  return at < x.length && mark.x >= (x[0] as number) ? at : undefined;
+}
+
+/** The changes between the first and the last value of a line. */
+export function changesOf(line: Line): readonly ChangeMark[] {
+  return (line.changes ?? []).filter((mark) => pointOf(line, mark) !== undefined);
+}
+
 /** The point that a key moves to from a point, or from the start of the visible range; undefined for other keys. */
 export function pointAfterKey(
   key: string,

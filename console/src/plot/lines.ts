@@ -4,7 +4,7 @@ import type { JsonChange } from "../api.gen";
 import { webAddress } from "../links";
 import { sortedBy } from "./columns";
 import type { Found } from "./fetch";
-import type { ChangeMark, Line, XAxis } from "./line";
+import { type ChangeMark, changesOf, type Line, type XAxis } from "./line";
 import type { Reference } from "./scale";
 
 /** A line with its series. */
@@ -71,11 +71,10 @@ function compare(one: JsonChange, other: JsonChange): number {
 }
 
 /** The main change of a line in its time range, without false alarms. */
-export function mainChange({ x, changes }: PerfLine): JsonChange | undefined {
-  const [from, to] = [x[0] ?? Infinity, x.at(-1) ?? -Infinity];
-  return changes
-    .filter(({ x, change }) => x >= from && x <= to && change.status !== "false_alarm")
+export function mainChange(line: PerfLine): JsonChange | undefined {
+  return changesOf(line)
     .map(({ change }) => change)
+    .filter(({ status }) => status !== "false_alarm")
     .sort(compare)[0];
 }
 

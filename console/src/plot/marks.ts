@@ -2,7 +2,7 @@
 // triangle at an alert. Legend.tsx explains the shapes.
 
 import type { ChangeDirection, JsonChange } from "../api.gen";
-import { type ChangeMark, type Line, lowerBound } from "./line";
+import { type Line, lowerBound, pointOf } from "./line";
 import { axisOf, placeOf, type Sheet, visible } from "./sheet";
 
 /** Half the size of the mark of a change, in CSS pixels. */
@@ -11,12 +11,6 @@ const SIZE = 6;
 /** Whether a change needs review. Its mark is filled. */
 export function isOpen({ status }: JsonChange): boolean {
   return status === "open";
-}
-
-/** The index of the point where a change begins; undefined if the line has no such point. */
-export function pointOf({ x }: Line, mark: ChangeMark): number | undefined {
-  const at = lowerBound(x, mark.x);
-  return at < x.length && mark.x >= (x[0] as number) ? at : undefined;
 }
 
 function colorOf(sheet: Sheet, direction: ChangeDirection): string {
