@@ -196,9 +196,11 @@ export function View(): JSX.Element {
     () => ({ project: project.slug(), event: params.event }),
     (path, signal) => call("get", "/v0/projects/{project}/events/{event}", { path, signal }),
   );
+  // While the next event loads, no key or button may act on the previous one.
+  const current = () => (event()?.uuid === params.event.toLowerCase() ? event() : undefined);
   return (
     <Show
-      when={event()}
+      when={current()}
       fallback={
         <LoadingPage title="Event" crumbs={project.crumbs("regressions", "Regressions")} lines={12} item={event} />
       }
