@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::{
-    AlertUuid, Benchmark, BoundaryLimit, Iteration, Metric, MetricBoundary, NameId, ProjAlertsSort,
-    ReportUuid, Threshold, Timestamp, Variant, scalar::fixed_string,
+    AlertUuid, Benchmark, BoundaryLimit, EventUuid, Iteration, Metric, MetricBoundary, NameId,
+    ProjAlertsSort, ReportUuid, Threshold, ThresholdUuid, Timestamp, Variant, scalar::fixed_string,
 };
 
 fixed_string! {
@@ -86,6 +86,12 @@ pub struct AlertFilter {
     /// Only alerts with this status.
     #[param(inline)]
     pub status: Option<AlertStatus>,
+    /// Only alerts of this threshold.
+    #[param(inline)]
+    pub threshold: Option<ThresholdUuid>,
+    /// Only alerts of the changed series of this event since its start: the active ones, and those that the event dismissed.
+    #[param(inline)]
+    pub event: Option<EventUuid>,
     /// Whether to list alerts with an archived branch, testbed or measure instead of all others; false by default.
     pub archived: Option<bool>,
     /// Sort key; `modified` by default.

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::{
     AlertId, BenchmarkId, Error, HeadId, ModelId, ProjectId, ReportId, Result, ThresholdId, Tx, WriteContext,
     columns::{columns, insert_columns},
-    head, metric,
+    event, head, metric,
     series_filter::SeriesFilter,
     sql::{Conditions, direction},
     threshold,
@@ -197,36 +197,55 @@ pub fn find(tx: &mut Tx<'_>, project: ProjectId, alert: AlertUuid) -> Result<(Al
 pub fn list(
     tx: &mut Tx<'_>,
     project: ProjectId,
-    status: Option<AlertStatus>,
-    archived: bool,
-    sort: ProjAlertsSort,
+    filter: &tidemark_api::AlertFilter,
     page: &Page,
 ) -> Result<(Vec<Alert>, i64)> {
-    let state = if archived {
+    let state = if filter.archived.unwrap_or_default() {
         "(branch.archived is not null or testbed.archived is not null or measure.archived is not null)"
     } else {
         "branch.archived is null and testbed.archived is null and measure.archived is null"
     };
-    let thresholds = format!(
-        "join branch on branch.id = threshold.branch_id join testbed on testbed.id = threshold.testbed_id
-         join measure on measure.id = threshold.measure_id where threshold.project_id = $1 and {state}"
-    );
-    let counted = match status {
-        Some(status) => status.as_str(),
-        None => "active + dismissed + silenced",
-    };
-    let total: i64 = tx.value(
-        &format!(
-            "select cast(coalesce(sum({counted}), 0) as bigint) from threshold_count
-             join threshold on threshold.id = threshold_count.threshold_id {thresholds}"
+    let mut thresholds = Conditions::new(
+        format!(
+            "join branch on branch.id = threshold.branch_id join testbed on testbed.id = threshold.testbed_id
+             join measure on measure.id = threshold.measure_id where threshold.project_id = $1 and {state}"
         ),
-        &[&project],
-    )?;
+        vec![&project],
+    );
+    thresholds.and("threshold.uuid =", &filter.threshold);
+    let mut alerts = Conditions::new(
+        format!(
+            "alert.project_id = $1 and alert.threshold_id in (select threshold.id from threshold {})",
+            thresholds.sql
+        ),
+        thresholds.params.clone(),
+    );
+    alerts.and("alert.status =", &filter.status);
+    if let Some(event) = &filter.event {
+        alerts.params.push(event);
+        let place = alerts.params.len();
+        alerts.sql.push_str(&format!(
+            " and (alert.event_id in (select id from event where project_id = $1 and uuid = ${place})
+                   or alert.id in (select alert.id from {} and event.project_id = $1 and event.uuid = ${place}))",
+            event::ALERTS
+        ));
+    }
+    let total: i64 = if filter.event.is_some() {
+        tx.value(&format!("select count(*) from alert where {}", alerts.sql), &alerts.params)?
+    } else {
+        let counted = filter.status.map_or("active + dismissed + silenced", AlertStatus::as_str);
+        let sql = format!(
+            "select cast(coalesce(sum({counted}), 0) as bigint) from threshold_count
+             join threshold on threshold.id = threshold_count.threshold_id {}",
+            thresholds.sql
+        );
+        tx.value(&sql, &thresholds.params)?
+    };
     let (limit, offset) = (page.limit(), page.offset());
     if limit == 0 || offset >= total {
         return Ok((Vec::new(), total));
     }
-    let (column, default) = match sort {
+    let (column, default) = match filter.sort.unwrap_or_default() {
         ProjAlertsSort::Created => ("start_time", Direction::Asc),
         ProjAlertsSort::Modified => ("modified", Direction::Desc),
     };
@@ -234,13 +253,6 @@ pub fn list(
     let order = format!(
         "alert.status, alert.{column} {direction}, benchmark.name, alert.iteration, alert.id {direction}"
     );
-    let mut alerts = Conditions::new(
-        format!(
-            "alert.project_id = $1 and alert.threshold_id in (select threshold.id from threshold {thresholds})"
-        ),
-        vec![&project],
-    );
-    alerts.and("alert.status =", &status);
     let size = alerts.page(limit, &offset);
     let sql = format!(
         "select {{columns}} from (

@@ -328,7 +328,7 @@ fn complete(tx: &mut Tx<'_>, rows: Vec<EventRow>) -> Result<Vec<Event>> {
 
 /// Active alerts of the changed series of events: those since the start of the event and before the next change of the
 /// series.
-const ALERTS: &str = "event join change on change.event_id = event.id and change.withdrawn is null
+pub(crate) const ALERTS: &str = "event join change on change.event_id = event.id and change.withdrawn is null
      join alert on alert.head_id = event.head_id and alert.status = 'active'
        and alert.benchmark_id = change.benchmark_id and alert.variant_id = change.variant_id
      join threshold on threshold.id = alert.threshold_id and threshold.testbed_id = change.testbed_id

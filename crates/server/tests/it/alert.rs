@@ -100,8 +100,13 @@ both! {
         assert_eq!(lab.alerts("?per_page=2&page=2").await, modified[2..4]);
         let page = lab.get("alerts?per_page=2&page=9").await.expect(200);
         assert_eq!((page.total(), &page.body), (7, &json!([])));
+        let thresholds = lab.get("thresholds").await.expect(200).body;
+        let on_branch = |name: &str| thresholds.as_array().unwrap().iter().find(|one| one["branch"]["name"] == json!(name));
+        let pr = format!("threshold={}", on_branch("pr").unwrap()["uuid"].as_str().unwrap());
+        assert_eq!(lab.alerts(&format!("?{pr}")).await, ["e 0 silenced"]);
+        assert_eq!((lab.total(&format!("alerts?{pr}")).await, lab.total(&format!("alerts?status=active&{pr}")).await), (1, 0));
         let mut lines = Vec::new();
-        for query in ["status=open", "sort=name", "archived=maybe", "per_page=256"] {
+        for query in ["threshold=none", "status=open", "sort=name", "archived=maybe", "per_page=256"] {
             lines.push(lab.get(&format!("alerts?{query}")).await.line());
         }
         assert_snapshot!("alert_bad_query", lines.join("\n"));

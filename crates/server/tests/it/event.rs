@@ -97,9 +97,17 @@ both! {
         let path = format!("events/{}", event["uuid"].as_str().unwrap());
         let alerts = async |status: &str| lab.get(&format!("alerts?status={status}")).await.expect(200).total();
         assert_eq!((alerts("active").await, alerts("dismissed").await), (2, 0));
+        let own = async |status: &str| {
+            let query = format!("alerts?status={status}&event={}", event["uuid"].as_str().unwrap());
+            let page = lab.get(&query).await.expect(200);
+            assert_eq!(page.body.as_array().unwrap().len() as i64, page.total());
+            page.total()
+        };
+        assert_eq!((own("active").await, own("dismissed").await), (1, 0));
 
         let mut closed = lab.patch(&path, json!({ "status": "expected", "note": "A new allocator" })).await.expect(200);
         assert_eq!((alerts("active").await, alerts("dismissed").await), (1, 1));
+        assert_eq!((own("active").await, own("dismissed").await), (0, 1));
         assert_eq!(lab.changes("?status=expected", 3).await.len(), 3);
         assert_eq!(lab.changes("?status=open", 0).await, Vec::<Value>::new());
         // The last digits depend on the machine.

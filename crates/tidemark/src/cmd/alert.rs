@@ -2,7 +2,7 @@
 
 use tidemark_api::{
     Alert, AlertFilter, AlertPatch, AlertStatus, AlertUuid, AlertsPatch, AlertsPatched, BoundaryLimit,
-    ProjAlertsSort, ReportUuid, UpdateAlertStatus,
+    EventUuid, ProjAlertsSort, ReportUuid, ThresholdUuid, UpdateAlertStatus,
 };
 use tidemark_client::{alerts, update_alerts};
 
@@ -26,6 +26,12 @@ pub(crate) enum AlertVerb {
         /// List only alerts with this status
         #[arg(long, value_parser = fixed_string_parser::<AlertStatus>())]
         status: Option<AlertStatus>,
+        /// List only alerts of this threshold
+        #[arg(long, value_name = "UUID")]
+        threshold: Option<ThresholdUuid>,
+        /// List only alerts of the series of this event
+        #[arg(long, value_name = "UUID")]
+        event: Option<EventUuid>,
         /// List only alerts of archived branches, testbeds, benchmarks and measures
         #[arg(long)]
         archived: bool,
@@ -76,9 +82,14 @@ pub(crate) struct AlertTarget {
 impl Verb for AlertVerb {
     fn run(&self, session: &Session) -> Result {
         match self {
-            Self::List { project, status, archived, sort, page } => {
-                let filter =
-                    AlertFilter { status: *status, archived: archived.then_some(true), sort: sort.sort };
+            Self::List { project, status, threshold, event, archived, sort, page } => {
+                let filter = AlertFilter {
+                    status: *status,
+                    threshold: *threshold,
+                    event: *event,
+                    archived: archived.then_some(true),
+                    sort: sort.sort,
+                };
                 session.list(alerts(project.id()?).list(&filter), page)
             }
             Self::View(target) => session.show(&alerts(target.project.id()?).view(&target.alert)),

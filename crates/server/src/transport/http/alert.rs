@@ -40,9 +40,7 @@ pub(super) async fn list(
     Query(filter): Query<AlertFilter>,
     Query(page): Query<Page>,
 ) -> Result<Paged<Alert>> {
-    let archived = filter.archived.unwrap_or(false);
-    let sort = filter.sort.unwrap_or_default();
-    let read = move |tx: &mut Tx<'_>| alert::list(tx, project.id, filter.status, archived, sort, &page);
+    let read = move |tx: &mut Tx<'_>| alert::list(tx, project.id, &filter, &page);
     Ok(Paged(app.db.read(read).await?))
 }
 
