@@ -4,8 +4,8 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use utoipa::ToSchema;
 
 use crate::{
-    Benchmark, Branch, ChangeUuid, Invalid, Measure, NameId, NewModel, ReportUuid, Testbed, Timestamp,
-    Variant, scalar::fixed_string,
+    Benchmark, Branch, ChangeUuid, FalseAlarms, Invalid, Measure, NameId, NewModel, ReportUuid, Testbed,
+    Timestamp, Variant, scalar::fixed_string,
 };
 
 /// Factor by which the number of false alarms may exceed the default, from 0.001 to 1000.
@@ -48,9 +48,12 @@ impl<'de> Deserialize<'de> for SensitivityFactor {
 #[schema(as = JsonNewBacktest)]
 #[serde(deny_unknown_fields)]
 pub struct NewBacktest {
-    /// Sensitivity of change detection; 1 if neither `sensitivity` nor `model` is given.
+    /// Sensitivity of change detection; 1 if neither `sensitivity`, `false_alarms_per_month` nor `model` is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitivity: Option<SensitivityFactor>,
+    /// False-alarm budget per month, as in the detection settings: only changes within it raise alarms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub false_alarms_per_month: Option<FalseAlarms>,
     /// Model of a threshold to test instead of change detection.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::object::optional")]
     pub model: Option<NewModel>,

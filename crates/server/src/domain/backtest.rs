@@ -1,6 +1,8 @@
 //! Backtest: the alarms that other detection settings would have raised over the whole history of a project, compared with the
 //! status that users set for its changes.
 
+mod replay;
+
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
@@ -10,7 +12,9 @@ use tidemark_api::{
     Backtest, BacktestAlarm, BacktestVerdict, Benchmark, Branch, ChangeUuid, EventStatus, Measure, NewModel,
     ReportUuid, Shared, Testbed, Timestamp, Variant,
 };
-use tidemark_stats::{Change, DetectionSettings, Monitor, PreparedModel, Scratch, Worse, is_exact};
+use tidemark_stats::{
+    Change, DetectionSettings, FalseAlarmBudget, Monitor, PreparedModel, Scratch, Worse, is_exact,
+};
 use tidemark_store::{
     BenchmarkId, Dimension, MeasureId, Tx, VariantId,
     change::{self, StoredChange},
@@ -21,6 +25,7 @@ use tidemark_store::{
     version::VersionRange,
 };
 
+use self::replay::Replay;
 use crate::domain::{
     changes::{History, MONTH_SECONDS, Values, hosts},
     error::{Error, Result},
@@ -38,6 +43,8 @@ const MAX_EARLIER_VALUES: usize = 512;
 pub(crate) enum Detector {
     /// Change detection.
     Changes(DetectionSettings),
+    /// Change detection, with notifications within a false-alarm budget.
+    Budget(FalseAlarmBudget),
     /// A threshold.
     Threshold(NewModel),
 }
@@ -47,6 +54,8 @@ pub(crate) struct LaneData {
     branch: Branch,
     testbed: Testbed,
     history: History,
+    /// Number of series at each report, without the filter.
+    series_counts: Vec<usize>,
     series_keys: HashMap<u32, SeriesKey>,
     stored: Vec<StoredChange>,
     benchmarks: HashMap<BenchmarkId, Arc<Benchmark>>,
@@ -58,6 +67,7 @@ impl LaneData {
     /// Reads the series of a lane that match a filter.
     pub(crate) fn read(tx: &mut Tx<'_>, lane: &Lane, part: &SeriesFilter) -> Result<Self> {
         let mut history = History::read(tx, &[VersionRange::of_head(lane.head)], lane.testbed, MAX_REPORTS)?;
+        let series_counts = replay::series_counts(history.reports.len(), history.series.values());
         let ids: Vec<i64> = history.series.keys().map(|series| i64::from(*series)).collect();
         let mut series_keys = series::series_keys(tx, &ids)?;
         series_keys.retain(|_, series_key| {
@@ -77,6 +87,7 @@ impl LaneData {
             variants: variant::by_ids(tx, &keys(|series_key| series_key.variant))?,
             measures: Measure::by_ids(tx, &keys(|series_key| series_key.measure.get()))?,
             history,
+            series_counts,
             series_keys,
         })
     }
@@ -114,19 +125,23 @@ impl BacktestResult {
         self.since = self.since.into_iter().chain(times()).min();
         self.until = self.until.into_iter().chain(times()).max();
         let hosts = hosts(&lane.history.reports);
+        let mut replay = Replay::default();
         for (series, values) in &lane.history.series {
             let Some(series_key) = lane.series_keys.get(series) else { continue };
             let Some(measure) = lane.measures.get(&series_key.measure) else { continue };
             self.series += 1;
             self.values += values.values.len();
+            let is_exact = is_exact(&values.values);
+            let value = |index: usize| {
+                let (place, value) = (values.places[index], values.values[index]);
+                let factor = if is_exact { 1.0 } else { reports[place].factor(series_key.measure) };
+                (hosts[place], value / factor)
+            };
             let alarms = match detector {
-                Detector::Changes(settings) => {
-                    let is_exact = is_exact(&values.values);
-                    let factor = |place: usize| match is_exact {
-                        true => 1.0,
-                        false => reports[place].factor(series_key.measure),
-                    };
-                    change_alarms(values, &hosts, factor, settings)
+                Detector::Changes(settings) => change_alarms(values, value, settings),
+                Detector::Budget(_) => {
+                    replay.add(*series, values, reports, value);
+                    continue;
                 }
                 Detector::Threshold(model) => {
                     let times: Vec<Timestamp> =
@@ -135,6 +150,13 @@ impl BacktestResult {
                 }
             };
             self.score(lane, *series_key, values, &alarms);
+        }
+        if let Detector::Budget(budget) = detector {
+            let alarms = replay.finish(&lane.history.series, reports, &lane.series_counts, budget);
+            for (series, values) in &lane.history.series {
+                let Some(series_key) = lane.series_keys.get(series) else { continue };
+                self.score(lane, *series_key, values, alarms.get(series).map_or(&[], Vec::as_slice));
+            }
         }
         self.alarms.sort_by_key(|alarm| std::cmp::Reverse(alarm.start_time));
         self.alarms.truncate(MAX_ALARMS);
@@ -230,14 +252,14 @@ impl BacktestResult {
 /// Returns the alarms of change detection in a series: the immediate ones, and the changes that raised no immediate alarm.
 fn change_alarms(
     series: &Values,
-    hosts: &[Option<u16>],
-    factor: impl Fn(usize) -> f64,
+    value: impl Fn(usize) -> (Option<u16>, f64),
     settings: DetectionSettings,
 ) -> Vec<Alarm> {
     let (mut monitor, mut scratch) = (Monitor::new(settings), Scratch::default());
     let mut alarms: Vec<Alarm> = Vec::new();
-    for (raised, (value, place)) in series.values.iter().zip(&series.places).enumerate() {
-        if let Some(change) = monitor.push_with_host(hosts[*place], *value / factor(*place), &mut scratch) {
+    for raised in 0..series.values.len() {
+        let (host, value) = value(raised);
+        if let Some(change) = monitor.push_with_host(host, value, &mut scratch) {
             alarms.push(Alarm { at: change.at, raised, before: Some(change.before), after: change.after });
         }
     }

@@ -17,10 +17,11 @@ use std::{
     time::Duration,
 };
 
-use tidemark_api::{ChangeCause, Measure, Notifies, Timestamp};
+use tidemark_api::{ChangeCause, FalseAlarms, Measure, Notifies, Timestamp};
 use tidemark_stats::{FalseAlarmBudget, Scratch, Worse};
 use tidemark_store::{
-    BranchId, Dimension, EventId, Lock, MeasureId, TestbedId, Tx, change, delivery, detection, event,
+    BranchId, Dimension, EventId, Lock, MeasureId, ProjectId, TestbedId, Tx, change, delivery, detection,
+    event,
     lane::{self, Lane},
     series::series_keys,
     vector::{self, ReportPosition},
@@ -32,12 +33,15 @@ use tokio::{
     time::sleep,
 };
 
-pub(crate) use self::history::{History, Spread, Values, hosts};
 use self::{
     cache::Cache,
     monitors::{Monitors, Vector},
     reconciliation::ReconciledChange,
     series::Series,
+};
+pub(crate) use self::{
+    history::{History, Spread, Values, hosts},
+    series::MAX_RECENT_VALUES,
 };
 use crate::domain::{
     app::App,
@@ -50,7 +54,7 @@ const LANES_PER_ROUND: i64 = 16;
 const SHARED_POLL_INTERVAL: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_secs(60);
 /// Maximum age of a change that is notified.
-const MAX_NOTIFICATION_AGE_SECONDS: i64 = 14 * 24 * 60 * 60;
+pub(crate) const MAX_NOTIFICATION_AGE_SECONDS: i64 = 14 * 24 * 60 * 60;
 /// Seconds in a month of 30 days.
 pub(crate) const MONTH_SECONDS: i64 = 30 * 24 * 60 * 60;
 /// Minimum number of runs per month that the false-alarm budget is divided by. A project with fewer runs in the last month may be
@@ -316,6 +320,17 @@ fn report_count(lane: &Lane) -> usize {
     usize::try_from(lane.reports).unwrap_or_default()
 }
 
+/// Returns the budget for a number of false alarms per month, divided among the runs of the last month.
+pub(crate) fn false_alarm_budget(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    per_month: FalseAlarms,
+    now: Timestamp,
+) -> Result<FalseAlarmBudget> {
+    let runs = detection::runs(tx, project, now.plus_seconds(-MONTH_SECONDS))?;
+    Ok(FalseAlarmBudget::new(f64::from(per_month.get()), runs.max(MIN_RUNS_PER_MONTH) as f64))
+}
+
 /// Whether a change can still be notified.
 fn is_open(one: &ReconciledChange, now: Timestamp) -> bool {
     let found = &one.written.found;
@@ -341,8 +356,7 @@ fn select_notifications(
     // A change that the machine caused in all benchmarks is not a regression of any of them.
     open.retain(|one| settings.notifies_host || one.written.found.cause != ChangeCause::Host);
     let notified_since = now.plus_seconds(-MAX_NOTIFICATION_AGE_SECONDS);
-    let runs = detection::runs(tx, lane.project, now.plus_seconds(-MONTH_SECONDS))?;
-    let budget = FalseAlarmBudget::new(f64::from(settings.budget.get()), runs.max(MIN_RUNS_PER_MONTH) as f64);
+    let budget = false_alarm_budget(tx, lane.project, settings.budget, now)?;
     let p_values: Vec<(usize, f64)> = open.iter().map(|one| (one.number, one.p_value)).collect();
     let selected = budget.select(&p_values, series);
     let notified = change::raised_since(tx, lane.head, notified_since)?;

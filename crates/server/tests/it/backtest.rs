@@ -47,12 +47,32 @@ both! {
         lab.post("backtest", json!({ "branch": "nowhere" })).await.expect(404);
     }
 
+    async fn a_budget_raises_the_alarms_of_the_changes_that_the_server_notifies_about(server: TestServer) {
+        let lab = Lab::open(server).await;
+        lab.stay(0..40, 100.0).await;
+        // The server analyzes each report before the next one arrives.
+        for number in 40..80 {
+            lab.stay(number..number + 1, if number < 60 { 102.0 } else { 140.0 }).await;
+            lab.settled().await;
+        }
+        let changes = lab.changes("?sort=time", 2).await;
+        let notified = changes.iter().filter(|change| change["raised"].is_string()).count();
+        let mut shown = format!("notified by the server: {notified}\n");
+        for budget in [1, 2, 30, 1000] {
+            let answer = lab.backtest(json!({ "false_alarms_per_month": budget })).await;
+            shown.push_str(&format!("budget {budget}: {:?}\n", score(&answer)));
+        }
+        assert_snapshot!("backtest_budgets", shown);
+    }
+
     async fn what_cannot_be_watched_is_refused(server: TestServer) {
         let lab = Lab::open(server).await;
         lab.stay(0..3, 100.0).await;
         let mut shown = String::new();
         for body in [
             json!({ "sensitivity": 1, "model": { "test": "static", "upper_boundary": 1 } }),
+            json!({ "sensitivity": 1, "false_alarms_per_month": 2 }),
+            json!({ "false_alarms_per_month": 0 }),
             json!({ "sensitivity": 0 }),
             json!({ "model": { "test": "percentage", "upper_boundary": -1 } }),
             json!({ "wrong": 1 }),

@@ -1,6 +1,8 @@
 //! `tidemark backtest`: the alarms that other settings would have raised.
 
-use tidemark_api::{Backtest as Answer, BacktestAlarm, ModelTest, NewBacktest, SensitivityFactor};
+use tidemark_api::{
+    Backtest as Answer, BacktestAlarm, FalseAlarms, ModelTest, NewBacktest, SensitivityFactor,
+};
 use tidemark_client::backtest;
 
 use super::threshold::{ModelFlags, test_parser};
@@ -25,6 +27,9 @@ pub(crate) struct Backtest {
     /// Factor by which the number of false alarms may exceed the default, from 0.001 to 1000
     #[arg(long, value_name = "FACTOR", value_parser = parse_number::<f64, SensitivityFactor>, conflicts_with = "test")]
     sensitivity: Option<SensitivityFactor>,
+    /// False-alarm budget: accepted false alarms per month, from 1 to 1000
+    #[arg(long, value_name = "COUNT", value_parser = parse_number::<u32, FalseAlarms>, conflicts_with_all = ["sensitivity", "test"])]
+    false_alarms_per_month: Option<FalseAlarms>,
     /// Use a threshold with this test instead
     #[arg(long, value_parser = test_parser())]
     test: Option<ModelTest>,
@@ -39,6 +44,7 @@ impl Backtest {
         let SeriesFilter { branch, testbed, benchmark, measure } = &self.series;
         let new = NewBacktest {
             sensitivity: self.sensitivity,
+            false_alarms_per_month: self.false_alarms_per_month,
             model: self.test.map(|test| self.model.model(test)),
             branch: branch.clone(),
             testbed: testbed.clone(),

@@ -6,7 +6,7 @@ use tidemark_store::series::SeriesKey;
 use super::{reconciliation::WrittenChange, report_numbers::ReportNumbers};
 
 /// Number of values after a change from which on it is not notified.
-const MAX_RECENT_VALUES: usize = 64;
+pub(crate) const MAX_RECENT_VALUES: usize = 64;
 /// Number of values on each side of a change from which its level is estimated.
 const LEVEL_WINDOW: usize = 24;
 

@@ -18,6 +18,7 @@ use super::{
 use crate::domain::{
     app::App,
     backtest::{BacktestResult, Detector, LaneData},
+    changes::false_alarm_budget,
 };
 
 /// Maximum number of values that a backtest analyzes.
@@ -25,8 +26,8 @@ const VALUES: i64 = 20_000_000;
 
 /// Run a backtest.
 ///
-/// Applies a sensitivity, or the model of a threshold, to the whole history of the project. Returns the alarms that it would
-/// have raised, compared with the statuses that users set on the changes of the project. Writes nothing.
+/// Applies a false-alarm budget, a sensitivity, or the model of a threshold to the whole history of the project. Returns the
+/// alarms that it would have raised, compared with the statuses that users set on the changes of the project. Writes nothing.
 #[utoipa::path(post, path = "/v0/projects/{project}/backtest", operation_id = "proj_backtest_post", tag = "changes",
     params(ProjectPath), request_body = NewBacktest, responses((status = 200, body = Backtest)),
     extensions(("x-right" = json!("project:view"))))]
@@ -35,18 +36,17 @@ pub(super) async fn create(
     project: Project<View>,
     Body(new): Body<NewBacktest>,
 ) -> Result<Json<Backtest>> {
-    let detector = match (new.sensitivity, new.model) {
-        (Some(_), Some(_)) => {
-            return Err(Error::Invalid(
-                "`sensitivity` and `model` are mutually exclusive; leave one out.".into(),
-            ));
-        }
-        (None, Some(model)) => Detector::Threshold(model),
-        (factor, None) => {
-            let sensitivity = Sensitivity::new(factor.unwrap_or_default().get()).unwrap_or_default();
-            Detector::Changes(DetectionSettings { sensitivity, ..DetectionSettings::default() })
-        }
-    };
+    if usize::from(new.sensitivity.is_some())
+        + usize::from(new.false_alarms_per_month.is_some())
+        + usize::from(new.model.is_some())
+        > 1
+    {
+        return Err(Error::Invalid(
+            "`sensitivity`, `false_alarms_per_month` and `model` are mutually exclusive; give one of them."
+                .into(),
+        ));
+    }
+    let now = app.clock.now();
     let address = project.origin.address;
     let find = move |tx: &mut Tx<'_>| {
         let id = project.id;
@@ -64,9 +64,18 @@ pub(super) async fn create(
                 "The backtest covers {values} values; the maximum is {VALUES}. Select a branch or a testbed."
             )));
         }
-        Ok::<_, Error>((lanes, part))
+        let detector = match (new.false_alarms_per_month, new.model) {
+            (Some(per_month), _) => Detector::Budget(false_alarm_budget(tx, id, per_month, now)?),
+            (None, Some(model)) => Detector::Threshold(model),
+            (None, None) => {
+                let sensitivity =
+                    Sensitivity::new(new.sensitivity.unwrap_or_default().get()).unwrap_or_default();
+                Detector::Changes(DetectionSettings { sensitivity, ..DetectionSettings::default() })
+            }
+        };
+        Ok::<_, Error>((lanes, part, detector))
     };
-    let (lanes, part) = app.db.read(find).await?;
+    let (lanes, part, detector) = app.db.read(find).await?;
     // A backtest occupies a processor, and the memory for all values of a lane, until it ends, even if the client disconnects.
     let permit = app.analyses.acquire(address).await?;
     let mut result = BacktestResult::default();
