@@ -1,8 +1,8 @@
 import type { Page } from "@playwright/test";
-import { lab, step } from "./seed";
+import { history, lab, step } from "./seed";
 import { accessible, expect, fits, settled, test } from "./support";
 
-/** A row of the backtest table; the first is the selected sensitivity. */
+/** A row of the preview; the second cell is the selected budget, the third the current one. */
 function figures(page: Page, name: string) {
   return page
     .getByRole("region", { name: "Results of the backtest" })
@@ -11,63 +11,85 @@ function figures(page: Page, name: string) {
     .getByRole("cell");
 }
 
-test("how a project is watched is seen by everybody, and set by those who may", async ({ page }, { project }) => {
+test("everybody sees the detection settings, and managers change them", async ({ page }, { project }) => {
   const { project: slug } = await lab(page, `Watched-levels-${project.name}`);
   const { request } = page.context();
-  await step(request, slug);
+  await history(request, slug);
   await page.goto(`/perf/${slug}/plots`);
   await page.getByRole("link", { name: "0 false alarms per month observed, budget 2" }).click();
-  await expect(page.getByRole("heading", { name: "Detection" })).toBeVisible();
-  await expect(page.getByRole("region", { name: "Figures", exact: true })).toContainText("Runs per month");
-  await expect(page.getByRole("button", { name: "Save" })).toHaveCount(0);
+  await expect(page.getByRole("heading", { name: "Detection", level: 1 })).toBeVisible();
+  await expect(page.getByRole("region", { name: "False alarms per month" })).toContainText("Runs per month");
   await settled(page);
+  for (const name of ["Apply", "Save"]) await expect(page.getByRole("button", { name })).toHaveCount(0);
+  await expect(page.getByRole("link", { name: "Add", exact: true })).toHaveCount(0);
   await accessible(page);
   await fits(page);
 
   await page.goto(`/console/projects/${slug}/detection`);
+  const slider = page.getByRole("slider", { name: "Accept at most" });
+  const apply = page.getByRole("button", { name: "Apply" });
+  await expect(slider).toHaveAttribute("aria-valuetext", "2 false alarms per month");
+  await expect(apply).toBeDisabled();
+  await slider.press("ArrowRight");
+  await slider.press("ArrowRight");
+  await expect(page).toHaveURL(/false_alarms_per_month=5/);
   await settled(page);
-  await page.getByRole("radio", { name: /^Alerts/ }).check();
-  await page.getByLabel("False-alarm budget").fill("5");
-  await page.getByRole("button", { name: "Save" }).click();
-  await expect(page.getByText("Saved.", { exact: true })).toBeVisible();
-  await expect(page.getByText("notifications for alerts")).toBeVisible();
   await accessible(page);
   await fits(page);
+  const stored = async () =>
+    (await (await request.get(`/v0/projects/${slug}/detection`)).json()) as { false_alarms_per_month: number };
+  expect((await stored()).false_alarms_per_month).toBe(2);
+  await apply.click();
+  await expect(page.getByText("The limit is 5 false alarms per month.")).toBeVisible();
+  await expect(apply).toBeDisabled();
+  expect((await stored()).false_alarms_per_month).toBe(5);
+  await page.getByRole("button", { name: "Undo" }).click();
+  await expect(page.getByText("Current: 2 per month", { exact: true }).first()).toBeVisible();
+  expect((await stored()).false_alarms_per_month).toBe(2);
+
+  // Thresholds are next to the budget, with their alerts.
+  const thresholds = page.getByRole("region", { name: "Thresholds", exact: true });
+  await expect(thresholds.getByRole("row")).toHaveCount(2);
+  await expect(page.getByRole("link", { name: "Add", exact: true })).toHaveAttribute("href", /thresholds\/add$/);
+  await thresholds.getByRole("row").nth(1).getByRole("link", { name: "1", exact: true }).click();
+  await expect(page.getByText("These are the alerts of one threshold.")).toBeVisible();
+  await expect(page.getByRole("region", { name: "List of alerts" }).getByRole("row")).toHaveCount(2);
+  await accessible(page);
+  await fits(page);
+  await page.goBack();
+
+  await page.getByRole("radio", { name: /^Alerts/ }).check();
+  await page.getByRole("button", { name: "Save" }).click();
+  await expect(page.getByText("Saved.", { exact: true })).toBeVisible();
   await page.reload();
   await expect(page.getByRole("radio", { name: /^Alerts/ })).toBeChecked();
-  await expect(page.getByLabel("False-alarm budget")).toHaveValue("5");
-  expect(await (await request.get(`/v0/projects/${slug}/detection`)).json()).toMatchObject({
-    notifies: "alerts",
-    false_alarms_per_month: 5,
-  });
+  expect(await stored()).toMatchObject({ notifies: "alerts", false_alarms_per_month: 2 });
 });
 
-test("the slider previews another sensitivity", async ({ page }) => {
+test("the slider previews another number of false alarms", async ({ page }) => {
   await page.goto("/perf/demo/detection");
   await expect(page.getByText(/^[\d,]+ series with [\d,]+ values since/)).toBeVisible();
   const monthly = figures(page, "Notifications per month");
   const usual = await monthly.nth(2).innerText();
   await expect(monthly.nth(1)).toHaveText(usual);
-  const threshold = await monthly.nth(3).innerText();
 
-  const slider = page.getByRole("slider", { name: "Sensitivity" });
+  const slider = page.getByRole("slider", { name: "Accept at most" });
   await slider.press("End");
-  await expect(slider).toHaveAttribute("aria-valuetext", "1,000 times the default");
-  await expect(page).toHaveURL(/sensitivity=1000/);
+  await expect(slider).toHaveAttribute("aria-valuetext", "1,000 false alarms per month");
+  await expect(page).toHaveURL(/false_alarms_per_month=1000/);
   await settled(page);
   await expect.poll(async () => Number(await monthly.nth(1).innerText())).toBeGreaterThan(Number(usual));
-  // The rows for comparison stay the same.
+  // The column for comparison stays the same.
   await expect(monthly.nth(2)).toHaveText(usual);
-  await expect(monthly.nth(3)).toHaveText(threshold);
   await accessible(page);
   await fits(page);
   await page.reload();
-  await expect(slider).toHaveValue("3");
+  await expect(slider).toHaveAttribute("aria-valuetext", "1,000 false alarms per month");
 
   await slider.press("Home");
-  await expect(page).toHaveURL(/sensitivity=0\.001/);
+  await expect(page).toHaveURL(/false_alarms_per_month=1$/);
   await settled(page);
-  await expect.poll(async () => Number(await monthly.nth(1).innerText())).toBeLessThan(Number(usual));
+  await expect.poll(async () => Number(await monthly.nth(1).innerText())).toBeLessThanOrEqual(Number(usual));
   await page.getByRole("region", { name: "Notifications of the backtest" }).getByRole("link").first().click();
   await expect(page).toHaveURL(/\/perf\/demo\?branches=/);
 });
@@ -78,9 +100,9 @@ test("only the last of several moves is asked for", async ({ page }) => {
   const asked: number[] = [];
   page.on("request", (request) => {
     if (request.url().endsWith("/backtest"))
-      asked.push((request.postDataJSON() as { sensitivity: number }).sensitivity);
+      asked.push((request.postDataJSON() as { false_alarms_per_month: number }).false_alarms_per_month);
   });
-  const slider = page.getByRole("slider", { name: "Sensitivity" });
+  const slider = page.getByRole("slider", { name: "Accept at most" });
   // Press the keys at once: on a busy machine, the pause between two keys can exceed the delay of the slider.
   await slider.evaluate((input: HTMLInputElement) => {
     for (let times = 0; times < 4; times++) {
@@ -88,10 +110,10 @@ test("only the last of several moves is asked for", async ({ page }) => {
       input.dispatchEvent(new InputEvent("input", { bubbles: true }));
     }
   });
-  await expect(page).toHaveURL(/sensitivity=10$/);
+  await expect(page).toHaveURL(/false_alarms_per_month=20$/);
   await expect.poll(() => asked.length).toBeGreaterThan(0);
   await settled(page);
-  expect(asked).toEqual([10]);
+  expect(asked).toEqual([20]);
 });
 
 test("an alarm that people call real counts as found", async ({ page }, { project }) => {

@@ -15,7 +15,7 @@ import { Fact, Facts } from "../ui/Facts";
 import { List as Rows } from "../ui/List";
 import { LoadingPage, Page } from "../ui/Page";
 import { Raw } from "../ui/Raw";
-import { Empty } from "../ui/State";
+import { Empty, Notice } from "../ui/State";
 import { StatusTabs } from "../ui/Tabs";
 import { toast, toastFailure } from "../ui/Toast";
 import { Delta, Name, Time, Value } from "../ui/Value";
@@ -40,14 +40,20 @@ export function List(): JSX.Element {
   const [changes, setChanges] = createSignal(0);
   const status = (): Shown => STATUSES.find(({ value }) => value === params.status)?.value ?? "active";
   const filter = (status: Shown) => (status === "all" ? {} : { status });
+  /** The threshold or the event whose alerts the list shows. */
+  const scope = () => {
+    const given = (name: "threshold" | "event") => (typeof params[name] === "string" ? { [name]: params[name] } : {});
+    return { ...given("threshold"), ...given("event") };
+  };
+  const archived = () => params.archived === "true";
   const totals = load(
-    () => ({ project: project.slug(), changes: changes(), archived: params.archived === "true" }),
-    async ({ project, archived }, signal) => {
+    () => ({ project: project.slug(), changes: changes(), query: { ...scope(), archived: archived() } }),
+    async ({ project, query }, signal) => {
       const total = async ({ value }: { value: Shown }) =>
         (
           await list("/v0/projects/{project}/alerts", {
             path: { project },
-            query: { ...filter(value), archived, per_page: 0 },
+            query: { ...filter(value), ...query, per_page: 0 },
             signal,
           })
         ).total;
@@ -68,11 +74,18 @@ export function List(): JSX.Element {
         </Show>
       }
     >
+      <Show when={Object.keys(scope())[0]}>
+        {(noun) => (
+          <Notice>
+            These are the alerts of one {noun()}. <A href={project.path("alerts")}>Show all alerts</A>
+          </Notice>
+        )}
+      </Show>
       <StatusTabs
         tabs={STATUSES}
         chosen={status()}
         totals={totals()}
-        kept={{ archived: params.archived === "true" ? "true" : undefined }}
+        kept={{ ...scope(), archived: archived() ? "true" : undefined }}
       />
       {/* A separate list per status, so that no row of the previous status remains while loading. */}
       <Show when={status()} keyed>
@@ -80,6 +93,7 @@ export function List(): JSX.Element {
           <Rows<JsonAlert>
             noun="alert"
             archived
+            params={["threshold", "event"]}
             again={changes()}
             load={({ sort, ...query }, signal) =>
               list("/v0/projects/{project}/alerts", {
@@ -338,7 +352,7 @@ function Context(props: { alert: JsonAlert }): JSX.Element {
   const threshold = () => props.alert.threshold;
   return (
     <Facts>
-      <Fact label="Report">
+      <Fact label="Run">
         <A href={project.path("reports", props.alert.report)}>
           of <Time at={props.alert.created} />
         </A>

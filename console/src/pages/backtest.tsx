@@ -1,12 +1,12 @@
-// Backtest: the notifications at another sensitivity, compared with the default and with a threshold.
+// Preview of a false-alarm budget: its notifications on past data, compared with the current budget.
 
 import { useSearchParams } from "@solidjs/router";
-import { createEffect, createSignal, For, type JSX, on, onCleanup, Show } from "solid-js";
-import { type BacktestVerdict, call, type JsonBacktest, type JsonBacktestAlarm, type JsonNewBacktest } from "../api";
+import { For, type JSX, Show } from "solid-js";
+import { type BacktestVerdict, call, type JsonBacktest, type JsonBacktestAlarm } from "../api";
 import { Levels } from "../change";
 import { FilterPicker, type Kind } from "../choices";
 import { monthly } from "../detection";
-import { count, day, plural, significant } from "../format";
+import { count, day, plural } from "../format";
 import { nameOf } from "../history";
 import { perfAround } from "../links";
 import { load } from "../load";
@@ -19,20 +19,16 @@ import { Delta, Name, Time } from "../ui/Value";
 import "./detection.css";
 import "./lists.css";
 
-/** The threshold for the comparison: limits by Student's t that 1 % of unchanged values cross. */
-const T_TEST: JsonNewBacktest = { model: { test: "t_test", max_sample_size: 64 } };
-
-/** Range and step of the slider, as powers of ten. */
-const POWERS = { least: -3, most: 3, step: 0.25 };
-/** Delay after the last movement of the slider before the request, in milliseconds. */
-const REST = 300;
 /** Number of rows before "Show more". */
 const FIRST = 25;
 const KINDS: readonly Kind[] = ["branch", "testbed", "benchmark", "measure"];
 
 const FIGURES: readonly { label: string; about?: string; text: (of: JsonBacktest) => string }[] = [
-  { label: "Notifications per month", text: ({ per_month }) => monthly(per_month) },
-  { label: "Runs with a notification", text: ({ runs }) => count(runs) },
+  {
+    label: "Notifications per month",
+    about: "one per run",
+    text: ({ per_month, raised, runs }) => monthly(raised ? (per_month * runs) / raised : 0),
+  },
   { label: "Notified changes", about: "confirmed by users", text: ({ found }) => count(found) },
   { label: "Missed changes", about: "confirmed by users", text: ({ missed }) => count(missed) },
   { label: "False alarms", about: "marked as a false alarm", text: ({ false_alarms }) => count(false_alarms) },
@@ -45,49 +41,36 @@ const VERDICTS: Readonly<Record<BacktestVerdict, { word: string; tone: Tone }>> 
   unknown: { word: "not reviewed", tone: "neutral" },
 };
 
-export function Backtest(): JSX.Element {
+export function Backtest(props: {
+  /** The false-alarm budget to test. */
+  chosen: number;
+  /** The current budget of the project. */
+  current: number;
+  /** Whether the user is selecting another budget. */
+  isMoving: boolean;
+}): JSX.Element {
   const project = useProject();
-  const [params, setParams] = useSearchParams();
-  const sensitivity = () => sensitivityAt(Math.log10(Number(params.sensitivity) || 1));
-  const [power, setPower] = createSignal(Math.log10(sensitivity()));
-  createEffect(on(sensitivity, (given) => setPower(Math.log10(given)), { defer: true }));
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  onCleanup(() => clearTimeout(timer));
-  const move = (next: number) => {
-    setPower(next);
-    clearTimeout(timer);
-    const wanted = sensitivityAt(next);
-    timer = setTimeout(
-      () => setParams({ sensitivity: wanted === 1 ? undefined : String(wanted) }, { replace: true, scroll: false }),
-      REST,
-    );
-  };
-
+  const [params] = useSearchParams();
   const filter = () =>
     Object.fromEntries(
       KINDS.flatMap((kind) => (typeof params[kind] === "string" && params[kind] ? [[kind, params[kind]]] : [])),
     );
-  const test = (body: () => JsonNewBacktest | undefined) =>
+  const test = (budget: () => number | undefined) =>
     load(
       () => {
-        const how = body();
-        return how && { path: { project: project.slug() }, body: { ...how, ...filter() } };
+        const false_alarms_per_month = budget();
+        if (!false_alarms_per_month) return undefined;
+        return { path: { project: project.slug() }, body: { false_alarms_per_month, ...filter() } };
       },
       (request, signal) => call("post", "/v0/projects/{project}/backtest", { ...request, signal }),
     );
-  const usual = test(() => ({ sensitivity: 1 }));
-  const other = test(() => (sensitivity() === 1 ? undefined : { sensitivity: sensitivity() }));
-  const threshold = test(() => T_TEST);
-  const chosen = () => (sensitivity() === 1 ? usual : other);
-  const isWorking = () =>
-    sensitivityAt(power()) !== sensitivity() || [chosen(), usual, threshold].some(({ pending }) => pending());
-  // Fade only the figures of another sensitivity, not the placeholders.
-  const isStale = () => chosen()() !== undefined && (sensitivityAt(power()) !== sensitivity() || chosen().pending());
-  const error = () => chosen().error() ?? usual.error() ?? threshold.error();
-  const words = () => {
-    const wanted = sensitivityAt(power());
-    return wanted === 1 ? "1 (default)" : `${significant(wanted, 2)} times the default`;
-  };
+  const current = test(() => props.current);
+  const other = test(() => (props.chosen === props.current ? undefined : props.chosen));
+  const chosen = () => (props.chosen === props.current ? current : other);
+  const isWorking = () => props.isMoving || chosen().pending() || current.pending();
+  // Fade only the figures of another budget, not the placeholders.
+  const isStale = () => chosen()() !== undefined && (props.isMoving || chosen().pending());
+  const error = () => chosen().error() ?? current.error();
   return (
     <section
       class="stack backtest"
@@ -95,30 +78,9 @@ export function Backtest(): JSX.Element {
       aria-labelledby="backtest"
       aria-busy={isWorking()}
     >
-      <h2 id="backtest">Backtest</h2>
-      <p class="muted prose">
-        Apply another sensitivity to the whole history of the project. The backtest changes nothing.
-      </p>
+      <h2 id="backtest">Preview on past data</h2>
       <div class="list-tools">
         <For each={KINDS}>{(kind) => <FilterPicker kind={kind} />}</For>
-      </div>
-      <div class="sensitivity">
-        <label for="sensitivity">Sensitivity</label>
-        <span class="small muted">fewer notifications</span>
-        <input
-          id="sensitivity"
-          type="range"
-          min={POWERS.least}
-          max={POWERS.most}
-          step={POWERS.step}
-          value={power()}
-          aria-valuetext={words()}
-          onInput={(event) => move(event.currentTarget.valueAsNumber)}
-        />
-        <span class="small muted">more notifications</span>
-        <output for="sensitivity" class="small number">
-          {words()}
-        </output>
       </div>
       <p class="small muted" role="status">
         <Show when={!isWorking()} fallback="Analyzing the history…">
@@ -129,10 +91,7 @@ export function Backtest(): JSX.Element {
       </p>
       <Show when={error()}>
         {(error) => (
-          <Failure
-            error={error()}
-            retry={() => Promise.all([usual, other, threshold].map(({ refresh }) => refresh()))}
-          />
+          <Failure error={error()} retry={() => Promise.all([current, other].map(({ refresh }) => refresh()))} />
         )}
       </Show>
       <Table
@@ -151,12 +110,15 @@ export function Backtest(): JSX.Element {
             ),
           },
           {
-            title: "Selected",
+            title: `${count(props.chosen)} per month`,
             end: true,
             cell: ({ text }) => <strong class="number">{figure(chosen()(), text)}</strong>,
           },
-          { title: "Default", end: true, cell: ({ text }) => <span class="number">{figure(usual(), text)}</span> },
-          { title: "t-test", end: true, cell: ({ text }) => <span class="number">{figure(threshold(), text)}</span> },
+          {
+            title: `Current: ${count(props.current)} per month`,
+            end: true,
+            cell: ({ text }) => <span class="number">{figure(current(), text)}</span>,
+          },
         ]}
       />
       <Show
@@ -171,11 +133,6 @@ export function Backtest(): JSX.Element {
       </Show>
     </section>
   );
-}
-
-/** The sensitivity for a power of ten, rounded for the API and for display. */
-function sensitivityAt(power: number): number {
-  return Number((10 ** Math.min(Math.max(power, POWERS.least), POWERS.most)).toPrecision(2));
 }
 
 function figure(of: JsonBacktest | undefined, text: (of: JsonBacktest) => string): string {
@@ -193,13 +150,13 @@ function NotificationTable(props: { of: JsonBacktest }): JSX.Element {
   return (
     <Show
       when={alarms().length}
-      fallback={<Empty title="No notifications">This sensitivity would have sent no notifications.</Empty>}
+      fallback={<Empty title="No notifications">This setting would have sent no notifications.</Empty>}
     >
       <div class="stack tight">
         <h3>
           {alarms().length < props.of.raised
-            ? `The newest ${count(alarms().length)} of ${plural(props.of.raised, "notification")}`
-            : plural(props.of.raised, "alarm")}
+            ? `The newest ${count(alarms().length)} of ${plural(props.of.raised, "notified change")}`
+            : plural(props.of.raised, "notified change")}
         </h3>
         <Table<JsonBacktestAlarm>
           label="Notifications of the backtest"

@@ -1,18 +1,20 @@
-// Detection settings of a project: the false-alarm budget, observed false alarms and the backtest.
+// Detection settings of a project: the false-alarm budget with its preview, thresholds, and the kind of notifications.
 
-import { A } from "@solidjs/router";
-import { For, type JSX, Show } from "solid-js";
-import { call, type JsonDetection, type Notifies } from "../api";
+import { A, useSearchParams } from "@solidjs/router";
+import { createEffect, createSignal, For, type JSX, on, onCleanup, Show } from "solid-js";
+import { call, type JsonDetection, type JsonUpdateDetection, type Notifies } from "../api";
 import { loadDetection, monthly } from "../detection";
 import { count, day, plural } from "../format";
 import type { Loaded } from "../load";
 import { useProject } from "../project";
-import { CheckField, Form, TextField, type Values } from "../ui/Form";
+import { Button, LinkButton } from "../ui/Button";
+import { CheckField, Form, type Values } from "../ui/Form";
 import { Page } from "../ui/Page";
 import { Raw } from "../ui/Raw";
 import { Failure, Skeleton } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
 import { Backtest } from "./backtest";
+import { Thresholds } from "./related";
 import "./detection.css";
 import "./home.css";
 import "./lists.css";
@@ -21,6 +23,11 @@ const NOTIFIES: readonly { value: Notifies; label: string; about: string }[] = [
   { value: "changes", label: "Changes", about: "lasting shifts of the level of a series" },
   { value: "alerts", label: "Alerts", about: "values outside the limits of thresholds" },
 ];
+
+/** False-alarm budgets of the slider. */
+const BUDGETS = [1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000];
+/** Delay after the last movement of the slider before the request, in milliseconds. */
+const REST = 300;
 
 export function View(): JSX.Element {
   const project = useProject();
@@ -32,84 +39,166 @@ export function View(): JSX.Element {
       actions={<Show when={detection()}>{(known) => <Raw value={known()} />}</Show>}
     >
       <p class="muted prose">
-        After each report, the server analyzes every series for changes of its level, without a threshold. The{" "}
-        <A href={project.path("regressions")}>list of regressions</A> shows all of them. Notifications are limited to
-        changes within the false-alarm budget of the project. A change between runs of the same binary is noise and
-        never causes a notification.
+        After each run, the server analyzes every series for changes of its level, without a threshold. The{" "}
+        <A href={project.path("regressions")}>list of regressions</A> shows all of them. The number of false alarms per
+        month decides which changes the server also sends a notification for.
       </p>
       <Show when={detection.error()}>{(error) => <Failure error={error()} retry={detection.refresh} />}</Show>
       <Show
         when={detection()}
         fallback={
           <Show when={!detection.error()}>
-            <Skeleton lines={4} />
+            <Skeleton lines={16} />
           </Show>
         }
       >
-        {(known) => (
-          <>
-            <Figures of={known()} />
-            <Show when={project.may("manage")}>
-              <Settings of={known()} loaded={detection} />
-            </Show>
-          </>
-        )}
+        {(known) => <Settings of={known()} loaded={detection} />}
       </Show>
-      <Backtest />
     </Page>
   );
 }
 
-function Figures(props: { of: JsonDetection }): JSX.Element {
+function Settings(props: { of: JsonDetection; loaded: Loaded<JsonDetection> }): JSX.Element {
+  const project = useProject();
+  const [params, setParams] = useSearchParams();
+  const current = () => props.of.false_alarms_per_month;
+  const budgets = () => [...new Set([...BUDGETS, current()])].sort((one, two) => one - two);
+  /** The budget of the preview. */
+  const chosen = () => nearest(budgets(), Number(params.false_alarms_per_month) || current());
+  const [shown, setShown] = createSignal(chosen());
+  createEffect(on(chosen, setShown, { defer: true }));
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  onCleanup(() => clearTimeout(timer));
+  const show = (budget: number) =>
+    setParams(
+      { false_alarms_per_month: budget === current() ? undefined : String(budget) },
+      { replace: true, scroll: false },
+    );
+  const move = (budget: number) => {
+    setShown(budget);
+    clearTimeout(timer);
+    timer = setTimeout(() => show(budget), REST);
+  };
+  const patch = async (body: JsonUpdateDetection) =>
+    props.loaded.set(
+      await call("patch", "/v0/projects/{project}/detection", { path: { project: project.slug() }, body }),
+    );
+  const apply = async () => {
+    clearTimeout(timer);
+    const [before, after] = [current(), shown()];
+    try {
+      await patch({ false_alarms_per_month: after });
+      show(after);
+      toast(`The limit is ${plural(after, "false alarm")} per month.`, () =>
+        patch({ false_alarms_per_month: before }).catch(toastFailure),
+      );
+    } catch (error) {
+      toastFailure(error);
+    }
+  };
+  return (
+    <>
+      <div class="detection-columns">
+        <section class="card stack" aria-labelledby="budget-title">
+          <h2 id="budget-title">False alarms per month</h2>
+          <div class="budget">
+            <label for="budget">Accept at most</label>
+            <output for="budget" class="number">
+              {plural(shown(), "false alarm")} per month
+            </output>
+            <input
+              id="budget"
+              type="range"
+              min={0}
+              max={budgets().length - 1}
+              step={1}
+              value={budgets().indexOf(shown())}
+              aria-valuetext={`${plural(shown(), "false alarm")} per month`}
+              onInput={(event) => move(budgets()[event.currentTarget.valueAsNumber] ?? current())}
+            />
+            <span class="small muted">fewer notifications</span>
+            <span class="small muted end">smaller changes, sooner</span>
+          </div>
+          <div class="row">
+            <Show when={project.may("manage")}>
+              <Button kind="primary" disabled={shown() === current()} onClick={apply}>
+                Apply
+              </Button>
+            </Show>
+            <span class="small muted">Current: {count(current())} per month</span>
+          </div>
+          <Observed of={props.of} />
+        </section>
+        <Thresholds
+          title="Thresholds: hard limits"
+          about="A value outside the limit of a threshold raises an alert, independent of change detection."
+          alerts
+          actions={
+            <Show when={project.may("create")}>
+              <LinkButton href={project.path("thresholds", "add")} icon="plus">
+                Add
+              </LinkButton>
+            </Show>
+          }
+        />
+      </div>
+      <Backtest chosen={chosen()} current={current()} isMoving={shown() !== chosen()} />
+      <Show when={project.may("manage")}>
+        <Notifications of={props.of} patch={patch} />
+      </Show>
+    </>
+  );
+}
+
+/** The budget that is nearest on a logarithmic scale. */
+function nearest(budgets: readonly number[], wanted: number): number {
+  const distance = (budget: number) => Math.abs(Math.log(budget / Math.max(wanted, 1)));
+  return budgets.reduce((best, budget) => (distance(budget) < distance(best) ? budget : best));
+}
+
+function Observed(props: { of: JsonDetection }): JSX.Element {
   const observed = () => props.of.observed;
   return (
-    <section class="stack tight" aria-label="Figures">
-      <dl class="key-figures">
+    <div class="stack tight">
+      <dl class="key-figures observed">
         <div>
-          <dt>False alarms per month</dt>
+          <dt>Observed per month</dt>
           <dd class="number">{monthly(observed().false_alarms_per_month)}</dd>
           <dd class="small muted">
-            {count(observed().false_alarms)} of {plural(observed().raised, "alarm")} since {day(observed().since)}
+            {count(observed().false_alarms)} of {plural(observed().raised, "notification")} since{" "}
+            {day(observed().since)}
           </dd>
-        </div>
-        <div>
-          <dt>False-alarm budget</dt>
-          <dd class="number">{count(props.of.false_alarms_per_month)}</dd>
-          <dd class="small muted">notifications for {props.of.notifies}</dd>
         </div>
         <div>
           <dt>Runs per month</dt>
           <dd class="number">{count(props.of.runs_per_month)}</dd>
-          <dd class="small muted">share the budget</dd>
+          <dd class="small muted">share the false alarms</dd>
         </div>
       </dl>
       <p class="small muted prose">
         A false alarm is a notified change that a user marked as false alarm, that later values withdrew, or that is
         between runs of the same binary.
       </p>
-    </section>
+    </div>
   );
 }
 
-function Settings(props: { of: JsonDetection; loaded: Loaded<JsonDetection> }): JSX.Element {
+function Notifications(props: {
+  of: JsonDetection;
+  patch: (body: JsonUpdateDetection) => Promise<unknown>;
+}): JSX.Element {
   const project = useProject();
-  const patch = async (notifies: Notifies, false_alarms_per_month: number, notifies_host: boolean) =>
-    props.loaded.set(
-      await call("patch", "/v0/projects/{project}/detection", {
-        path: { project: project.slug() },
-        body: { notifies, false_alarms_per_month, notifies_host },
-      }),
-    );
-  const save = async ({ notifies, false_alarms_per_month, notifies_host }: Values) => {
-    const before = props.of;
-    await patch(notifies as Notifies, Number(false_alarms_per_month), notifies_host === "on");
-    toast("Saved.", () =>
-      patch(before.notifies, before.false_alarms_per_month, before.notifies_host).catch(toastFailure),
-    );
+  const save = async ({ notifies, notifies_host }: Values) => {
+    const { notifies: old, notifies_host: oldHost } = props.of;
+    await props.patch({ notifies: notifies as Notifies, notifies_host: notifies_host === "on" });
+    toast("Saved.", () => props.patch({ notifies: old, notifies_host: oldHost }).catch(toastFailure));
   };
   return (
-    <section class="card detection-form stack" aria-labelledby="settings">
-      <h2 id="settings">Notifications</h2>
+    <section class="card detection-form stack" aria-labelledby="notifications-title">
+      <h2 id="notifications-title">Notifications</h2>
+      <p class="muted">
+        <A href={project.path("notices")}>Notifications</A> lists where the project sends them.
+      </p>
       <Form action="Save" onSubmit={save}>
         <fieldset class="roles">
           <legend>Notify about</legend>
@@ -124,17 +213,6 @@ function Settings(props: { of: JsonDetection; loaded: Loaded<JsonDetection> }): 
             )}
           </For>
         </fieldset>
-        <TextField
-          name="false_alarms_per_month"
-          label="False-alarm budget"
-          type="number"
-          required
-          min={1}
-          max={1000}
-          step={1}
-          value={String(props.of.false_alarms_per_month)}
-          hint="False alarms per month. A larger budget means earlier notifications and notifications of smaller changes."
-        />
         <CheckField
           name="notifies_host"
           checked={props.of.notifies_host}

@@ -1,5 +1,6 @@
-// Thresholds and newest reports of a branch, a testbed or a measure.
+// Thresholds and newest runs of a branch, a testbed or a measure.
 
+import { A } from "@solidjs/router";
 import { type JSX, Show } from "solid-js";
 import { type JsonReport, type JsonThreshold, list } from "../api";
 import { count, plural } from "../format";
@@ -13,10 +14,11 @@ import { Table } from "../ui/Table";
 import { Time } from "../ui/Value";
 import { AlertCount } from "../ui/Verdict";
 import { Version } from "../ui/Version";
+import "./lists.css";
 
 const FEW = 8;
 
-/** The newest reports of a branch or a testbed. The public view has no list of reports. */
+/** The newest runs of a branch or a testbed. */
 export function Reports(props: { branch?: string; testbed?: string }): JSX.Element {
   const project = useProject();
   const of = () => ({
@@ -30,15 +32,16 @@ export function Reports(props: { branch?: string; testbed?: string }): JSX.Eleme
   );
   return (
     <Related
-      title="Reports"
+      title="Runs"
+      noun="run"
       total={reports()?.total}
       error={reports.error()}
       retry={reports.refresh}
       all={`${project.path("reports")}?${new URLSearchParams(of())}`}
-      none="No reports yet."
+      none="No runs yet."
     >
       <Table<JsonReport>
-        label="Reports"
+        label="Runs"
         rows={reports()?.rows ?? []}
         href={(report) => project.path("reports", report.uuid)}
         columns={[
@@ -59,8 +62,17 @@ export function Reports(props: { branch?: string; testbed?: string }): JSX.Eleme
   );
 }
 
-/** The thresholds of a branch, a testbed or a measure. */
-export function Thresholds(props: { branch?: string; testbed?: string; measure?: string }): JSX.Element {
+/** The thresholds of a branch, a testbed or a measure; of the project by default. */
+export function Thresholds(props: {
+  branch?: string;
+  testbed?: string;
+  measure?: string;
+  title?: string;
+  about?: string;
+  /** Whether to show the number of active alerts of each threshold. */
+  alerts?: boolean;
+  actions?: JSX.Element;
+}): JSX.Element {
   const project = useProject();
   const of = () => ({
     ...(props.branch ? { branch: props.branch } : {}),
@@ -72,18 +84,38 @@ export function Thresholds(props: { branch?: string; testbed?: string; measure?:
     ({ project, ...query }, signal) =>
       list("/v0/projects/{project}/thresholds", { path: { project }, query: { ...query, per_page: FEW }, signal }),
   );
+  const alerts = load(
+    () =>
+      props.alerts && thresholds() && { project: project.slug(), uuids: thresholds()?.rows.map(({ uuid }) => uuid) },
+    async ({ project, uuids }, signal) => {
+      const total = async (threshold: string): Promise<[string, number]> => [
+        threshold,
+        (
+          await list("/v0/projects/{project}/alerts", {
+            path: { project },
+            query: { threshold, status: "active", per_page: 0 },
+            signal,
+          })
+        ).total,
+      ];
+      return new Map(await Promise.all((uuids ?? []).map(total)));
+    },
+  );
   const name = ({ branch, testbed, measure }: JsonThreshold) =>
     [!props.measure && measure.name, !props.branch && branch.name, !props.testbed && testbed.name]
       .filter(Boolean)
       .join(" · ");
   return (
     <Related
-      title="Thresholds"
+      title={props.title ?? "Thresholds"}
+      noun="threshold"
       total={thresholds()?.total}
       error={thresholds.error()}
       retry={thresholds.refresh}
       all={`${project.path("thresholds")}?${new URLSearchParams(of())}`}
       none="No thresholds. Values are recorded, but raise no alerts."
+      {...(props.about ? { about: props.about } : {})}
+      actions={props.actions}
     >
       <Table<JsonThreshold>
         label="Thresholds"
@@ -99,16 +131,26 @@ export function Thresholds(props: { branch?: string; testbed?: string; measure?:
               </Show>
             ),
           },
-          {
-            title: "Changed",
-            wide: true,
-            end: true,
-            cell: (threshold) => (
-              <span class="muted">
-                <Time at={threshold.modified} />
-              </span>
-            ),
-          },
+          props.alerts
+            ? {
+                title: "Alerts",
+                end: true,
+                cell: ({ uuid }) => (
+                  <A class="number above-row-link" href={`${project.path("alerts")}?threshold=${uuid}`}>
+                    {alerts()?.get(uuid) ?? "…"}
+                  </A>
+                ),
+              }
+            : {
+                title: "Changed",
+                wide: true,
+                end: true,
+                cell: (threshold) => (
+                  <span class="muted">
+                    <Time at={threshold.modified} />
+                  </span>
+                ),
+              },
         ]}
       />
     </Related>
@@ -117,6 +159,9 @@ export function Thresholds(props: { branch?: string; testbed?: string; measure?:
 
 function Related(props: {
   title: string;
+  noun: string;
+  about?: string;
+  actions?: JSX.Element;
   total: number | undefined;
   error: unknown;
   retry: () => unknown;
@@ -124,7 +169,6 @@ function Related(props: {
   none: string;
   children: JSX.Element;
 }): JSX.Element {
-  const project = useProject();
   return (
     <section class="stack tight related">
       <div class="row between">
@@ -132,12 +176,16 @@ function Related(props: {
           {props.title}{" "}
           <Show when={props.total}>{(total) => <span class="muted small number">{count(total())}</span>}</Show>
         </h2>
-        <Show when={(props.total ?? 0) > FEW && !project.isPublic}>
-          <LinkButton href={props.all}>
-            All {plural(props.total ?? 0, props.title.slice(0, -1).toLowerCase())}
-          </LinkButton>
-        </Show>
+        <div class="row">
+          <Show when={(props.total ?? 0) > FEW}>
+            <LinkButton href={props.all}>All {plural(props.total ?? 0, props.noun)}</LinkButton>
+          </Show>
+          {props.actions}
+        </div>
       </div>
+      <Show when={props.about}>
+        <p class="small muted prose">{props.about}</p>
+      </Show>
       <Show when={props.error}>{(error) => <Failure error={error()} retry={props.retry} />}</Show>
       <Show
         when={props.total !== undefined}
