@@ -48,6 +48,10 @@ test("a regression is reviewed once, for all its series", async ({ page }, { pro
   await accessible(page);
   await fits(page);
 
+  await page.context().grantPermissions(["clipboard-write"]);
+  await page.getByRole("button", { name: "Share" }).click();
+  await expect(page.getByText("Link copied.")).toBeVisible();
+
   await page.getByRole("button", { name: "Expected" }).click();
   await expect(page.getByText("Marked as expected.")).toBeVisible();
   await expect(page.getByRole("listitem").filter({ hasText: "expected by" })).toBeVisible();

@@ -10,7 +10,7 @@ import { bindKeys } from "../keys";
 import { perfAround } from "../links";
 import { load } from "../load";
 import { useProject } from "../project";
-import { Button, Copy, LinkButton } from "../ui/Button";
+import { Button, copyText, LinkButton } from "../ui/Button";
 import { EditableFact, Fact, Facts } from "../ui/Facts";
 import { List as Rows } from "../ui/List";
 import { LoadingPage, Page } from "../ui/Page";
@@ -18,7 +18,7 @@ import { Raw } from "../ui/Raw";
 import { Empty, Notice } from "../ui/State";
 import { Table } from "../ui/Table";
 import { StatusTabs } from "../ui/Tabs";
-import { toastFailure } from "../ui/Toast";
+import { toast, toastFailure } from "../ui/Toast";
 import { Name, Time } from "../ui/Value";
 import { ChangeHistory } from "./event_history";
 import "./lists.css";
@@ -73,11 +73,9 @@ export function List(): JSX.Element {
       title="Regressions"
       crumbs={project.crumbs()}
       actions={
-        <Show when={!project.isPublic}>
-          <LinkButton icon="bell" href={project.path("alerts")}>
-            Threshold alerts
-          </LinkButton>
-        </Show>
+        <LinkButton icon="bell" href={project.path("alerts")}>
+          Threshold alerts
+        </LinkButton>
       }
     >
       <StatusTabs
@@ -162,7 +160,7 @@ function EmptyList(props: { status: Shown }): JSX.Element {
     >
       <Empty title={title()} action={<LinkButton href={project.perfPath()}>View plots</LinkButton>}>
         An event groups the changes that began with the same commit. Detection needs no threshold, only about eight
-        values, and finishes within seconds after a report.
+        values, and finishes within seconds after a run.
       </Empty>
     </Show>
   );
@@ -238,6 +236,10 @@ function EventPage(props: { event: JsonEvent; onChange: (event: JsonEvent) => vo
     const other = rows[place + 1] ?? rows.find(({ uuid }) => uuid !== props.event.uuid);
     navigate(other ? project.path("regressions", other.uuid) : project.path("regressions"));
   };
+  const share = () =>
+    void copyText(location.href)
+      .then(() => toast("Link copied."))
+      .catch(toastFailure);
   bindKeys([
     ...ACTIONS.map(({ status, label, key }) => ({
       keys: key,
@@ -271,6 +273,9 @@ function EventPage(props: { event: JsonEvent; onChange: (event: JsonEvent) => vo
           <Button title="The next open regression (n)" onClick={() => void next().catch(toastFailure)}>
             Next
           </Button>
+          <Button title="Copy the URL of the event" onClick={share}>
+            Share
+          </Button>
           <Raw value={props.event} />
         </>
       }
@@ -299,7 +304,9 @@ function EventPage(props: { event: JsonEvent; onChange: (event: JsonEvent) => vo
           </Show>
         </Fact>
         <Fact label="Active alerts">
-          <span class="number">{props.event.alerts}</span>
+          <A class="number" href={`${project.path("alerts")}?event=${props.event.uuid}`}>
+            {props.event.alerts}
+          </A>
         </Fact>
         <EditableFact
           label="Note"
@@ -309,9 +316,6 @@ function EventPage(props: { event: JsonEvent; onChange: (event: JsonEvent) => vo
           maxLength={1_024}
           save={(note) => update({ note: note || null })}
         />
-        <Fact label="Link">
-          <Copy text={location.href} label="Copy link" />
-        </Fact>
       </Facts>
       <Show when={shown()}>{(change) => <ChangeHistory change={change()} />}</Show>
       <div class="stack tight">
@@ -344,9 +348,11 @@ function EventPage(props: { event: JsonEvent; onChange: (event: JsonEvent) => vo
               title: "Plot",
               end: true,
               cell: (change) => (
-                <Button disabled={shown()?.uuid === change.uuid} onClick={() => setChosen(change)}>
-                  Show
-                </Button>
+                <span class="above-row-link">
+                  <Button disabled={shown()?.uuid === change.uuid} onClick={() => setChosen(change)}>
+                    Show
+                  </Button>
+                </span>
               ),
             },
           ]}

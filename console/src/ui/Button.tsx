@@ -99,7 +99,7 @@ export function Copy(props: { text: string; label?: string }): JSX.Element {
 }
 
 /** The clipboard API requires HTTPS or localhost; otherwise use the deprecated command. */
-async function copyText(text: string): Promise<void> {
+export async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const area = document.createElement("textarea");
   area.value = text;
