@@ -31,9 +31,9 @@ export interface ProjectHere {
   slug: () => string;
   /** A path in the project: `path("benchmarks", slug)`. */
   path: (...segments: string[]) => string;
-  /** The path of the perf page, which is the start page of the public view. */
+  /** The path of the page Explore, which is the start page of the public view. */
   perfPath: () => string;
-  /** The breadcrumbs of a page: the project, and the list that the page belongs to. The public view has no lists. */
+  /** The breadcrumbs of a page: the project, and the list that the page belongs to. */
   crumbs: (segment?: string, title?: string) => Crumb[];
   /** Whether this is the read-only public view. */
   isPublic: boolean;
@@ -103,7 +103,7 @@ function ProjectFrame(props: RouteSectionProps & { base: "/console/projects" | "
   here.perfPath = () => (isPublic ? here.path() : here.path("perf"));
   here.crumbs = (segment, title) => {
     const crumbs = [{ href: here.path(), label: here().name }];
-    if (segment && title && !isPublic) crumbs.push({ href: here.path(segment), label: title });
+    if (segment && title) crumbs.push({ href: here.path(segment), label: title });
     return crumbs;
   };
   here.isPublic = isPublic;
@@ -153,41 +153,23 @@ function Missing(props: { error: unknown; retry: () => unknown }): JSX.Element {
 }
 
 function sections(here: ProjectHere): SectionGroup[] {
-  const plots: Section[] = [
-    { href: here.path("plots"), label: "Overview", icon: "home", keys: "g v" },
-    {
-      href: here.perfPath(),
-      label: "Perf",
-      icon: "chart",
-      keys: "g p",
-      end: here.isPublic,
-    },
-  ];
-  const regressions: Section = {
-    href: here.path("regressions"),
-    label: "Regressions",
-    icon: "step",
-    keys: "g g",
-    count: here.regressions(),
-  };
-  const detection: Section = { href: here.path("detection"), label: "Detection", icon: "search", keys: "g d" };
-  if (here.isPublic) {
-    const group: SectionGroup = { sections: [...plots, regressions, detection] };
-    const own = {
-      href: `/console/projects/${encodeURIComponent(here.slug())}/plots`,
-      label: "Open in the console",
-      icon: "right",
-    } as const;
-    return user() ? [group, { sections: [own] }] : [group];
-  }
-  return [
+  const own = (...sections: Section[]) => (here.isPublic ? [] : sections);
+  const groups: SectionGroup[] = [
     {
       sections: [
-        ...plots,
+        { href: here.path("plots"), label: "Overview", icon: "home", keys: "g v" },
+        { href: here.perfPath(), label: "Explore", icon: "chart", keys: "g p", words: "perf", end: here.isPublic },
         { href: here.path("compare"), label: "Compare", icon: "compare", keys: "g c" },
-        regressions,
-        { href: here.path("reports"), label: "Reports", icon: "report", keys: "g r" },
-        { href: here.path("jobs"), label: "Jobs", icon: "job", keys: "g j" },
+        {
+          href: here.path("regressions"),
+          label: "Regressions",
+          icon: "step",
+          keys: "g g",
+          words: "changes events",
+          count: here.regressions(),
+        },
+        { href: here.path("reports"), label: "Runs", icon: "report", keys: "g r", words: "reports" },
+        ...own({ href: here.path("settings"), label: "Settings", icon: "settings", keys: "g ," }),
       ],
     },
     {
@@ -204,17 +186,22 @@ function sections(here: ProjectHere): SectionGroup[] {
       sections: [
         { href: here.path("thresholds"), label: "Thresholds", icon: "threshold", keys: "g l" },
         { href: here.path("alerts"), label: "Alerts", icon: "bell", keys: "g a", count: here.alerts() },
-        detection,
-        { href: here.path("notices"), label: "Notifications", icon: "out", keys: "g i" },
+        { href: here.path("detection"), label: "Detection", icon: "search", keys: "g d" },
+        ...own({ href: here.path("notices"), label: "Notifications", icon: "out", keys: "g i" }),
       ],
     },
     {
       label: "Project",
       sections: [
-        { href: here.path("keys"), label: "Keys", icon: "key", keys: "g k" },
-        { href: here.path("members"), label: "Members", icon: "people", keys: "g e" },
-        { href: here.path("settings"), label: "Settings", icon: "settings", keys: "g ," },
+        { href: here.path("jobs"), label: "Jobs", icon: "job", keys: "g j" },
+        ...own(
+          { href: here.path("keys"), label: "Keys", icon: "key", keys: "g k" },
+          { href: here.path("members"), label: "Members", icon: "people", keys: "g e" },
+        ),
       ],
     },
   ];
+  if (!here.isPublic || !user()) return groups;
+  const console = `/console/projects/${encodeURIComponent(here.slug())}/plots`;
+  return [...groups, { sections: [{ href: console, label: "Open in the console", icon: "right" }] }];
 }

@@ -3,10 +3,10 @@
 // A page is a module in pages/, loaded on first use. Layouts persist while the user navigates among their pages.
 
 import { Navigate, type RouteDefinition, useParams } from "@solidjs/router";
-import type { Component } from "solid-js";
+import type { Component, JSX } from "solid-js";
 import { chunk } from "./chunk";
 import { AccountFrame, BareFrame, Guard, OrganizationFrame, OrganizationsFrame, ServerFrame } from "./frames";
-import { ConsoleProject, PublicProject } from "./project";
+import { ConsoleProject, PublicProject, useProject } from "./project";
 import { Root, Start } from "./start";
 
 /** One export of a page module. */
@@ -20,6 +20,11 @@ function to(address: (params: Record<string, string | undefined>) => string): Co
     const params = useParams();
     return <Navigate href={address(params)} />;
   };
+}
+
+/** Redirects the former URLs of changes to the list of regressions. */
+function Regressions(): JSX.Element {
+  return <Navigate href={useProject().path("regressions")} />;
 }
 
 const auth = () => import("./pages/auth");
@@ -55,21 +60,31 @@ const server = () => import("./pages/server");
 const runner = () => import("./pages/runner");
 const spec = () => import("./pages/spec");
 
-/** The public pages of a project. */
+/** The pages of a project that visitors without a session can read. */
 const READABLE: RouteDefinition[] = [
   { path: "/plots", component: page(home, "Home") },
   { path: "/plots/:plot", component: page(homePlots, "PlotView") },
-  { path: "/reports/:report", component: page(report, "View") },
-  { path: "/jobs/:job", component: page(job, "View") },
-  { path: "/branches/:branch", component: page(branch, "View") },
-  { path: "/testbeds/:testbed", component: page(testbed, "View") },
-  { path: "/benchmarks/:benchmark", component: page(benchmark, "View") },
-  { path: "/measures/:measure", component: page(measure, "View") },
-  { path: "/metrics/:metric", component: page(metric, "View") },
-  { path: "/thresholds/:threshold", component: page(threshold, "View") },
-  { path: "/alerts/:alert", component: page(alert, "View") },
+  { path: "/compare", component: page(compare, "Compare") },
   { path: "/regressions", component: page(event, "List") },
   { path: "/regressions/:event", component: page(event, "View") },
+  { path: "/changes/:event?", component: Regressions },
+  { path: "/reports", component: page(report, "List") },
+  { path: "/reports/:report", component: page(report, "View") },
+  { path: "/jobs", component: page(job, "List") },
+  { path: "/jobs/:job", component: page(job, "View") },
+  { path: "/branches", component: page(branch, "List") },
+  { path: "/branches/:branch", component: page(branch, "View") },
+  { path: "/testbeds", component: page(testbed, "List") },
+  { path: "/testbeds/:testbed", component: page(testbed, "View") },
+  { path: "/benchmarks", component: page(benchmark, "List") },
+  { path: "/benchmarks/:benchmark", component: page(benchmark, "View") },
+  { path: "/measures", component: page(measure, "List") },
+  { path: "/measures/:measure", component: page(measure, "View") },
+  { path: "/metrics/:metric", component: page(metric, "View") },
+  { path: "/thresholds", component: page(threshold, "List") },
+  { path: "/thresholds/:threshold", component: page(threshold, "View") },
+  { path: "/alerts", component: page(alert, "List") },
+  { path: "/alerts/:alert", component: page(alert, "View") },
   { path: "/detection", component: page(detection, "View") },
 ];
 
@@ -127,20 +142,11 @@ export const routes: RouteDefinition[] = [
           { path: "/", component: to(({ project }) => `/console/projects/${project}/plots`) },
           ...READABLE,
           { path: "/perf", component: page(perf, "Perf") },
-          { path: "/compare", component: page(compare, "Compare") },
-          { path: "/reports", component: page(report, "List") },
-          { path: "/jobs", component: page(job, "List") },
-          { path: "/alerts", component: page(alert, "List") },
-          { path: "/thresholds", component: page(threshold, "List") },
           { path: "/thresholds/add", component: page(thresholdEdit, "Add") },
           { path: "/thresholds/:threshold/edit", component: page(thresholdEdit, "Edit") },
-          { path: "/branches", component: page(branch, "List") },
           { path: "/branches/add", component: page(branch, "Add") },
-          { path: "/testbeds", component: page(testbed, "List") },
           { path: "/testbeds/add", component: page(testbed, "Add") },
-          { path: "/benchmarks", component: page(benchmark, "List") },
           { path: "/benchmarks/add", component: page(benchmark, "Add") },
-          { path: "/measures", component: page(measure, "List") },
           { path: "/measures/add", component: page(measure, "Add") },
           { path: "/keys", component: page(projectKey, "List") },
           { path: "/keys/add", component: page(projectKey, "Add") },

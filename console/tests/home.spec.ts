@@ -4,7 +4,7 @@ import { accessible, expect, fits, idle, make, test } from "./support";
 test("the home of a project without reports says how to send one", async ({ page }, info) => {
   const { project } = await lab(page, `Home-empty-${info.project.name}`);
   await page.goto(`/console/projects/${project}/plots`);
-  await expect(page.getByRole("heading", { name: "No reports yet" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "No runs yet" })).toBeVisible();
   await accessible(page);
   await fits(page);
 });
@@ -26,7 +26,7 @@ test("the home says what changed, what is alerting and how sharp each series see
   ).toBeVisible();
   const health = page.getByRole("region", { name: "List of series" });
   await expect(health.getByRole("row")).toHaveCount(3);
-  await expect(page.getByRole("region", { name: "List of latest reports" }).getByRole("row").nth(1)).toBeVisible();
+  await expect(page.getByRole("region", { name: "List of latest runs" }).getByRole("row").nth(1)).toBeVisible();
   await expect(page.getByRole("heading", { name: "No pinned plots" })).toBeVisible();
   await accessible(page);
   await fits(page);
@@ -35,7 +35,7 @@ test("the home says what changed, what is alerting and how sharp each series see
   await expect(health.getByRole("row")).toHaveCount(2);
   await expect(page).toHaveURL(/series_search=small/);
   await page.getByText("How this is computed").click();
-  await expect(page.getByText("is the variation between reports without a change")).toBeVisible();
+  await expect(page.getByText("is the variation between runs without a change")).toBeVisible();
   await accessible(page);
 });
 
@@ -99,8 +99,8 @@ test("everybody reads the home of a public project", async ({ page }, info) => {
   await reports(page.context().request, project, "main", 7);
   await page.context().clearCookies();
   await page.goto(`/perf/${project}/plots`);
-  await expect(page.getByRole("region", { name: "List of latest reports" }).getByRole("row")).toHaveCount(8);
-  await expect(page.getByRole("link", { name: "Compare" })).toBeHidden();
+  await expect(page.getByRole("region", { name: "List of latest runs" }).getByRole("row")).toHaveCount(8);
+  await expect(page.getByRole("main").getByRole("link", { name: "Compare" })).toHaveAttribute("href", /^\/perf\//);
   await accessible(page);
   await fits(page);
 });

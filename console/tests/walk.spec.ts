@@ -10,8 +10,6 @@ const OPEN = [
   "/perf",
   "/perf/demo",
   "/perf/demo/plots",
-  "/perf/demo/regressions",
-  "/perf/demo/detection",
   "/perf/demo/benchmarks/parser-json-large",
 ];
 

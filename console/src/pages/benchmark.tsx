@@ -52,12 +52,14 @@ export function List(): JSX.Element {
           <Empty
             title="No benchmarks yet"
             action={
-              <LinkButton href="/console/onboard/run" primary>
-                Get started
-              </LinkButton>
+              <Show when={!project.isPublic}>
+                <LinkButton href="/console/onboard/run" primary>
+                  Get started
+                </LinkButton>
+              </Show>
             }
           >
-            The first report that contains a benchmark creates it. Send a report with <code>tidemark run</code>.
+            The first run that contains a benchmark creates it. Send a run with <code>tidemark run</code>.
           </Empty>
         }
       />
@@ -214,7 +216,7 @@ export function View(): JSX.Element {
             <p>
               <strong class="break">{shown().name}</strong> will be deleted permanently.
             </p>
-            <p class="muted">You cannot delete a benchmark that reports use. Archive it instead.</p>
+            <p class="muted">You cannot delete a benchmark that runs use. Archive it instead.</p>
           </Confirm>
         </Page>
       )}

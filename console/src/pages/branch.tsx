@@ -79,7 +79,7 @@ export function List(): JSX.Element {
         ]}
         empty={
           <Empty title="No branches yet" action={add()}>
-            The first report of a branch creates it: <code>tidemark run --branch main</code>.
+            The first run of a branch creates it: <code>tidemark run --branch main</code>.
           </Empty>
         }
       />
@@ -185,7 +185,7 @@ export function View(): JSX.Element {
       load={(branch, signal) => call("get", "/v0/projects/{project}/branches/{branch}", { path: path(branch), signal })}
       patch={(branch, body) => call("patch", "/v0/projects/{project}/branches/{branch}", { path: path(branch), body })}
       remove={(branch) => call("delete", "/v0/projects/{project}/branches/{branch}", { path: path(branch) })}
-      deletion="You cannot delete a branch with reports or thresholds. Archive it instead."
+      deletion="You cannot delete a branch with runs or thresholds. Archive it instead."
       actions={(shown) => (
         <>
           <LinkButton
@@ -231,8 +231,8 @@ function StartPointDialog(props: {
   return (
     <Dialog open={props.open} title="Change start point" onClose={() => props.onClose()}>
       <p class="muted">
-        The branch gets a new head. Existing reports are kept, but new values are no longer compared with them, and
-        active alerts are silenced.
+        The branch gets a new head. Existing runs are kept, but new values are no longer compared with them, and active
+        alerts are silenced.
       </p>
       <Form
         action="Create head"
@@ -385,9 +385,9 @@ function Heads(props: { branch: JsonBranch; head: string | undefined }): JSX.Ele
       <section class="stack tight">
         <div class="row between">
           <h2>Versions</h2>
-          <Show when={!project.isPublic && reports()?.total}>
+          <Show when={reports()?.total}>
             <LinkButton href={`${project.path("reports")}?branch=${encodeURIComponent(props.branch.slug)}`}>
-              All {plural(reports()?.total ?? 0, "report")}
+              All {plural(reports()?.total ?? 0, "run")}
             </LinkButton>
           </Show>
         </div>
@@ -400,7 +400,7 @@ function Heads(props: { branch: JsonBranch; head: string | undefined }): JSX.Ele
             </Show>
           }
         >
-          <Show when={versions().length} fallback={<p class="muted">This head has no reports.</p>}>
+          <Show when={versions().length} fallback={<p class="muted">This head has no runs.</p>}>
             <Table<VersionRow>
               label="Versions"
               rows={all() ? versions() : versions().slice(0, FEW)}
@@ -413,7 +413,7 @@ function Heads(props: { branch: JsonBranch; head: string | undefined }): JSX.Ele
                   cell: (row) => <span class="break muted">{row.testbeds.join(", ")}</span>,
                 },
                 {
-                  title: "Reports",
+                  title: "Runs",
                   wide: true,
                   end: true,
                   cell: (row) => <span class="number">{count(row.reports)}</span>,

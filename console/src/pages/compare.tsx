@@ -75,12 +75,14 @@ export function Compare(): JSX.Element {
           <Empty
             title="Nothing to compare yet"
             action={
-              <LinkButton href="/console/onboard/run" primary>
-                Send a report
-              </LinkButton>
+              <Show when={!project.isPublic}>
+                <LinkButton href="/console/onboard/run" primary>
+                  Send a run
+                </LinkButton>
+              </Show>
             }
           >
-            A comparison needs at least two reports.
+            A comparison needs at least two runs.
           </Empty>
         }
       >
@@ -119,11 +121,11 @@ export function Compare(): JSX.Element {
               <span class="muted">per branch, the last</span>
               <Select
                 short
-                label="Reports of a branch"
+                label="Runs of a branch"
                 value={String(last())}
                 options={[1, 5, 10, 20, 50].map((number) => ({
                   value: String(number),
-                  label: plural(number, "report"),
+                  label: plural(number, "run"),
                 }))}
                 onChange={(number) => change({ last: number === String(LAST) ? undefined : number })}
               />

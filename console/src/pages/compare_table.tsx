@@ -105,7 +105,7 @@ function perfOfRow(project: ProjectHere, row: Row, from: Side, to: Side): string
     measures: row.measure.uuid,
     start_time: String(start - 7 * 86_400_000),
   });
-  return `${project.path("perf")}?${query}`;
+  return `${project.perfPath()}?${query}`;
 }
 
 const TONES: Readonly<Record<Verdict, Tone>> = {
@@ -125,7 +125,7 @@ function VerdictCell(props: { row: Row }): JSX.Element {
     if (source === "bounds") return moved(row) ? "ranges apart" : "ranges overlap";
     if (moved(row))
       return row.worse ? `maybe ${next > base === (row.worse === "up") ? "worse" : "better"}` : "maybe different";
-    return enough ? "unclear" : "too few reports";
+    return enough ? "unclear" : "too few runs";
   };
   return (
     <Show when={props.row.verdict !== "unclear"} fallback={<span class="muted nowrap">{words()}</span>}>

@@ -69,7 +69,7 @@ export function Home(): JSX.Element {
               </a>
             )}
           </Show>
-          <Show when={!isEmpty() && !project.isPublic}>
+          <Show when={!isEmpty()}>
             <LinkButton icon="compare" href={project.path("compare")}>
               Compare
             </LinkButton>
@@ -113,7 +113,7 @@ export function Home(): JSX.Element {
             fallback={
               <Show when={!recentSeries.error()}>
                 <p class="small muted" role="status">
-                  Analyzing the last {REPORTS} reports of each testbed… {Math.round(progress() * 100)} %
+                  Analyzing the last {REPORTS} runs of each testbed… {Math.round(progress() * 100)} %
                 </p>
                 <Skeleton lines={12} />
               </Show>
@@ -124,12 +124,10 @@ export function Home(): JSX.Element {
         </section>
         <section class="stack tight" aria-labelledby="home-reports">
           <header class="row between">
-            <h2 id="home-reports">Latest reports</h2>
-            <Show when={!project.isPublic}>
-              <A class="small" href={project.path("reports")}>
-                All reports
-              </A>
-            </Show>
+            <h2 id="home-reports">Latest runs</h2>
+            <A class="small" href={project.path("reports")}>
+              All runs
+            </A>
           </header>
           <Show when={reports()} fallback={<Skeleton lines={8} />}>
             {(reports) => <Reports reports={reports().rows.slice(0, 8)} />}
@@ -144,16 +142,16 @@ function NoReports(): JSX.Element {
   const project = useProject();
   return (
     <Empty
-      title="No reports yet"
+      title="No runs yet"
       action={
         <Show when={!project.isPublic}>
           <LinkButton href="/console/onboard/run" primary>
-            Send the first report
+            Send the first run
           </LinkButton>
         </Show>
       }
     >
-      After the first report, this page shows regressions, recent changes and the noise of each benchmark. Run your
+      After the first run, this page shows regressions, recent changes and the noise of each benchmark. Run your
       benchmarks with <code>tidemark run</code>.
     </Empty>
   );
@@ -175,7 +173,7 @@ function KeyFigures(props: {
   return (
     <dl class="key-figures">
       <div>
-        <dt>Reports</dt>
+        <dt>Runs</dt>
         <dd class="number">{props.reports === undefined ? "…" : count(props.reports)}</dd>
         <dd class="small muted">
           <Show when={props.newest} fallback={"\u00a0"}>
@@ -217,11 +215,11 @@ function KeyFigures(props: {
 function Reports(props: { reports: readonly JsonReport[] }): JSX.Element {
   const project = useProject();
   return (
-    <div class="table-wrap" tabindex="0" role="region" aria-label="List of latest reports">
+    <div class="table-wrap" tabindex="0" role="region" aria-label="List of latest runs">
       <table class="rows">
         <thead>
           <tr>
-            <th scope="col">Report</th>
+            <th scope="col">Run</th>
             <th scope="col" class="wide">
               Testbed
             </th>

@@ -1,4 +1,4 @@
-// Reports: the list, and one report with its results.
+// Runs, named reports in the API and in URLs: the list, and one run with its results.
 
 import { A, useNavigate, useParams } from "@solidjs/router";
 import { createSignal, type JSX, Show } from "solid-js";
@@ -25,9 +25,9 @@ import "./lists.css";
 export function List(): JSX.Element {
   const project = useProject();
   return (
-    <Page title="Reports" crumbs={project.crumbs()}>
+    <Page title="Runs" crumbs={project.crumbs()}>
       <Rows<JsonReport>
-        noun="report"
+        noun="run"
         archived
         params={["branch", "testbed", "start_time", "end_time"]}
         load={(query, signal) =>
@@ -60,14 +60,16 @@ export function List(): JSX.Element {
         ]}
         empty={
           <Empty
-            title="No reports yet"
+            title="No runs yet"
             action={
-              <LinkButton href="/console/onboard/run" primary>
-                Get started
-              </LinkButton>
+              <Show when={!project.isPublic}>
+                <LinkButton href="/console/onboard/run" primary>
+                  Get started
+                </LinkButton>
+              </Show>
             }
           >
-            A report contains the results of one run. Send the first report with <code>tidemark run</code>.
+            Send the results of the first run with <code>tidemark run</code>.
           </Empty>
         }
       />
@@ -141,20 +143,20 @@ export function View(): JSX.Element {
   const remove = async () => {
     await call("delete", "/v0/projects/{project}/reports/{report}", { path: path() });
     void project.alerts.refresh();
-    toast("Report deleted.");
+    toast("Run deleted.");
     navigate(project.path("reports"));
   };
 
   return (
     <Show
       when={report()}
-      fallback={<LoadingPage title="Report" crumbs={project.crumbs("reports", "Reports")} lines={12} item={report} />}
+      fallback={<LoadingPage title="Run" crumbs={project.crumbs("reports", "Runs")} lines={12} item={report} />}
     >
       {(shown) => (
         <Page
-          title={`Report of ${moment(shown().start_time)}`}
+          title={`Run of ${moment(shown().start_time)}`}
           aside={<AlertCount total={shown().alerts?.length ?? 0} active={active().length} />}
-          crumbs={project.crumbs("reports", "Reports")}
+          crumbs={project.crumbs("reports", "Runs")}
           actions={
             <>
               <Show when={active().length && project.may("edit")}>
@@ -187,7 +189,7 @@ export function View(): JSX.Element {
           </Show>
           <Confirm
             open={deleting()}
-            title="Delete report?"
+            title="Delete run?"
             action="Delete"
             onConfirm={remove}
             onClose={() => setDeleting(false)}
