@@ -1,4 +1,4 @@
-// Keyboard shortcuts: `/` searches, `g p` opens the perf page, `?` lists all shortcuts. Pages add shortcuts with
+// Keyboard shortcuts: `/` searches, `g p` opens Explore, `?` lists all shortcuts. Pages add shortcuts with
 // `bindKeys`.
 
 import { createSignal, onCleanup } from "solid-js";

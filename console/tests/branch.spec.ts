@@ -71,7 +71,7 @@ test("a testbed that is in use says why it stays", async ({ page }, { project })
   await history(page.context().request, slug, { days: 2 });
   await make(page.context().request, `/v0/projects/${slug}/testbeds`, { name: "other" });
   await page.goto(`/console/projects/${slug}/testbeds/laptop`);
-  await expect(page.getByRole("region", { name: "Reports" }).getByRole("row")).toHaveCount(3);
+  await expect(page.getByRole("region", { name: "Runs" }).getByRole("row")).toHaveCount(3);
   await page.getByRole("button", { name: "Delete" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await expect(page.getByRole("dialog").getByRole("alert")).toBeVisible();

@@ -31,7 +31,7 @@ test("two branches, versions and reports are compared, and the address knows", a
   await expect(rows.nth(1)).toContainText("better");
 
   // One report on each side: only the bounds of the tool are available.
-  await page.getByRole("group", { name: "From: what to compare" }).getByRole("button", { name: "Report" }).click();
+  await page.getByRole("group", { name: "From: what to compare" }).getByRole("button", { name: "Run" }).click();
   await page.getByRole("group", { name: "To: what to compare" }).getByRole("button", { name: "Version" }).click();
   await expect(page).toHaveURL(/from=report%3A.*to=version%3A/);
   await expect(rows.nth(1)).toContainText("ranges apart");

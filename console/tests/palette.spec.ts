@@ -24,6 +24,41 @@ test("the palette finds pages, projects and what is in one", async ({ page }, in
   await expect(field).toBeHidden();
 });
 
+test("the palette opens every page of the project", async ({ page }, info) => {
+  const { project } = await lab(page, `Entries-${info.project.name}`);
+  const base = `/console/projects/${project}`;
+  const entries: readonly [string, string][] = [
+    ["overview", "plots"],
+    ["explore", "perf"],
+    ["perf", "perf"],
+    ["compare", "compare"],
+    ["regressions", "regressions"],
+    ["runs", "reports"],
+    ["reports", "reports"],
+    ["branches", "branches"],
+    ["testbeds", "testbeds"],
+    ["benchmarks", "benchmarks"],
+    ["measures", "measures"],
+    ["thresholds", "thresholds"],
+    ["alerts", "alerts"],
+    ["detection", "detection"],
+    ["notifications", "notices"],
+    ["jobs", "jobs"],
+    ["keys", "keys"],
+    ["members", "members"],
+    ["settings", "settings"],
+  ];
+  await page.goto(base);
+  const field = page.getByRole("combobox", { name: "Search pages and projects" });
+  for (const [words, segment] of entries) {
+    await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
+    await page.getByRole("button", { name: "Search pages and projects" }).click();
+    await field.fill(words);
+    await page.keyboard.press("Enter");
+    await expect(page, words).toHaveURL(new RegExp(`${base}/${segment}($|\\?)`));
+  }
+});
+
 test("a press counts although results replace the entry", async ({ page }, info) => {
   const name = `Pressed-${info.project.name}`;
   const { project } = await lab(page, name);
@@ -72,12 +107,12 @@ test("the palette finds notices, invitations, themes and commits", async ({ page
   await open.click();
   // The second report has the hash 0202…; it is not among the newest reports.
   await field.fill("020");
-  await expect(option(/^Report of/)).toHaveCount(0);
+  await expect(option(/^Run of/)).toHaveCount(0);
   await field.fill("0202020");
-  await expect(option(/^Report of 02020202/)).toHaveCount(1);
+  await expect(option(/^Run of 02020202/)).toHaveCount(1);
   await accessible(page);
   await fits(page);
-  await option(/^Report of 02020202/).click();
+  await option(/^Run of 02020202/).click();
   await expect(page).toHaveURL(new RegExp(`/console/projects/${project}/reports/[\\w-]{36}$`));
   await expect(page.getByText("02020202").first()).toBeVisible();
 });

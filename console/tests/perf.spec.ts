@@ -132,7 +132,7 @@ test("what is shown is chosen in groups, and hidden in the legend", async ({ pag
   await page.getByRole("button", { name: "Clear" }).click();
   await expect(page.getByRole("heading", { name: "Select series" })).toBeVisible();
   await accessible(page);
-  await page.getByRole("button", { name: "Show the newest report" }).click();
+  await page.getByRole("button", { name: "Show the newest run" }).click();
   await expect(legend(page)).toContainText("lab-1");
 });
 

@@ -4,7 +4,7 @@ import { accessible, expect, fits, test } from "./support";
 test("a project without reports says how to get some", async ({ page }, { project }) => {
   const { project: slug } = await lab(page, `No-reports-${project.name}`);
   await page.goto(`/console/projects/${slug}/reports`);
-  await expect(page.getByRole("heading", { name: "No reports yet" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "No runs yet" })).toBeVisible();
   await accessible(page);
   await fits(page);
 });
@@ -67,7 +67,7 @@ test("a report shows the worst first, only what moved, and dismisses its alerts"
 
   await page.getByRole("button", { name: "Delete" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
-  await expect(page.getByText("19 reports")).toBeVisible();
+  await expect(page.getByText("19 runs")).toBeVisible();
 });
 
 test("a report is held against the runs before, without a threshold", async ({ page }, { project }) => {

@@ -99,7 +99,7 @@ function Readout(props: { point: JsonPerfMetric; alert: JsonAlert }): JSX.Elemen
       </Show>
       <span class="small muted">{moment(props.point.start_time)}</span>
       <span class="small">
-        <Version version={props.point.version} /> · <A href={project.path("reports", props.point.report)}>report</A>
+        <Version version={props.point.version} /> · <A href={project.path("reports", props.point.report)}>run</A>
       </span>
     </>
   );

@@ -76,7 +76,7 @@ export function Comparison(props: {
         <Empty title="No common benchmarks">
           {props.from.reports.length && props.to.reports.length
             ? "No benchmark was measured on both sides. Select another testbed or other sides."
-            : `There is no report of ${props.from.reports.length ? props.to.label : props.from.label} on this testbed.`}
+            : `There is no run of ${props.from.reports.length ? props.to.label : props.from.label} on this testbed.`}
         </Empty>
       }
     >
@@ -171,18 +171,18 @@ function Explanation(props: {
       <div class="stack tight prose">
         <Show when={props.sources.has("reports")}>
           <p>
-            <strong>From repeated reports.</strong> Each report is one value. The 95 % confidence interval uses
-            Student's t on logarithms with the degrees of freedom of the smaller side, widened for autocorrelation.{" "}
-            <em>Worse</em> and <em>better</em> require significance after Holm's correction for the number of
-            benchmarks, agreement of a rank test, and a change of at least {ratio(SMALLEST).slice(1)}. <em>Maybe</em>{" "}
-            means that only the interval excludes zero, as for 5 of 100 unchanged benchmarks. <em>Same</em> means an
-            interval within ±{ratio(SAME_WITHIN).slice(1)}. All other results are <em>unclear</em>. With too few
-            reports, for example three on each side, there is no verdict.
+            <strong>From repeated runs.</strong> Each run is one value. The 95 % confidence interval uses Student's t on
+            logarithms with the degrees of freedom of the smaller side, widened for autocorrelation. <em>Worse</em> and{" "}
+            <em>better</em> require significance after Holm's correction for the number of benchmarks, agreement of a
+            rank test, and a change of at least {ratio(SMALLEST).slice(1)}. <em>Maybe</em> means that only the interval
+            excludes zero, as for 5 of 100 unchanged benchmarks. <em>Same</em> means an interval within ±
+            {ratio(SAME_WITHIN).slice(1)}. All other results are <em>unclear</em>. With too few runs, for example three
+            on each side, there is no verdict.
           </p>
         </Show>
         <Show when={props.sources.has("bounds")}>
           <p>
-            <strong>From the bounds.</strong> With one report on each side, the interval comes from the lower and upper
+            <strong>From the bounds.</strong> With one run on each side, the interval comes from the lower and upper
             values of the benchmark tool. They describe one run, so they give a hint, not a verdict.
           </p>
         </Show>
@@ -192,7 +192,7 @@ function Explanation(props: {
           </p>
         </Show>
         <Show when={props.severalVersions}>
-          <p>A branch is compared by its last reports. Changes between their versions count as noise.</p>
+          <p>A branch is compared by its last runs. Changes between their versions count as noise.</p>
         </Show>
         <p>The geometric mean gives all benchmarks the same weight.</p>
       </div>

@@ -9,7 +9,7 @@ import "./compare.css";
 const KINDS = [
   { kind: "branch", label: "Branch" },
   { kind: "version", label: "Version" },
-  { kind: "report", label: "Report" },
+  { kind: "report", label: "Run" },
 ] as const;
 
 /** Selects one side of a comparison: a branch, a version or a report. */
@@ -123,7 +123,7 @@ export function SidePicker(props: {
         <Show when={props.side} fallback={"\u00a0"}>
           {(side) => (
             <>
-              {plural(side().reports.length, "report")}
+              {plural(side().reports.length, "run")}
               <Show when={side().versions > 1}> of {plural(side().versions, "version")}</Show>
               <Show when={side().testbeds.length}>
                 {" "}

@@ -71,18 +71,18 @@ export function NoiseBySeries(props: { recent: Recent }): JSX.Element {
         <summary>How this is computed</summary>
         <div class="stack tight prose">
           <p>
-            <strong>Noise</strong> is the variation between reports without a change: the median distance between
-            consecutive values in the last {REPORTS} reports of a testbed, as a standard deviation. The median ignores
+            <strong>Noise</strong> is the variation between runs without a change: the median distance between
+            consecutive values in the last {REPORTS} runs of a testbed, as a standard deviation. The median ignores
             outliers and changes of the level.
           </p>
           <p>
-            <strong>Smallest detectable change</strong> is the change that the next report alone can show, with 1 %
-            false positives and a power of 80 %. It is 3.42 times the noise, and slightly more if few reports determine
-            the current level. Four reports together can show half of it.
+            <strong>Smallest detectable change</strong> is the change that the next run alone can show, with 1 % false
+            positives and a power of 80 %. It is 3.42 times the noise, and slightly more if few runs determine the
+            current level. Four runs together can show half of it.
           </p>
           <p>
             <strong>A change of the level</strong> requires medians that differ by at least six standard errors and 1 %,
-            with at least three reports on either side.
+            with at least three runs on either side.
           </p>
         </div>
       </details>
@@ -122,7 +122,7 @@ export function NoiseBySeries(props: { recent: Recent }): JSX.Element {
             <tr>
               <th scope="col">{head("name", "Series")}</th>
               <th scope="col" class="wide">
-                Last reports
+                Last runs
               </th>
               <th scope="col" class="end wide">
                 Level
@@ -217,8 +217,8 @@ function DetectableChange(props: { change: number | undefined }): JSX.Element {
     <Show
       when={props.change !== undefined}
       fallback={
-        <span class="muted" title="Fewer than six reports">
-          too few reports
+        <span class="muted" title="Fewer than six runs">
+          too few runs
         </span>
       }
     >

@@ -158,7 +158,7 @@ export function View(): JSX.Element {
           actions={
             <>
               <LinkButton icon="report" href={project.path("reports", shown().report)}>
-                Report
+                Run
               </LinkButton>
               <Raw value={shown()} />
               <Show when={!hasEnded(shown()) && project.may("edit")}>
@@ -225,7 +225,7 @@ export function View(): JSX.Element {
             onClose={() => setCanceling(false)}
           >
             <p>
-              The runner stops the job and the report stays empty. You cannot resume a canceled job; start a new one
+              The runner stops the job and the run stays empty. You cannot resume a canceled job; start a new one
               instead.
             </p>
           </Confirm>

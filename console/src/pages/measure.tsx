@@ -58,7 +58,7 @@ export function List(): JSX.Element {
         ]}
         empty={
           <Empty title="No measures yet" action={add()}>
-            A measure is a measured quantity with units: latency, throughput, bytes. The first report with a measure
+            A measure is a measured quantity with units: latency, throughput, bytes. The first run with a measure
             creates it.
           </Empty>
         }
@@ -130,7 +130,7 @@ export function View(): JSX.Element {
         call("patch", "/v0/projects/{project}/measures/{measure}", { path: path(measure), body })
       }
       remove={(measure) => call("delete", "/v0/projects/{project}/measures/{measure}", { path: path(measure) })}
-      deletion="You cannot delete a measure that reports use. Archive it instead."
+      deletion="You cannot delete a measure that runs use. Archive it instead."
       actions={(shown) => (
         <LinkButton icon="chart" href={`${project.perfPath()}?measures=${shown().uuid}`}>
           Plot

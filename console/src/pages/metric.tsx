@@ -42,7 +42,7 @@ export function View(): JSX.Element {
           }
           crumbs={[
             ...project.crumbs(),
-            { href: project.path("reports", shown().report), label: `Report of ${moment(shown().start_time)}` },
+            { href: project.path("reports", shown().report), label: `Run of ${moment(shown().start_time)}` },
           ]}
           actions={
             <>
@@ -129,7 +129,7 @@ function Details(props: { metric: JsonOneMetric }): JSX.Element {
         <A href={project.path("testbeds", it().testbed.slug)}>{it().testbed.name}</A>
         <Show when={it().testbed.spec}>{(spec) => <span class="muted"> · {spec().name}</span>}</Show>
       </Fact>
-      <Fact label="Report">
+      <Fact label="Run">
         <A href={project.path("reports", it().report)}>of {moment(it().start_time)}</A>{" "}
         <span class="muted">
           <Time at={it().start_time} />

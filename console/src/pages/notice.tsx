@@ -29,7 +29,7 @@ const KINDS: readonly { value: NoticeKind; label: string }[] = [
   { value: "webhook", label: "Webhook" },
 ];
 const DIGESTS: readonly { value: Digest; label: string }[] = [
-  { value: "none", label: "Per report" },
+  { value: "none", label: "Per run" },
   { value: "daily", label: "Daily, after midnight UTC" },
 ];
 

@@ -45,7 +45,7 @@ export function Deliveries(props: { owner: NoticeOwner; notice: JsonNotice; agai
       changing={(rows) => rows.some((row) => row.status === "waiting")}
       columns={[
         {
-          title: "Report",
+          title: "Run",
           cell: (row) => (
             <Show
               when={row.report}

@@ -15,7 +15,7 @@ import { Failure, Notice, Skeleton } from "../ui/State";
 const STEPS = [
   { step: "project", label: "A project" },
   { step: "key", label: "A key" },
-  { step: "run", label: "The first report" },
+  { step: "run", label: "The first run" },
 ] as const;
 
 /** Shown once and kept only while the page is open. */
@@ -159,7 +159,7 @@ function NewKey(props: { project: JsonProject }): JSX.Element {
   return (
     <>
       <p>
-        CI uses a project key to send reports to <strong>{props.project.name}</strong>. The key is shown only once.
+        CI uses a project key to send runs to <strong>{props.project.name}</strong>. The key is shown only once.
       </p>
       <Show when={failure()}>{(error) => <Failure error={error()} />}</Show>
       <div class="row">

@@ -196,7 +196,7 @@ export function Perf(): JSX.Element {
               </Show>
             }
           >
-            Plots show the data of reports. Send the first report with <code>tidemark run</code>.
+            Plots show the data of runs. Send the first run with <code>tidemark run</code>.
           </Empty>
         }
       >
@@ -293,7 +293,7 @@ function Checklist(props: { query: PerfQuery; change: (part: Partial<PerfQuery>)
         </For>
       </ul>
       <button type="button" class="button" onClick={() => props.change({ clear: false })}>
-        Show the newest report
+        Show the newest run
       </button>
     </section>
   );

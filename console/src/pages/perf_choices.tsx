@@ -129,7 +129,7 @@ export function Choices(props: {
               class="perf-tab"
               onClick={() => props.change({ tab: name === "benchmarks" ? undefined : name })}
             >
-              {name.replace(/^./, (letter) => letter.toUpperCase())}
+              {(name === "reports" ? "runs" : name).replace(/^./, (letter) => letter.toUpperCase())}
               <Show when={counts()[name]}>{(count) => <span class="number muted">{count()}</span>}</Show>
             </button>
           )}
@@ -275,7 +275,7 @@ function Reports(props: { change: (part: Partial<PerfQuery>) => void }): JSX.Ele
             each={rows()}
             fallback={
               <li class="muted">
-                No reports{tab.text("start_time") || tab.text("end_time") ? " between these days" : " yet"}.
+                No runs{tab.text("start_time") || tab.text("end_time") ? " between these days" : " yet"}.
               </li>
             }
           >

@@ -258,7 +258,7 @@ export function Settings(): JSX.Element {
         </div>
         <p class="muted">
           Notices send notifications to a chat, a webhook or an e-mail address. The badge shows the number of active
-          alerts in a README. The feed lists the reports with alerts.
+          alerts in a README. The feed lists the runs with alerts.
           <Show when={project().visibility === "private"}>
             {" "}
             The project is private: badge and feed require a credential, which a README cannot send.
@@ -292,7 +292,7 @@ export function Settings(): JSX.Element {
         <section class="card danger-zone">
           <div>
             <h2>Delete project</h2>
-            <p class="muted">Deletes its reports, thresholds, alerts and plots.</p>
+            <p class="muted">Deletes its runs, thresholds, alerts and plots.</p>
           </div>
           <Button kind="danger" onClick={() => setDeleting(true)}>
             Delete project

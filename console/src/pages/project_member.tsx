@@ -21,7 +21,7 @@ import "./lists.css";
 
 const ROLES: readonly { value: ProjectRole; label: string; about: string }[] = [
   { value: "viewer", label: "Viewer", about: "views everything" },
-  { value: "developer", label: "Developer", about: "sends reports, sets thresholds, dismisses alerts" },
+  { value: "developer", label: "Developer", about: "sends runs, sets thresholds, dismisses alerts" },
   { value: "maintainer", label: "Maintainer", about: "has all rights, including members, keys and settings" },
 ];
 

@@ -134,7 +134,7 @@ export function Results(props: { report: JsonReport }): JSX.Element {
       <Show
         when={groups().length}
         fallback={
-          <Show when={rows().length} fallback={<Empty title="The report has no results" />}>
+          <Show when={rows().length} fallback={<Empty title="The run has no results" />}>
             <Show
               when={text("show") === "moved" && !text("search") && !text("measure")}
               fallback={<Empty title="No matches">No result matches the search and the filters.</Empty>}

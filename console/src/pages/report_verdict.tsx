@@ -247,13 +247,13 @@ function DetectedChanges(props: { changes: readonly JsonChange[]; isLooking: boo
       </Show>
       <Show when={props.changes.length}>
         <div class="row between">
-          <h3>Changes detected with this report</h3>
+          <h3>Changes detected with this run</h3>
           <A class="small" href={`${project.path("regressions")}?status=all`}>
             All changes
           </A>
         </div>
         <Table<JsonChange>
-          label="Changes detected with this report"
+          label="Changes detected with this run"
           rows={props.changes}
           first={FEW}
           href={(change) => perfAround(project, change, change.at.start_time)}

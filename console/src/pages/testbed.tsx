@@ -57,7 +57,7 @@ export function List(): JSX.Element {
         empty={
           <Empty title="No testbeds yet" action={add()}>
             A testbed is the environment in which benchmarks run. Values of different testbeds are never compared. The
-            first report of a testbed creates it: <code>tidemark run --testbed ci-linux</code>.
+            first run on a testbed creates it: <code>tidemark run --testbed ci-linux</code>.
           </Empty>
         }
       />
@@ -119,7 +119,7 @@ export function View(): JSX.Element {
         call("patch", "/v0/projects/{project}/testbeds/{testbed}", { path: path(testbed), body })
       }
       remove={(testbed) => call("delete", "/v0/projects/{project}/testbeds/{testbed}", { path: path(testbed) })}
-      deletion="You cannot delete a testbed with reports or thresholds. Archive it instead."
+      deletion="You cannot delete a testbed with runs or thresholds. Archive it instead."
       actions={(shown) => (
         <LinkButton icon="chart" href={`${project.perfPath()}?testbeds=${shown().uuid}`}>
           Plot

@@ -131,7 +131,7 @@ export function Readout(props: { line: PerfLine; at: number; links: Links }): JS
           {series().testbed.name}
           <Show when={series().testbed.spec}>{(spec) => <span class="muted"> ({spec().name})</span>}</Show>
         </dd>
-        <dt>Report</dt>
+        <dt>Run</dt>
         <dd>
           <A target={props.links.target} href={props.links.path("reports", report())}>
             {moment(series().runs.start[run()] as number)}

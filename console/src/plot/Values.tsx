@@ -118,7 +118,7 @@ function Points(props: { line: PerfLine; part: Range; most: number; links: Links
       <table class="rows small">
         <thead>
           <tr>
-            <th scope="col">Report</th>
+            <th scope="col">Run</th>
             <th scope="col" class="end">
               Version
             </th>

@@ -58,7 +58,7 @@ export default function Palette(props: {
       ? [
           {
             href: `/console/projects/${project.slug}/notices`,
-            label: "Notices",
+            label: "Notifications",
             about: project.name,
             icon: "bell",
             words: "notifications",
@@ -66,9 +66,15 @@ export default function Palette(props: {
         ]
       : [];
     if (!organization) return notices;
-    const members = `/console/organizations/${organization}/members`;
+    const base = `/console/organizations/${organization}`;
+    const members = `${base}/members`;
     return [
       ...notices,
+      { href: `${base}/projects`, label: "Projects", about: "Organization", icon: "benchmark" },
+      { href: members, label: "Members", about: "Organization", icon: "people" },
+      { href: `${base}/usage`, label: "Usage", about: "Organization", icon: "chart" },
+      { href: `${base}/audit`, label: "Audit", about: "Organization", icon: "report" },
+      { href: `${base}/settings`, label: "Settings", about: "Organization", icon: "settings" },
       { href: `${members}#invited`, label: "Invitations", about: "Organization", icon: "people", words: "members" },
       { href: `${members}/invite`, label: "Invite member", about: "Organization", icon: "plus" },
     ];
@@ -80,6 +86,7 @@ export default function Palette(props: {
         label: section.label,
         about: props.project?.name ?? label ?? "Page",
         icon: section.icon,
+        words: section.words ?? "",
       })),
     );
     const me = user();
@@ -96,6 +103,7 @@ export default function Palette(props: {
             words: "notifications",
           },
           { href: `/console/users/${me.slug}/settings`, label: "Your settings", about: "Page", icon: "settings" },
+          { href: `/console/users/${me.slug}/tokens`, label: "Legacy tokens", about: "Page", icon: "key" },
           { href: `/console/users/${me.slug}/help`, label: "Help", about: "Page", icon: "book" },
           { href: "/console/api", label: "API reference", about: "Page", icon: "book" },
           { href: "/perf", label: "Public projects", about: "Page", icon: "chart" },
@@ -103,6 +111,11 @@ export default function Palette(props: {
             ? ([
                 { href: "/console/server", label: "This server", about: "Administration", icon: "server" },
                 { href: "/console/server/users", label: "Users", about: "Administration", icon: "people" },
+                { href: "/console/server/runners", label: "Runners", about: "Administration", icon: "runner" },
+                { href: "/console/server/specs", label: "Specs", about: "Administration", icon: "testbed" },
+                { href: "/console/server/config", label: "Configuration", about: "Administration", icon: "settings" },
+                { href: "/console/server/backup", label: "Backup", about: "Administration", icon: "server" },
+                { href: "/console/server/audit", label: "Audit", about: "Administration", icon: "report" },
               ] as const)
             : []),
         ]
@@ -268,12 +281,12 @@ export default function Palette(props: {
   );
 }
 
-/** The newest reports of the commits whose hash starts with a text. */
+/** The newest runs of the commits whose hash starts with a text. */
 async function reportsOf(path: { project: string }, hash: string, base: string, signal: AbortSignal): Promise<Entry[]> {
   const { rows } = await list("/v0/projects/{project}/reports", { path, query: { hash, per_page: MOST }, signal });
   return rows.map(({ uuid, branch, testbed }) => ({
     href: `${base}/reports/${uuid}`,
-    label: `Report of ${shortHash(branch.head.version?.hash ?? hash)}`,
+    label: `Run of ${shortHash(branch.head.version?.hash ?? hash)}`,
     about: `${branch.name}, ${testbed.name}`,
     icon: "report",
     words: branch.head.version?.hash ?? hash,

@@ -23,6 +23,8 @@ export interface Section {
   icon: IconName;
   /** Its shortcut: `g p`. */
   keys?: string;
+  /** Other words that find it in the palette. */
+  words?: string;
   /** Whether it is current only for this exact path. */
   end?: boolean;
   /** A count beside the label, hidden if zero. */
