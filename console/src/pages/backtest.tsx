@@ -110,12 +110,12 @@ export function Backtest(props: {
             ),
           },
           {
-            title: `${count(props.chosen)} per month`,
+            title: `Selected: ${count(props.chosen)}`,
             end: true,
             cell: ({ text }) => <strong class="number">{figure(chosen()(), text)}</strong>,
           },
           {
-            title: `Current: ${count(props.current)} per month`,
+            title: `Current: ${count(props.current)}`,
             end: true,
             cell: ({ text }) => <span class="number">{figure(current(), text)}</span>,
           },

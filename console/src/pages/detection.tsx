@@ -97,56 +97,54 @@ function Settings(props: { of: JsonDetection; loaded: Loaded<JsonDetection> }): 
     }
   };
   return (
-    <>
-      <div class="detection-columns">
-        <section class="card stack" aria-labelledby="budget-title">
-          <h2 id="budget-title">False alarms per month</h2>
-          <div class="budget">
-            <label for="budget">Accept at most</label>
-            <output for="budget" class="number">
-              {plural(shown(), "false alarm")} per month
-            </output>
-            <input
-              id="budget"
-              type="range"
-              min={0}
-              max={budgets().length - 1}
-              step={1}
-              value={budgets().indexOf(shown())}
-              aria-valuetext={`${plural(shown(), "false alarm")} per month`}
-              onInput={(event) => move(budgets()[event.currentTarget.valueAsNumber] ?? current())}
-            />
-            <span class="small muted">fewer notifications</span>
-            <span class="small muted end">smaller changes, sooner</span>
-          </div>
-          <div class="row">
-            <Show when={project.may("manage")}>
-              <Button kind="primary" disabled={shown() === current()} onClick={apply}>
-                Apply
-              </Button>
-            </Show>
-            <span class="small muted">Current: {count(current())} per month</span>
-          </div>
-          <Observed of={props.of} />
-        </section>
-        <Thresholds
-          title="Thresholds: hard limits"
-          about="A value outside the limit of a threshold raises an alert, independent of change detection."
-          alerts
-          actions={
-            <Show when={project.may("create")}>
-              <LinkButton href={project.path("thresholds", "add")} icon="plus">
-                Add
-              </LinkButton>
-            </Show>
-          }
-        />
-      </div>
-      <Backtest chosen={chosen()} current={current()} isMoving={shown() !== chosen()} />
+    <div class="detection-settings">
+      <section class="card stack" aria-labelledby="budget-title">
+        <h2 id="budget-title">False alarms per month</h2>
+        <div class="budget">
+          <label for="budget">Accept at most</label>
+          <output for="budget" class="number">
+            {count(shown())} per month
+          </output>
+          <input
+            id="budget"
+            type="range"
+            min={0}
+            max={budgets().length - 1}
+            step={1}
+            value={budgets().indexOf(shown())}
+            aria-valuetext={`${plural(shown(), "false alarm")} per month`}
+            onInput={(event) => move(budgets()[event.currentTarget.valueAsNumber] ?? current())}
+          />
+          <span class="small muted">fewer notifications</span>
+          <span class="small muted end">smaller changes, sooner</span>
+        </div>
+        <div class="row">
+          <Show when={project.may("manage")}>
+            <Button kind="primary" disabled={shown() === current()} onClick={apply}>
+              Apply
+            </Button>
+          </Show>
+          <span class="small muted">Current: {count(current())} per month</span>
+        </div>
+        <Observed of={props.of} />
+      </section>
+      <Thresholds
+        title="Thresholds: hard limits"
+        about="A value outside the limit of a threshold raises an alert, independent of change detection."
+        alerts
+        actions={
+          <Show when={project.may("create")}>
+            <LinkButton href={project.path("thresholds", "add")} icon="plus">
+              Add
+            </LinkButton>
+          </Show>
+        }
+      />
       <Show when={project.may("manage")}>
         <Notifications of={props.of} patch={patch} />
       </Show>
-    </>
+      <Backtest chosen={chosen()} current={current()} isMoving={shown() !== chosen()} />
+    </div>
   );
 }
 
@@ -194,7 +192,7 @@ function Notifications(props: {
     toast("Saved.", () => props.patch({ notifies: old, notifies_host: oldHost }).catch(toastFailure));
   };
   return (
-    <section class="card detection-form stack" aria-labelledby="notifications-title">
+    <section class="card stack notifications" aria-labelledby="notifications-title">
       <h2 id="notifications-title">Notifications</h2>
       <p class="muted">
         <A href={project.path("notices")}>Notifications</A> lists where the project sends them.
