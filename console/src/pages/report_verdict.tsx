@@ -12,22 +12,16 @@ import {
   type VerdictAnswer,
 } from "../api";
 import { Effect, Levels, Share } from "../change";
-import { count, plural, ratio, share } from "../format";
+import { count, ratio, share } from "../format";
 import { nameOf } from "../history";
 import { perfAround, perfUpTo } from "../links";
 import { load, refreshWhile } from "../load";
 import { useProject } from "../project";
-import { Badge, type Tone } from "../ui/Badge";
 import { Failure, Notice, Skeleton } from "../ui/State";
 import { Table } from "../ui/Table";
 import { Name, Time, Value } from "../ui/Value";
+import { Answer, countsText } from "../verdict_badge";
 import "./lists.css";
-
-const ANSWERS: Readonly<Record<VerdictAnswer, { word: string; tone: Tone }>> = {
-  changed: { word: "changed", tone: "warn" },
-  unchanged: { word: "unchanged", tone: "good" },
-  inconclusive: { word: "inconclusive", tone: "neutral" },
-};
 
 /** Delay and maximum number of polls until detection has analyzed the report, in milliseconds. */
 const [PAUSE, TIMES] = [2_000, 5];
@@ -59,9 +53,7 @@ export function ReportVerdict(props: { report: JsonReport }): JSX.Element {
     <section class="stack" aria-labelledby="verdict">
       <div class="row">
         <h2 id="verdict">Comparison with the baseline</h2>
-        <Show when={shown()}>
-          {(shown) => <Badge tone={ANSWERS[shown().answer].tone}>{ANSWERS[shown().answer].word}</Badge>}
-        </Show>
+        <Show when={shown()}>{(shown) => <Answer of={shown()} />}</Show>
       </div>
       <Show when={verdict.error()}>{(error) => <Failure error={error()} retry={verdict.refresh} />}</Show>
       <Show
@@ -74,7 +66,7 @@ export function ReportVerdict(props: { report: JsonReport }): JSX.Element {
       >
         {(shown) => (
           <>
-            <p>{summary(shown())}</p>
+            <p>{countsText(shown().counts)}</p>
             <Cause verdict={shown()} />
             <Comparisons
               label="Changes"
@@ -91,22 +83,6 @@ export function ReportVerdict(props: { report: JsonReport }): JSX.Element {
       </Show>
     </section>
   );
-}
-
-/** Counts the verdicts: `2 regressions, 67 unchanged, 14 inconclusive`. */
-function summary({ counts }: JsonVerdict): string {
-  const { regressions, improvements, differences, unchanged, inconclusive } = counts;
-  const changed = [
-    [regressions, "regression"],
-    [improvements, "improvement"],
-    [differences, "difference"],
-  ] as const;
-  const parts = [
-    ...changed.flatMap(([number, noun]) => (number ? [plural(number, noun)] : [])),
-    ...(unchanged ? [`${count(unchanged)} unchanged`] : []),
-    ...(inconclusive ? [`${count(inconclusive)} inconclusive`] : []),
-  ];
-  return parts.length ? parts.join(", ") : "Nothing to compare.";
 }
 
 /** A warning if the cause is probably not the code. */
@@ -143,7 +119,7 @@ function ComparisonGroup(props: { answer: VerdictAnswer; verdict: JsonVerdict; r
         </summary>
         <Show when={open()}>
           <div class="stack tight">
-            <Comparisons label={ANSWERS[props.answer].word} of={own()} report={props.report} withSmallest />
+            <Comparisons label={props.answer} of={own()} report={props.report} withSmallest />
           </div>
         </Show>
       </details>
