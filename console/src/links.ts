@@ -2,7 +2,6 @@
 
 import type { JsonBranch, JsonReport } from "./api";
 import type { ProjectHere } from "./project";
-import type { Series as AnalyzedSeries } from "./stats/recent";
 
 /** The UUIDs of the dimensions of a series. */
 export interface Series {
@@ -34,19 +33,6 @@ interface Measured {
   testbed: { uuid: string; spec?: { uuid: string } | null };
   benchmark: { uuid: string };
   measure: { uuid: string };
-}
-
-/** The plot of an analyzed series, from its oldest report. */
-export function perfOfSeries(
-  project: ProjectHere,
-  { branch, testbed, benchmark, measure, points }: AnalyzedSeries,
-): string {
-  const first = points[0];
-  return perfPath(
-    project,
-    { branch: branch.uuid, testbed: testbed.uuid, benchmark: benchmark.uuid, measure: measure.uuid },
-    first ? { start_time: String(new Date(first.time).getTime()) } : {},
-  );
 }
 
 /** The plot of a series with its limits. */

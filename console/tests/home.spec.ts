@@ -1,6 +1,9 @@
 import { lab, reports } from "./seed";
 import { accessible, expect, fits, idle, make, test } from "./support";
 
+/** Requests for a verdict, but no assets. */
+const VERDICT = /\/reports\/[\w-]+\/verdict/;
+
 test("the home of a project without reports says how to send one", async ({ page }, info) => {
   const { project } = await lab(page, `Home-empty-${info.project.name}`);
   await page.goto(`/console/projects/${project}/plots`);
@@ -24,18 +27,65 @@ test("the home says what changed, what is alerting and how sharp each series see
   await expect(
     page.getByRole("region", { name: "Recent changes" }).getByRole("link", { name: /parse::large/ }),
   ).toBeVisible();
-  const health = page.getByRole("region", { name: "List of series" });
-  await expect(health.getByRole("row")).toHaveCount(3);
-  await expect(page.getByRole("region", { name: "List of latest runs" }).getByRole("row").nth(1)).toBeVisible();
+  const series = page.getByRole("region", { name: "List of series" });
+  await expect(series.getByRole("row")).toHaveCount(3);
+  await expect(series.getByRole("row", { name: /parse::large/ })).toContainText(/\+2[456].* %/);
+  const testbeds = page.getByRole("region", { name: "Last run of each testbed" });
+  await expect(testbeds.getByRole("row", { name: /^ci yesterday/ })).toContainText("1 regression");
   await expect(page.getByRole("heading", { name: "No pinned plots" })).toBeVisible();
   await accessible(page);
   await fits(page);
 
   await page.getByRole("searchbox", { name: "Search series" }).fill("small");
-  await expect(health.getByRole("row")).toHaveCount(2);
+  await expect(series.getByRole("row")).toHaveCount(2);
   await expect(page).toHaveURL(/series_search=small/);
-  await page.getByText("How this is computed").click();
-  await expect(page.getByText("is the variation between runs without a change")).toBeVisible();
+  await accessible(page);
+});
+
+test("the verdicts of the newest reports are those of their pages", async ({ page }, info) => {
+  const { project } = await lab(page, `Verdicts-${info.project.name}`);
+  const { request } = page.context();
+  await reports(request, project, "main", 20);
+  const settled = async () => {
+    const [newest] = (await (await request.get(`/v0/projects/${project}/reports`)).json()) as { uuid: string }[];
+    const verdict = await request.get(`/v0/projects/${project}/reports/${newest?.uuid}/verdict?limit=0`);
+    return ((await verdict.json()) as { settled: boolean }).settled;
+  };
+  await expect.poll(settled).toBe(true);
+  // At most two verdicts are requested at a time.
+  let [pending, most] = [0, 0];
+  await page.route(VERDICT, async (route) => {
+    most = Math.max(most, ++pending);
+    const response = await route.fetch();
+    pending--;
+    await route.fulfill({ response });
+  });
+  await page.goto(`/console/projects/${project}/plots`);
+  const rows = page.getByRole("region", { name: "List of newest runs" }).locator("tbody tr");
+  await expect(rows).toHaveCount(8);
+  await expect(rows.locator("td:last-child .badge")).toHaveCount(8);
+  expect(most).toBeLessThanOrEqual(2);
+  // The newest report, and the newest one before the change.
+  for (const [place, text] of [
+    [0, "1 regression"],
+    [5, "inconclusive"],
+  ] as const) {
+    await expect(rows.nth(place).locator(".badge").last()).toHaveText(text);
+    await rows.nth(place).getByRole("link").first().click();
+    const verdict = page.getByRole("region", { name: "Comparison with the baseline" });
+    await expect(verdict.locator(".badge").first()).toHaveText(text);
+    await page.goBack();
+  }
+});
+
+test("a verdict that cannot be loaded is a dash with the error", async ({ page }, info) => {
+  const { project } = await lab(page, `No-verdict-${info.project.name}`);
+  await reports(page.context().request, project, "main", 2);
+  await page.route(VERDICT, (route) => route.fulfill({ status: 500, json: { message: "Out of order." } }));
+  await page.goto(`/console/projects/${project}/plots`);
+  const rows = page.getByRole("region", { name: "List of newest runs" }).locator("tbody tr");
+  await expect(rows.first().getByTitle("Out of order.")).toHaveText("–");
+  await expect(page.getByRole("alert")).toContainText("Out of order.");
   await accessible(page);
 });
 
@@ -67,6 +117,7 @@ test("pinned plots are drawn, renamed, moved and unpinned", async ({ page }, inf
   await page.goto(`/console/projects/${project}/plots`);
   const pins = page.getByRole("article", { name: /First|Second|Parsers/ });
   await expect(pins).toHaveCount(2);
+  await pins.first().scrollIntoViewIfNeeded();
   await expect(pins.first().getByText("parse::large")).toBeVisible();
   await pins.nth(1).scrollIntoViewIfNeeded();
   await expect(pins.nth(1).locator("canvas")).toBeVisible();
@@ -99,7 +150,7 @@ test("everybody reads the home of a public project", async ({ page }, info) => {
   await reports(page.context().request, project, "main", 7);
   await page.context().clearCookies();
   await page.goto(`/perf/${project}/plots`);
-  await expect(page.getByRole("region", { name: "List of latest runs" }).getByRole("row")).toHaveCount(8);
+  await expect(page.getByRole("region", { name: "List of newest runs" }).getByRole("row")).toHaveCount(8);
   await expect(page.getByRole("main").getByRole("link", { name: "Compare" })).toHaveAttribute("href", /^\/perf\//);
   await accessible(page);
   await fits(page);

@@ -1,56 +1,47 @@
-// The home page of a project: open regressions, recent changes, pinned plots, noise of each series, latest reports.
+// The home page of a project: open regressions, recent changes, newest reports with verdicts, pinned plots and data
+// health. The server computes all verdicts, noise and detectable changes.
 
-import { A, useSearchParams } from "@solidjs/router";
-import { createEffect, createMemo, createSignal, For, type JSX, Show } from "solid-js";
-import { type JsonBranch, type JsonReport, list } from "../api";
+import { A } from "@solidjs/router";
+import { createEffect, type JSX, Show } from "solid-js";
+import type { JsonReport } from "../api";
 import { FalseAlarms } from "../detection";
-import { count, plural, share, shortHash } from "../format";
+import { fetchVerdict } from "../fetch_verdict";
+import { count, plural, shortHash } from "../format";
 import { webAddress } from "../links";
 import { load, refreshWhile } from "../load";
+import { NewestPickers, newestReports, type TestbedReports } from "../newest";
 import { useProject } from "../project";
 import { rememberProject } from "../start";
-import { mainBranch, REPORTS, type Recent, recent } from "../stats/recent";
 import { Badge } from "../ui/Badge";
 import { LinkButton } from "../ui/Button";
 import { Page } from "../ui/Page";
-import { Select, toOption } from "../ui/Select";
 import { Empty, Failure, Skeleton } from "../ui/State";
+import { Table } from "../ui/Table";
 import { Time } from "../ui/Value";
+import { AlertCount } from "../ui/Verdict";
+import { Version } from "../ui/Version";
+import { VerdictBadge } from "../verdict_badge";
 import { OpenRegressions, RecentChanges } from "./home_cards";
-import { NoiseBySeries } from "./home_noise";
 import { Pins } from "./home_plots";
+import { SeriesTable } from "./series_table";
 import "./home.css";
 
 /** The polling interval until the first report, in milliseconds. */
 const FIRST_REPORT = 5_000;
+/** Number of reports and testbeds before "All". */
+const [REPORTS, TESTBEDS] = [8, 8];
 
 export function Home(): JSX.Element {
   const project = useProject();
-  const [params, setParams] = useSearchParams<{ branch?: string }>();
   createEffect(() => {
     if (!project.isPublic) rememberProject(project.slug());
   });
-  const path = () => ({ project: project.slug() });
-  const reports = load(path, (path, signal) =>
-    list("/v0/projects/{project}/reports", { path, query: { per_page: 255 }, signal }),
-  );
+  const newest = newestReports();
+  const reports = newest.all;
   // The page shows the first report without a reload.
   refreshWhile(() => reports()?.total === 0, reports.refresh, FIRST_REPORT);
-  const branches = createMemo(() => {
-    const found = new Map((reports()?.rows ?? []).map(({ branch }) => [branch.uuid, branch]));
-    return [...found.values()].sort((left, right) => left.name.localeCompare(right.name));
-  });
-  const branch = createMemo<JsonBranch | undefined>(
-    () => branches().find(({ slug }) => slug === params.branch) ?? mainBranch(reports()?.rows ?? []),
-  );
-  const [progress, setProgress] = createSignal(0);
-  const recentSeries = load(
-    () => {
-      const chosen = branch();
-      return chosen && { project: project.slug(), branch: chosen, newest: reports()?.rows[0]?.uuid };
-    },
-    ({ project, branch }, signal) => recent(project, branch, signal, setProgress),
-  );
+  /** The testbed of the table of series. */
+  const testbed = () => newest.testbed() ?? newest.testbeds()?.[0];
   const isEmpty = () => reports()?.total === 0;
   return (
     <Page
@@ -82,55 +73,41 @@ export function Home(): JSX.Element {
         </>
       }
     >
-      <Show when={reports.error()}>{(error) => <Failure error={error()} retry={reports.refresh} />}</Show>
+      <Show when={newest.error()}>{(error) => <Failure error={error()} retry={newest.refresh} />}</Show>
       <Show when={!isEmpty()} fallback={<NoReports />}>
-        <KeyFigures reports={reports()?.total} newest={reports()?.rows[0]} recent={recentSeries()} />
+        <KeyFigures reports={reports()?.total} newest={reports()?.rows[0]} testbed={testbed()} />
         <FalseAlarms />
         <div class="home-columns">
           <OpenRegressions />
           <RecentChanges />
         </div>
-        <Pins />
-        <section class="stack" aria-labelledby="home-noise">
-          <header class="row between">
-            <h2 id="home-noise">Noise by series</h2>
-            <Show when={branches().length > 1}>
-              <label class="row small">
-                <span class="muted">on</span>
-                <Select
-                  short
-                  label="Branch"
-                  value={branch()?.slug ?? ""}
-                  options={branches().map(toOption)}
-                  onChange={(slug) => setParams({ branch: slug }, { replace: true, scroll: false })}
-                />
-              </label>
-            </Show>
-          </header>
-          <Show when={recentSeries.error()}>{(error) => <Failure error={error()} retry={recentSeries.refresh} />}</Show>
-          <Show
-            when={recentSeries()}
-            fallback={
-              <Show when={!recentSeries.error()}>
-                <p class="small muted" role="status">
-                  Analyzing the last {REPORTS} runs of each testbed… {Math.round(progress() * 100)} %
-                </p>
-                <Skeleton lines={12} />
-              </Show>
-            }
-          >
-            {(recent) => <NoiseBySeries recent={recent()} />}
-          </Show>
-        </section>
         <section class="stack tight" aria-labelledby="home-reports">
           <header class="row between">
-            <h2 id="home-reports">Latest runs</h2>
+            <h2 id="home-reports">Newest runs</h2>
             <A class="small" href={project.path("reports")}>
               All runs
             </A>
           </header>
-          <Show when={reports()} fallback={<Skeleton lines={8} />}>
-            {(reports) => <Reports reports={reports().rows.slice(0, 8)} />}
+          <Show when={reports()} fallback={<Skeleton lines={REPORTS} />}>
+            {(reports) => <Reports reports={reports().rows.slice(0, REPORTS)} />}
+          </Show>
+        </section>
+        <Pins />
+        <section class="stack" aria-labelledby="home-health">
+          <header class="row between">
+            <h2 id="home-health">Data health</h2>
+            <NewestPickers of={newest} />
+          </header>
+          <Show when={newest.testbeds()} fallback={<Skeleton lines={4} />}>
+            {(testbeds) => <Testbeds of={testbeds()} />}
+          </Show>
+          <p class="muted prose">
+            Tidemark may not detect a change smaller than the <em>smallest detectable change</em> of a series.{" "}
+            <em>Noise</em> is the variation of a run around its level. Use a quieter testbed or more runs for the series
+            with the most noise.
+          </p>
+          <Show when={testbed()} fallback={<Skeleton lines={12} />}>
+            {(testbed) => <SeriesTable of={testbed()} order="noise" />}
           </Show>
         </section>
       </Show>
@@ -161,15 +138,15 @@ function NoReports(): JSX.Element {
 function KeyFigures(props: {
   reports: number | undefined;
   newest: JsonReport | undefined;
-  recent: Recent | undefined;
+  testbed: TestbedReports | undefined;
 }): JSX.Element {
   const project = useProject();
-  const typical = () => {
-    const all = (props.recent?.series ?? [])
-      .flatMap(({ health }) => health.smallest ?? [])
-      .sort((left, right) => left - right);
-    return all[all.length >> 1];
-  };
+  const verdict = load(
+    () => props.testbed && { project: project.slug(), report: props.testbed.newest.uuid },
+    ({ project, report }, signal) => fetchVerdict(project, report, { limit: 0 }, signal),
+  );
+  const counts = () => verdict()?.counts;
+  const series = () => Object.values(counts() ?? {}).reduce((sum, number) => sum + number, 0);
   return (
     <dl class="key-figures">
       <div>
@@ -198,70 +175,88 @@ function KeyFigures(props: {
       </div>
       <div>
         <dt>Series</dt>
-        <dd class="number">{props.recent ? count(props.recent.all) : "…"}</dd>
-        <dd class="small muted ellipsis">
-          {props.recent ? `on ${plural(props.recent.testbeds.length, "testbed")}` : "\u00a0"}
-        </dd>
+        <dd class="number">{counts() ? count(series()) : "…"}</dd>
+        <dd class="small muted ellipsis">{props.testbed ? `on ${props.testbed.testbed.name}` : "\u00a0"}</dd>
       </div>
       <div>
-        <dt>Smallest detectable change</dt>
-        <dd class="number">{typical() === undefined ? (props.recent ? "–" : "…") : share(typical() ?? 0)}</dd>
-        <dd class="small muted">{props.recent ? "median of the series" : "\u00a0"}</dd>
+        <dt>Inconclusive</dt>
+        <dd class="number">{counts() ? count(counts()?.inconclusive ?? 0) : "…"}</dd>
+        <dd class="small muted">{counts() ? "too few runs or too much noise" : "\u00a0"}</dd>
       </div>
     </dl>
   );
 }
 
+function versionText({ branch }: JsonReport): string {
+  const version = branch.head.version;
+  return version?.hash ? shortHash(version.hash) : `#${version?.number ?? ""}`;
+}
+
+/** The newest reports of all branches with their verdicts. */
 function Reports(props: { reports: readonly JsonReport[] }): JSX.Element {
   const project = useProject();
   return (
-    <div class="table-wrap" tabindex="0" role="region" aria-label="List of latest runs">
-      <table class="rows">
-        <thead>
-          <tr>
-            <th scope="col">Run</th>
-            <th scope="col" class="wide">
-              Testbed
-            </th>
-            <th scope="col" class="end wide">
-              Benchmarks
-            </th>
-            <th scope="col" class="end">
-              Alerts
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          <For each={props.reports}>
-            {(report) => (
-              <tr>
-                <td class="first">
-                  <A class="row-link break" href={project.path("reports", report.uuid)}>
-                    {report.branch.name}{" "}
-                    <span class="mono muted">
-                      {report.branch.head.version?.hash
-                        ? shortHash(report.branch.head.version.hash)
-                        : `#${report.branch.head.version?.number ?? ""}`}
-                    </span>
-                  </A>
-                  <div class="small muted">
-                    <Time at={report.start_time} />
-                  </div>
-                </td>
-                <td class="wide">{report.testbed.name}</td>
-                <td class="end wide number">
-                  {count(Math.max(0, ...report.counts.results.map(({ benchmarks }) => benchmarks)))}
-                </td>
-                <td class="end">
-                  <Show when={report.counts.alerts.total} fallback={<span class="muted">–</span>}>
-                    <Badge tone={report.counts.alerts.active ? "alert" : "neutral"}>{report.counts.alerts.total}</Badge>
-                  </Show>
-                </td>
-              </tr>
-            )}
-          </For>
-        </tbody>
-      </table>
-    </div>
+    <Table<JsonReport>
+      label="List of newest runs"
+      rows={props.reports}
+      href={(report) => project.path("reports", report.uuid)}
+      columns={[
+        {
+          title: "Run",
+          cell: (report) => (
+            <>
+              {report.branch.name} <span class="mono muted">{versionText(report)}</span>
+              <span class="subtext">
+                <Time at={report.start_time} />
+                <span class="on-phone"> {report.testbed.name}</span>
+              </span>
+            </>
+          ),
+        },
+        { title: "Testbed", wide: true, cell: (report) => <span class="break">{report.testbed.name}</span> },
+        {
+          title: "Benchmarks",
+          wide: true,
+          end: true,
+          cell: (report) => (
+            <span class="number">
+              {count(Math.max(0, ...report.counts.results.map(({ benchmarks }) => benchmarks)))}
+            </span>
+          ),
+        },
+        { title: "Alerts", wide: true, end: true, cell: (report) => <AlertCount {...report.counts.alerts} /> },
+        { title: "Verdict", end: true, cell: (report) => <VerdictBadge report={report.uuid} /> },
+      ]}
+    />
+  );
+}
+
+/** The last report of each testbed of a branch: its age and its verdict. */
+function Testbeds(props: { of: readonly TestbedReports[] }): JSX.Element {
+  const project = useProject();
+  return (
+    <Table<TestbedReports>
+      label="Last run of each testbed"
+      rows={props.of}
+      first={TESTBEDS}
+      href={({ testbed }) => project.path("testbeds", testbed.slug)}
+      columns={[
+        { title: "Testbed", cell: ({ testbed }) => testbed.name },
+        {
+          title: "Last run",
+          cell: ({ newest }) => (
+            <A class="above-row-link" href={project.path("reports", newest.uuid)}>
+              <Time at={newest.start_time} />
+            </A>
+          ),
+        },
+        {
+          title: "Version",
+          wide: true,
+          cell: ({ newest }) => <Version version={newest.branch.head.version} />,
+        },
+        { title: "Verdict", end: true, cell: ({ newest }) => <VerdictBadge report={newest.uuid} /> },
+      ]}
+    />
   );
 }

@@ -1,11 +1,11 @@
-// Cards of the home page: open regressions and recent changes, as the server has detected them.
+// Cards of events: open regressions and recent changes on the home page, and the events of a benchmark.
 
 import { A } from "@solidjs/router";
 import { For, type JSX, Show } from "solid-js";
 import { type JsonEvent, list, type Page as Rows } from "../api";
 import { Share } from "../change";
 import { Commits, eventTitle, StatusBadge } from "../event";
-import { count } from "../format";
+import { count, plural } from "../format";
 import { nameOf } from "../history";
 import { type Loaded, load } from "../load";
 import { useProject } from "../project";
@@ -15,6 +15,8 @@ import "./home.css";
 
 /** Number of rows of a card before "All". */
 const SHOWN = 6;
+/** Maximum number of events of a benchmark. */
+const OF_BENCHMARK = 25;
 /** Maximum age of a recent change, in days. */
 const RECENT_DAYS = 30;
 
@@ -23,12 +25,12 @@ export function OpenRegressions(): JSX.Element {
   const project = useProject();
   const events = load(
     () => ({ project: project.slug(), open: project.regressions() }),
-    ({ project }, signal) =>
-      list("/v0/projects/{project}/events", {
-        path: { project },
-        query: { status: "open", change_direction: "regression", per_page: SHOWN },
-        signal,
-      }),
+    async ({ project }, signal) => {
+      const open = (query: { change_direction?: "regression"; per_page: number }) =>
+        list("/v0/projects/{project}/events", { path: { project }, query: { status: "open", ...query }, signal });
+      const regressions = await open({ change_direction: "regression", per_page: SHOWN });
+      return { ...regressions, others: regressions.total ? 0 : (await open({ per_page: 0 })).total };
+    },
   );
   return (
     <Card
@@ -37,7 +39,41 @@ export function OpenRegressions(): JSX.Element {
       events={events}
       all={`All ${count(events()?.total ?? 0)}`}
       href={project.path("regressions")}
-      empty={<EmptySection title="No open regressions">No regression needs review.</EmptySection>}
+      empty={
+        <EmptySection title="No open regressions">
+          <Show when={events()?.others} fallback="No regression needs review.">
+            {(others) => (
+              <A href={`${project.path("regressions")}?change_direction=any`}>
+                {plural(others(), "open event")} without a regression {others() === 1 ? "needs" : "need"} review.
+              </A>
+            )}
+          </Show>
+        </EmptySection>
+      }
+    />
+  );
+}
+
+/** The card of the newest events of a benchmark, of any status. */
+export function BenchmarkEvents(props: { benchmark: string }): JSX.Element {
+  const project = useProject();
+  const events = load(
+    () => ({ project: project.slug(), benchmark: props.benchmark }),
+    ({ project, benchmark }, signal) =>
+      list("/v0/projects/{project}/events", {
+        path: { project },
+        query: { benchmark, per_page: OF_BENCHMARK },
+        signal,
+      }),
+  );
+  return (
+    <Card
+      id="benchmark-events"
+      title="Events"
+      events={events}
+      status
+      benchmark={props.benchmark}
+      empty={<EmptySection title="No events">Detection found no change of this benchmark.</EmptySection>}
     />
   );
 }
@@ -75,22 +111,26 @@ export function RecentChanges(): JSX.Element {
 function Card(props: {
   id: string;
   title: string;
-  events: Loaded<Rows<JsonEvent>>;
+  events: Pick<Loaded<Rows<JsonEvent>>, "error" | "refresh"> & (() => Rows<JsonEvent> | undefined);
   /** The text and the target of the link to all events. */
-  all: string;
-  href: string;
+  all?: string;
+  href?: string;
   /** Whether to show the status of each event. */
   status?: boolean;
+  /** The UUID of the benchmark whose change to show, instead of the worst change. */
+  benchmark?: string;
   empty: JSX.Element;
 }): JSX.Element {
   return (
     <section class="card home-card" aria-labelledby={props.id}>
       <header class="row between">
         <h2 id={props.id}>{props.title}</h2>
-        <Show when={props.events()?.rows.length}>
-          <A class="small" href={props.href}>
-            {props.all}
-          </A>
+        <Show when={props.events()?.rows.length ? props.href : undefined}>
+          {(href) => (
+            <A class="small" href={href()}>
+              {props.all}
+            </A>
+          )}
         </Show>
       </header>
       <Show when={props.events.error()}>{(error) => <Failure error={error()} retry={props.events.refresh} />}</Show>
@@ -105,7 +145,9 @@ function Card(props: {
         {(events) => (
           <Show when={events().rows.length} fallback={props.empty}>
             <ul class="home-list">
-              <For each={events().rows}>{(event) => <EventRow event={event} status={props.status ?? false} />}</For>
+              <For each={events().rows}>
+                {(event) => <EventRow event={event} status={props.status ?? false} benchmark={props.benchmark} />}
+              </For>
             </ul>
           </Show>
         )}
@@ -114,29 +156,30 @@ function Card(props: {
   );
 }
 
-function EventRow(props: { event: JsonEvent; status: boolean }): JSX.Element {
+function EventRow(props: { event: JsonEvent; status: boolean; benchmark: string | undefined }): JSX.Element {
   const project = useProject();
-  const worst = () => props.event.changes[0];
+  const worst = () =>
+    props.event.changes.find(({ benchmark }) => benchmark.uuid === props.benchmark) ?? props.event.changes[0];
   return (
     <li>
-      <A class="grow" href={project.path("regressions", props.event.uuid)}>
-        <span class="break strong">
-          <Name of={worst() ? nameOf(worst() as NonNullable<ReturnType<typeof worst>>) : ""} />
-          <Show when={props.event.total > 1}> and {props.event.total - 1} more</Show>
-        </span>
-        <span class="small muted break">
-          {eventTitle(props.event)} · {props.event.branch.name}
-        </span>
-      </A>
-      <span class="home-delta">
-        <Show when={worst()}>{(change) => <Share of={change().effect} direction={change().direction} />}</Show>
-        <span class="small muted nowrap">
+      <div class="grow">
+        <A href={project.path("regressions", props.event.uuid)}>
+          <span class="break strong">
+            <Name of={worst() ? nameOf(worst() as NonNullable<ReturnType<typeof worst>>) : ""} />
+            <Show when={props.event.total > 1}> and {props.event.total - 1} more</Show>
+          </span>
+          <span class="small muted break">
+            {eventTitle(props.event)} · {props.event.branch.name}
+          </span>
+        </A>
+        <p class="small muted">
           <Show when={props.status}>
             <StatusBadge status={props.event.status} />{" "}
           </Show>
-          <Commits event={props.event} /> <Time at={props.event.start_time} />
-        </span>
-      </span>
+          <Commits event={props.event} /> · <Time at={props.event.start_time} />
+        </p>
+      </div>
+      <Show when={worst()}>{(change) => <Share of={change().effect} direction={change().direction} />}</Show>
     </li>
   );
 }

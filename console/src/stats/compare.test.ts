@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compare, geometricMean, holm, rankSum, verdicts } from "./compare";
 import { student as quantile } from "./quantile";
-import { health } from "./series";
 import { twoSided } from "./student";
 import { badness, worseOf } from "./worse";
 
@@ -33,39 +32,6 @@ test("ranks and Holm's correction agree with SciPy and R", () => {
   close(rankSum([10.2, 10.5, 9.9, 10.1, 10.4, 10], [10.9, 11.2, 10.6, 11.5, 10.8, 10.3]), 0.008658008658008658);
   close(rankSum([1, 1, 2, 2], [2, 3, 3, 3, 1]), 0.23809523809523808);
   assert.deepEqual(holm([0.25, 0.0625, 0.5, 0.03125]), [0.5, 0.1875, 0.5, 0.125]);
-});
-
-test("the noise of a series is not widened by a step, and the step is found", () => {
-  const values = noise(40).map((value, place) => (place < 25 ? 100 : 110) * (1 + 0.01 * value));
-  const { noise: found, smallest, change, level } = health(values);
-  close(found, 0.01, 0.004);
-  close(smallest, 0.036, 0.015);
-  assert.equal(change?.at, 25);
-  close(change?.share, 0.1, 0.015);
-  close(level, 110, 1.5);
-});
-
-test("noise, spikes and exact values are no changes", () => {
-  for (let seed = 1; seed <= 200; seed++) {
-    const values = noise(40, seed * 7919).map((value) => 100 * (1 + 0.03 * value));
-    values[30] = 300;
-    assert.equal(health(values).change, undefined, `seed ${seed}`);
-  }
-  assert.deepEqual(health(Array.from({ length: 20 }, () => 64)), {
-    noise: 0,
-    smallest: 0,
-    level: 64,
-    change: undefined,
-  });
-  const step = [...Array.from({ length: 10 }, () => 64), ...Array.from({ length: 5 }, () => 72)];
-  assert.deepEqual(health(step).change, {
-    at: 10,
-    before: 64,
-    after: 72,
-    share: Math.expm1(Math.log(72) - Math.log(64)),
-  });
-  assert.equal(health([1, 2, 3]).noise, undefined);
-  close(health([-1, -1, -1, -1, -2, -2, -2, -2]).change?.share, -1 / 1.5);
 });
 
 test("repeated reports give an interval and a verdict", () => {
