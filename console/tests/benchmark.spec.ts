@@ -1,4 +1,5 @@
 import type { Page } from "@playwright/test";
+import { reports } from "./seed";
 import { accessible, expect, fits, make, signIn, test } from "./support";
 
 /** A project for one test. */
@@ -43,6 +44,64 @@ test("benchmarks are searched, sorted and paged, and the address knows", async (
   await page.getByRole("searchbox").fill("nonsense");
   await page.getByRole("button", { name: "Show all" }).click();
   await expect(rows).toHaveCount(26);
+});
+
+test("benchmarks show their newest value, its change and its noise", async ({ page }, { project }) => {
+  const slug = await lab(page, `Newest-${project.name}`);
+  const { request } = page.context();
+  await reports(request, slug, "main", 20);
+  await make(request, `/v0/projects/${slug}/benchmarks`, { name: "parse::unused" });
+  const events = async () => ((await (await request.get(`/v0/projects/${slug}/events`)).json()) as object[]).length;
+  await expect.poll(events).toBe(1);
+  await page.goto(`/console/projects/${slug}/benchmarks`);
+  const rows = page.getByRole("region", { name: "List of series" }).locator("tbody tr");
+  await expect(rows).toHaveCount(2);
+  await expect(rows.nth(0)).toContainText("parse::large");
+  await expect(rows.nth(0)).toContainText(/1\.2\d+ µs/);
+  await expect(rows.nth(0).locator(".delta.worse")).toHaveText(/^\+2[456]/);
+  await expect(rows.nth(1).locator(".delta.worse, .delta.better")).toHaveCount(0);
+  await expect(rows.nth(1).getByRole("img", { name: "Last 20 values" })).toBeVisible();
+  await accessible(page);
+  await fits(page);
+  await page.getByRole("button", { name: "Series" }).click();
+  await expect(rows.nth(0)).toContainText("parse::small");
+  await page.getByRole("button", { name: "Change", exact: true }).click();
+  await expect(rows.nth(0)).toContainText("parse::large");
+  await expect(page).toHaveURL(/series_sort=change/);
+  await page.reload();
+  await expect(rows.nth(0)).toContainText("parse::large");
+
+  await page.getByRole("link", { name: "All benchmarks" }).click();
+  await expect(page.getByRole("link", { name: "parse::unused" })).toBeVisible();
+  await accessible(page);
+  await page.getByRole("link", { name: "Newest values" }).click();
+  await rows.nth(0).getByRole("link").click();
+
+  await expect(page.getByRole("heading", { name: "parse::large", level: 1 })).toBeVisible();
+  const newest = page.getByRole("region", { name: "List of newest values" }).locator("tbody tr");
+  await expect(newest).toHaveCount(1);
+  await expect(newest).toContainText(/1\.2\d+ µs/);
+  await expect(newest).toContainText("regression");
+  await expect(newest).toContainText(/0\.\d+ %/);
+  await expect(page.getByRole("group", { name: /of parse::large: 1 line with 20 points/ })).toBeVisible();
+  await accessible(page);
+  await fits(page);
+  const event = page.getByRole("region", { name: "Events" }).getByRole("link", { name: /parse::large/ });
+  await expect(event).toHaveAttribute("href", /\/regressions\/[\w-]{36}$/);
+  await expect(page.getByRole("link", { name: "Explore" })).toHaveAttribute("href", /benchmarks=/);
+});
+
+test("a benchmark without values in the newest report says so", async ({ page }, { project }) => {
+  const slug = await lab(page, `Unused-${project.name}`);
+  const { request } = page.context();
+  await reports(request, slug, "main", 2);
+  await make(request, `/v0/projects/${slug}/benchmarks`, { name: "unused" });
+  await page.goto(`/console/projects/${slug}/benchmarks/unused`);
+  await expect(page.getByText("The newest reports of this branch do not contain this benchmark.")).toBeVisible();
+  await expect(page.getByText("No values of this measure on this branch.")).toBeVisible();
+  await expect(page.getByText("No events")).toBeVisible();
+  await accessible(page);
+  await fits(page);
 });
 
 test("a benchmark is made, renamed, archived and deleted", async ({ page }, { project }) => {

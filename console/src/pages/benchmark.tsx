@@ -1,9 +1,11 @@
-// The benchmarks of a project: list, view, create, rename, archive, delete. Use it as the pattern for other nouns.
+// The benchmarks of a project: newest values, list, view, create, rename, archive, delete. Use it as the pattern for other
+// nouns.
 
-import { useNavigate, useParams } from "@solidjs/router";
-import { createSignal, type JSX, Show } from "solid-js";
+import { useNavigate, useParams, useSearchParams } from "@solidjs/router";
+import { createSignal, type JSX, lazy, Show, Suspense } from "solid-js";
 import { call, type JsonBenchmark, list } from "../api";
 import { load } from "../load";
+import { NewestPickers, type NewestReports, newestReports } from "../newest";
 import { useProject } from "../project";
 import { Badge } from "../ui/Badge";
 import { Button, LinkButton } from "../ui/Button";
@@ -12,9 +14,13 @@ import { EditableFact, Fact, Facts } from "../ui/Facts";
 import { Form, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { LoadingPage, Page } from "../ui/Page";
-import { Empty } from "../ui/State";
+import { Empty, Failure, Skeleton } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
 import { Time } from "../ui/Value";
+import { SeriesTable } from "./series_table";
+
+// Loads with the plot.
+const BenchmarkHistory = lazy(async () => ({ default: (await import("./benchmark_history")).BenchmarkHistory }));
 
 export function List(): JSX.Element {
   const project = useProject();
@@ -25,45 +31,100 @@ export function List(): JSX.Element {
       </LinkButton>
     </Show>
   );
+  const [params] = useSearchParams<{ view?: string }>();
+  const newest = newestReports();
+  // Only a report contains values.
+  const hasReports = () => newest.all()?.total !== 0;
+  const isComplete = () => params.view === "all" || !hasReports();
   return (
     <Page title="Benchmarks" crumbs={project.crumbs()} actions={add()}>
-      <Rows<JsonBenchmark>
-        noun="benchmark"
-        search
-        archived
-        load={(query, signal) =>
-          list("/v0/projects/{project}/benchmarks", { path: { project: project.slug() }, query, signal })
-        }
-        href={(benchmark) => project.path("benchmarks", benchmark.slug)}
-        columns={[
-          { title: "Name", sort: "name", cell: (benchmark) => benchmark.name },
-          {
-            title: "Created",
-            wide: true,
-            end: true,
-            cell: (benchmark) => (
-              <span class="muted">
-                <Time at={benchmark.created} />
-              </span>
-            ),
-          },
-        ]}
-        empty={
-          <Empty
-            title="No benchmarks yet"
-            action={
-              <Show when={!project.isPublic}>
-                <LinkButton href="/console/onboard/run" primary>
-                  Get started
-                </LinkButton>
-              </Show>
-            }
-          >
-            The first run that contains a benchmark creates it. Send a run with <code>tidemark run</code>.
-          </Empty>
-        }
-      />
+      <Show when={hasReports()}>
+        <nav class="tabs" aria-label="View">
+          <a href={project.path("benchmarks")} aria-current={isComplete() ? undefined : "page"}>
+            Newest values
+          </a>
+          <a href={`${project.path("benchmarks")}?view=all`} aria-current={isComplete() ? "page" : undefined}>
+            All benchmarks
+          </a>
+        </nav>
+      </Show>
+      <Show when={isComplete()} fallback={<NewestValues of={newest} />}>
+        <AllBenchmarks />
+      </Show>
     </Page>
+  );
+}
+
+/** The benchmarks of the newest report of a branch and a testbed. */
+function NewestValues(props: { of: NewestReports }): JSX.Element {
+  const testbed = () => props.of.testbed() ?? props.of.testbeds()?.[0];
+  return (
+    <>
+      <Show when={props.of.error()}>{(error) => <Failure error={error()} retry={props.of.refresh} />}</Show>
+      <Show
+        when={testbed()}
+        fallback={
+          <Show when={!props.of.error()}>
+            <Skeleton lines={15} />
+          </Show>
+        }
+      >
+        {(testbed) => (
+          <section class="stack">
+            <div class="row between">
+              <p class="small muted">
+                Report of <Time at={testbed().newest.start_time} />, compared with its baseline
+              </p>
+              <NewestPickers of={props.of} />
+            </div>
+            <SeriesTable of={testbed()} order="name" />
+          </section>
+        )}
+      </Show>
+    </>
+  );
+}
+
+/** All benchmarks, with search. The newest report may not contain them. */
+function AllBenchmarks(): JSX.Element {
+  const project = useProject();
+  return (
+    <Rows<JsonBenchmark>
+      noun="benchmark"
+      search
+      archived
+      load={(query, signal) =>
+        list("/v0/projects/{project}/benchmarks", { path: { project: project.slug() }, query, signal })
+      }
+      href={(benchmark) => project.path("benchmarks", benchmark.slug)}
+      columns={[
+        { title: "Name", sort: "name", cell: (benchmark) => benchmark.name },
+        {
+          title: "Created",
+          wide: true,
+          end: true,
+          cell: (benchmark) => (
+            <span class="muted">
+              <Time at={benchmark.created} />
+            </span>
+          ),
+        },
+      ]}
+      empty={
+        <Empty
+          title="No benchmarks yet"
+          action={
+            <Show when={!project.isPublic}>
+              <LinkButton href="/console/onboard/run" primary>
+                Get started
+              </LinkButton>
+            </Show>
+          }
+        >
+          The first report that contains a benchmark creates it. Send a report with <code>tidemark run</code>.
+        </Empty>
+      }
+    />
   );
 }
 
@@ -160,9 +221,11 @@ export function View(): JSX.Element {
           crumbs={project.crumbs("benchmarks", "Benchmarks")}
           actions={
             <>
-              <LinkButton icon="chart" href={`${project.perfPath()}?benchmarks=${shown().uuid}`}>
-                Plot
-              </LinkButton>
+              <Show when={!project.isPublic}>
+                <LinkButton icon="compare" href={project.path("compare")}>
+                  Compare
+                </LinkButton>
+              </Show>
               <Show when={project.may("edit")}>
                 <Button onClick={() => archive(!shown().archived)}>{shown().archived ? "Unarchive" : "Archive"}</Button>
               </Show>
@@ -174,6 +237,9 @@ export function View(): JSX.Element {
             </>
           }
         >
+          <Suspense fallback={<Skeleton lines={18} />}>
+            <BenchmarkHistory benchmark={shown()} />
+          </Suspense>
           <Facts>
             <EditableFact
               label="Name"
