@@ -1,6 +1,6 @@
 // URLs that several pages use.
 
-import type { JsonBranch, JsonReport } from "./api";
+import type { JsonBranch, JsonReport, JsonVerdict, JsonVerdictComparison } from "./api";
 import type { ProjectHere } from "./project";
 
 /** The UUIDs of the dimensions of a series. */
@@ -98,6 +98,32 @@ export function perfUpTo(
     },
     { start_time: String(end - 90 * DAY), end_time: String(end), lower_boundary: "true", upper_boundary: "true" },
   );
+}
+
+/** The plot of a comparison: the series on the branches and testbeds of the report and of its baseline. */
+export function perfOfComparison(
+  project: ProjectHere,
+  { branch, testbed, baseline }: JsonVerdict,
+  { benchmark, measure }: JsonVerdictComparison,
+  time: string,
+): string {
+  const both = (one: { uuid: string }, other: { uuid: string } | undefined) =>
+    [...new Set([one.uuid, other?.uuid ?? one.uuid])].join();
+  return perfPath(
+    project,
+    {
+      branch: both(branch, baseline?.branch),
+      testbed: both(testbed, baseline?.testbed),
+      benchmark: benchmark.uuid,
+      measure: measure.uuid,
+    },
+    { start_time: String(Date.parse(time) - 90 * DAY) },
+  );
+}
+
+/** The comparison of a report with its default baseline. */
+export function comparePath(project: ProjectHere, report: string): string {
+  return `${project.path("compare")}?${new URLSearchParams({ from: "baseline", to: `report:${report}` })}`;
 }
 
 /** The website of a project if it is an HTTP URL; the server stores URLs of any scheme. */

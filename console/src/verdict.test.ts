@@ -35,10 +35,7 @@ test("the direction decides what is a regression", () => {
   assert.equal(verdict("throughput", 80, "lower"), "regression");
   assert.equal(verdict("throughput", 120, "upper"), "improvement");
   assert.equal(verdict("latency", 105), "pass");
-  assert.equal(
-    resultOf(measured("latency", "ns", 70, { baseline: 100, upper_limit: 110 }), undefined).verdict,
-    "improvement",
-  );
+  assert.equal(resultOf(measured("latency", "ns", 70, { baseline: 100, upper_limit: 110 }), undefined).verdict, "pass");
   assert.equal(resultOf(measured("latency", "ns", 70, {}), undefined).verdict, "no_baseline");
   assert.equal(resultOf(measured("latency", "ns", 70, null, false), undefined).verdict, "no_threshold");
   assert.equal(resultOf(measured("latency", "ns", 5, { upper_limit: 4 }), "upper").badness, 1);
@@ -48,6 +45,8 @@ test("units imply the worse direction by default", () => {
   assert.equal(worseOf({ slug: "latency", units: "nanoseconds (ns)" }), "up");
   assert.equal(worseOf({ slug: "throughput", units: "operations / second (ops/s)" }), "down");
   assert.equal(worseOf({ slug: "mine", units: "requests per second" }), "down");
+  assert.equal(worseOf({ slug: "my-rate", units: "rows/s" }), "down");
+  assert.equal(worseOf({ slug: "allocated", units: "bytes (B)" }), "up");
   assert.equal(worseOf({ slug: "mine", units: "ms" }), "up");
   assert.equal(worseOf({ slug: "mine", units: "points" }), undefined);
 });

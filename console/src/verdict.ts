@@ -1,4 +1,4 @@
-// Compares a value with its limits and its baseline. Pure.
+// Compares a value with the limits of its threshold. Pure.
 
 import type { BoundaryLimit, JsonBoundary, JsonReportMeasure } from "./api";
 import { worseOf } from "./stats/worse";
@@ -54,8 +54,7 @@ export function resultOf(
         ? "improvement"
         : "regression";
     if (!hasLimits) return threshold ? "no_baseline" : "no_threshold";
-    // Usually only one side has a limit: the same distance on the other side is an equal change.
-    return direction && toward < -1 ? "improvement" : "pass";
+    return "pass";
   };
   const kind = verdict();
   // A static limit has no baseline, but can be crossed.

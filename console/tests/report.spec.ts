@@ -48,7 +48,7 @@ test("a report shows the worst first, only what moved, and dismisses its alerts"
   await accessible(page);
   await fits(page);
 
-  await page.getByRole("button", { name: /Only changes/ }).click();
+  await page.getByRole("button", { name: /With alert/ }).click();
   await expect(rows).toHaveCount(2);
   await expect(page).toHaveURL(/show=moved/);
   await page.getByRole("button", { name: /^All/ }).click();

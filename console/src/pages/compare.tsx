@@ -1,17 +1,16 @@
-// Compares two reports, branches or versions: changes and their confidence intervals.
+// Compares a report with its baseline or with another branch, version or report. The server computes the verdict.
 
 import { useSearchParams } from "@solidjs/router";
 import { createEffect, createMemo, type JSX, Show } from "solid-js";
-import { type JsonReport, list } from "../api";
-import { plural } from "../format";
+import { list } from "../api";
+import { pollUntilSettled } from "../comparison";
 import { load } from "../load";
-import { mainBranch } from "../main_branch";
 import { useProject } from "../project";
-import { type Choice, compareSides, fetchSide, parseChoice, type Side, writeChoice } from "../stats/sides";
 import { IconButton, LinkButton } from "../ui/Button";
 import { Page } from "../ui/Page";
 import { Select, toOption } from "../ui/Select";
 import { Empty, Failure, Skeleton } from "../ui/State";
+import { type Choice, compareSides, parseChoice, writeChoice } from "./compare_choice";
 import { Comparison, type ComparisonParams } from "./compare_result";
 import { SidePicker } from "./compare_side";
 import "./compare.css";
@@ -20,10 +19,7 @@ interface Params extends ComparisonParams {
   from?: string;
   to?: string;
   testbed?: string;
-  last?: string;
 }
-
-const LAST = 10;
 
 export function Compare(): JSX.Element {
   const project = useProject();
@@ -33,39 +29,33 @@ export function Compare(): JSX.Element {
     () => ({ project: project.slug() }),
     (path, signal) => list("/v0/projects/{project}/reports", { path, query: { per_page: 255 }, signal }),
   );
-  const from = () => parseChoice(params.from);
-  const to = () => parseChoice(params.to);
-  const last = () => Math.min(Math.max(Number(params.last ?? LAST) || LAST, 1), 50);
+  const from = (): Choice => parseChoice(params.from) ?? { kind: "baseline" };
+  const to = (): Choice | undefined => {
+    const choice = parseChoice(params.to);
+    return choice?.kind === "baseline" ? undefined : choice;
+  };
+  // The default is the branch of the newest report.
   createEffect(() => {
-    const known = reports()?.rows;
-    if (!known?.length || (from() && to())) return;
-    change(defaultSides(known, params));
+    const newest = reports()?.rows[0];
+    if (newest && !to()) change({ to: `branch:${newest.branch.slug}` });
   });
-  const side = (choice: () => Choice | undefined) =>
-    load(
-      () => {
-        const chosen = choice();
-        return (
-          chosen && {
-            project: project.slug(),
-            chosen,
-            testbed: chosen.kind === "report" ? undefined : params.testbed,
-            last: chosen.kind === "branch" ? last() : 0,
-          }
-        );
-      },
-      ({ project, chosen, testbed, last }, signal) => fetchSide(project, chosen, testbed, last, signal),
-    );
-  const [left, right] = [side(from), side(to)];
-  const compared = createMemo(() => {
-    const [base, next] = [left(), right()];
-    return base && next ? compareSides(base, next) : undefined;
-  });
-  const error = () => left.error() ?? right.error();
+  const compared = load(() => {
+    const chosen = to();
+    return chosen && { project: project.slug(), from: from(), to: chosen, testbed: params.testbed };
+  }, compareSides);
+  const found = () => {
+    const known = compared();
+    return known && "verdict" in known ? known : undefined;
+  };
+  const missing = () => {
+    const known = compared();
+    return known && "missing" in known ? known.missing : undefined;
+  };
+  pollUntilSettled(() => found()?.verdict, compared.refresh);
   const testbeds = createMemo(() => [
     ...new Map((reports()?.rows ?? []).map(({ testbed }) => [testbed.slug, testbed])).values(),
   ]);
-  const choices = (): [Choice | undefined, Choice | undefined] => [from(), to()];
+  const isSelectable = () => [from(), to()].some((choice) => choice?.kind === "branch" || choice?.kind === "version");
   return (
     <Page title="Compare" crumbs={project.crumbs()}>
       <Show when={reports.error()}>{(error) => <Failure error={error()} retry={reports.refresh} />}</Show>
@@ -89,22 +79,25 @@ export function Compare(): JSX.Element {
         <div class="sides">
           <SidePicker
             label="From"
+            baseline
             choice={from()}
-            side={left()}
+            found={found()?.verdict.baseline}
             reports={reports()?.rows ?? []}
             onChange={(choice) => change({ from: writeChoice(choice) })}
           />
-          <IconButton icon="swap" label="Swap sides" onClick={() => change({ from: params.to, to: params.from })} />
+          <Show when={from().kind !== "baseline"} fallback={<span />}>
+            <IconButton icon="swap" label="Swap sides" onClick={() => change({ from: params.to, to: params.from })} />
+          </Show>
           <SidePicker
             label="To"
             choice={to()}
-            side={right()}
+            found={found()?.verdict}
             reports={reports()?.rows ?? []}
             onChange={(choice) => change({ to: writeChoice(choice) })}
           />
         </div>
-        <div class="row compare-options">
-          <Show when={choices().some((choice) => choice && choice.kind !== "report")}>
+        <Show when={isSelectable()}>
+          <div class="row compare-options">
             <label class="row small">
               <span class="muted">on</span>
               <Select
@@ -115,48 +108,30 @@ export function Compare(): JSX.Element {
                 onChange={(slug) => change({ testbed: slug || undefined })}
               />
             </label>
-          </Show>
-          <Show when={choices().some((choice) => choice?.kind === "branch")}>
-            <label class="row small">
-              <span class="muted">per branch, the last</span>
-              <Select
-                short
-                label="Runs of a branch"
-                value={String(last())}
-                options={[1, 5, 10, 20, 50].map((number) => ({
-                  value: String(number),
-                  label: plural(number, "run"),
-                }))}
-                onChange={(number) => change({ last: number === String(LAST) ? undefined : number })}
-              />
-            </label>
-          </Show>
-        </div>
-        <Show when={error()}>
-          {(error) => (
-            <Failure
-              error={error()}
-              retry={() => {
-                void left.refresh();
-                void right.refresh();
-              }}
-            />
+          </div>
+        </Show>
+        <Show when={compared.error()}>{(error) => <Failure error={error()} retry={compared.refresh} />}</Show>
+        <Show when={missing()}>
+          {(side) => (
+            <Empty title="No run to compare">
+              There is no run of {writeChoice(side()).replace(/^\w+:/, "")} on this testbed. Select another testbed
+              or another side.
+            </Empty>
           )}
         </Show>
         <Show
-          when={compared()}
+          when={found()}
           fallback={
-            <Show when={!error()}>
+            <Show when={!compared.error() && !missing()}>
               <Skeleton lines={12} />
             </Show>
           }
         >
-          {(compared) => (
+          {(found) => (
             <Comparison
-              compared={compared()}
-              from={left() as Side}
-              to={right() as Side}
-              stale={left.pending() || right.pending()}
+              verdict={found().verdict}
+              report={found().report}
+              stale={compared.pending()}
               params={params}
               change={change}
             />
@@ -165,23 +140,4 @@ export function Compare(): JSX.Element {
       </Show>
     </Page>
   );
-}
-
-/** The default comparison: the newest branch with the main branch, or the two newest versions. */
-function defaultSides(reports: readonly JsonReport[], params: Params): Params {
-  const main = mainBranch(reports) as JsonReport["branch"];
-  const other = reports.find(({ branch }) => branch.uuid !== main.uuid);
-  const testbed = params.testbed ?? (other ?? reports[0])?.testbed.slug;
-  if (other)
-    return { from: params.from ?? `branch:${main.slug}`, to: params.to ?? `branch:${other.branch.slug}`, testbed };
-  const numbers = [
-    ...new Set(
-      reports.filter(({ testbed: own }) => own.slug === testbed).map(({ branch }) => branch.head.version?.number ?? 0),
-    ),
-  ];
-  return {
-    from: params.from ?? `version:${main.slug}@${numbers[1] ?? numbers[0]}`,
-    to: params.to ?? `version:${main.slug}@${numbers[0]}`,
-    testbed,
-  };
 }

@@ -1,14 +1,14 @@
-// The result of a comparison: geometric means, filters and the table.
+// The result of a comparison: the verdict, counts by measure, filters and the table.
 
 import { createMemo, For, type JSX, Show } from "solid-js";
+import type { JsonMeasure, JsonReport, JsonVerdict, JsonVerdictComparison, JsonVerdictCounts } from "../api";
+import { baselineText, branchVersion, Cause, interval } from "../comparison";
 import { count, plural, ratio } from "../format";
-import { geometricMean, SAME_WITHIN, SMALLEST, type Verdict } from "../stats/compare";
-import { type Compared, moved, type Row, type Side } from "../stats/sides";
-import { badness } from "../stats/worse";
+import { nameOf } from "../history";
 import { SearchField } from "../ui/SearchField";
 import { Select, toOption } from "../ui/Select";
 import { Empty, Notice } from "../ui/State";
-import { Delta } from "../ui/Value";
+import { Answer, countsText } from "../verdict_badge";
 import { ComparisonTable } from "./compare_table";
 import "./compare.css";
 
@@ -21,79 +21,73 @@ export interface ComparisonParams extends Record<string, string | undefined> {
 }
 
 const SORTS = [
-  { value: "effect", label: "Largest effect first" },
-  { value: "worst", label: "Worst first" },
-  { value: "best", label: "Best first" },
+  // The order of the response.
+  { value: "worst", label: "Regressions first" },
+  { value: "best", label: "Improvements first" },
+  { value: "effect", label: "Largest change first" },
   { value: "name", label: "By name" },
 ] as const;
 
-/** The result of a comparison: means, filters and the table. */
+/** The result of a comparison. */
 export function Comparison(props: {
-  compared: Compared;
-  from: Side;
-  to: Side;
+  verdict: JsonVerdict;
+  report: JsonReport;
   stale: boolean;
   params: ComparisonParams;
   change: (next: ComparisonParams) => void;
 }): JSX.Element {
   const measures = createMemo(() => [
-    ...new Map(props.compared.rows.map(({ measure }) => [measure.uuid, measure])).values(),
+    ...new Map(props.verdict.comparisons.map(({ measure }) => [measure.uuid, measure])).values(),
   ]);
-  const effect = ({ comparison: { change } }: Row) =>
-    change === undefined ? 0 : Math.log1p(Math.max(change, -0.999999));
   const rows = createMemo(() => {
     const words = (props.params.search ?? "").toLowerCase();
-    const found = props.compared.rows.filter(
-      (row) =>
-        (!props.params.measure || row.measure.slug === props.params.measure) &&
-        `${row.benchmark.name} ${row.variant}`.toLowerCase().includes(words) &&
-        (props.params.moved !== "true" || moved(row)),
+    const found = props.verdict.comparisons.filter(
+      (one) =>
+        (!props.params.measure || one.measure.slug === props.params.measure) &&
+        nameOf(one).toLowerCase().includes(words) &&
+        (props.params.moved !== "true" || one.answer === "changed"),
     );
-    const bad = (row: Row) => badness(row.comparison.change ?? 0, row.worse);
-    const orders = {
-      effect: (one: Row, two: Row) => Math.abs(effect(two)) - Math.abs(effect(one)),
-      worst: (one: Row, two: Row) => bad(two) - bad(one),
-      best: (one: Row, two: Row) => bad(one) - bad(two),
-      name: (one: Row, two: Row) => one.benchmark.name.localeCompare(two.benchmark.name),
+    const isBetter = ({ direction }: JsonVerdictComparison) => Number(direction === "improvement");
+    const size = ({ change }: JsonVerdictComparison) => Math.abs(Math.log1p(Math.max(change ?? 0, -0.999999)));
+    type Order = (one: JsonVerdictComparison, two: JsonVerdictComparison) => number;
+    const orders: Readonly<Record<string, Order>> = {
+      best: (one, two) => isBetter(two) - isBetter(one),
+      effect: (one, two) => size(two) - size(one),
+      name: (one, two) => nameOf(one).localeCompare(nameOf(two)),
     };
-    const order = SORTS.find(({ value }) => value === props.params.sort)?.value ?? "effect";
-    return found.sort(orders[order]);
+    const order = orders[props.params.sort ?? ""];
+    return order ? found.sort(order) : found;
   });
-  // The scale of the interval graphics: nearly all intervals fit.
-  const reach = createMemo(() => {
-    const ends = props.compared.rows
-      .flatMap(({ comparison: { interval, change } }) => (interval ?? [change ?? 0]).map((end) => Math.abs(end)))
-      .filter(Number.isFinite)
-      .sort((one, two) => one - two);
-    return Math.max(ends[Math.floor(ends.length * 0.95)] ?? 0, 0.02);
-  });
-  const sources = createMemo(() => new Set(props.compared.rows.map(({ comparison }) => comparison.source)));
-  const machines = () => new Set([...props.from.testbeds, ...props.to.testbeds].map(({ uuid }) => uuid)).size;
+  const baseline = () => props.verdict.baseline ?? undefined;
   return (
-    <Show
-      when={props.compared.rows.length}
-      fallback={
-        <Empty title="No common benchmarks">
-          {props.from.reports.length && props.to.reports.length
-            ? "No benchmark was measured on both sides. Select another testbed or other sides."
-            : `There is no run of ${props.from.reports.length ? props.to.label : props.from.label} on this testbed.`}
-        </Empty>
-      }
-    >
-      <Show when={machines() > 1}>
+    <>
+      <section class="stack tight" aria-label="Verdict" classList={{ stale: props.stale }}>
+        <div class="row">
+          <h2 class="break">{branchVersion(props.verdict.branch)}</h2>
+          <Answer of={props.verdict} />
+        </div>
+        <p>
+          {countsText(props.verdict.counts)}
+          <span class="muted">
+            {" "}
+            ·{" "}
+            <Show when={baseline()} fallback="There is no earlier run to compare with.">
+              {(baseline) => <>against {baselineText(baseline())}</>}
+            </Show>
+          </span>
+        </p>
+      </section>
+      <Show when={baseline() && baseline()?.testbed.uuid !== props.verdict.testbed.uuid}>
         <Notice tone="warn">
-          These values come from {plural(machines(), "testbed")}: a difference may come from the machines instead of the
-          code. Select one testbed.
+          The reports are from different testbeds: a difference may come from the machines instead of the code. Select
+          one testbed.
         </Notice>
       </Show>
-      <section class="means" aria-label="Geometric mean of each measure" classList={{ stale: props.stale }}>
-        <For each={measures()}>
-          {(measure) => (
-            <Mean rows={props.compared.rows.filter((row) => row.measure.uuid === measure.uuid)} name={measure.name} />
-          )}
-        </For>
+      <Cause verdict={props.verdict} />
+      <section class="measures" aria-label="Verdicts by measure" classList={{ stale: props.stale }}>
+        <For each={measures()}>{(measure) => <OfMeasure measure={measure} verdict={props.verdict} />}</For>
       </section>
-      <Explanation sources={sources()} severalVersions={props.from.versions > 1 || props.to.versions > 1} />
+      <Explanation />
       <div class="list-tools">
         <SearchField
           label="Search benchmarks"
@@ -113,9 +107,9 @@ export function Comparison(props: {
         <Select
           short
           label="Order"
-          value={props.params.sort ?? "effect"}
+          value={props.params.sort ?? "worst"}
           options={SORTS}
-          onChange={(sort) => props.change({ sort: sort === "effect" ? undefined : sort })}
+          onChange={(sort) => props.change({ sort: sort === "worst" ? undefined : sort })}
         />
         <label class="check small">
           <input
@@ -127,14 +121,14 @@ export function Comparison(props: {
         </label>
         <span class="grow" />
         <span class="muted small number" role="status">
-          {count(rows().length)} of {count(props.compared.rows.length)}
+          {count(rows().length)} of {count(props.verdict.comparisons.length)}
         </span>
       </div>
       <Show
         when={rows().length}
         fallback={
           <Empty
-            title="No changes"
+            title={props.params.moved === "true" ? "No changes" : "No matches"}
             action={
               <button
                 type="button"
@@ -149,88 +143,71 @@ export function Comparison(props: {
           </Empty>
         }
       >
-        <ComparisonTable rows={rows()} from={props.from} to={props.to} reach={reach()} stale={props.stale} />
+        <ComparisonTable rows={rows()} verdict={props.verdict} report={props.report} stale={props.stale} />
       </Show>
-      <Show when={props.compared.onlyFrom || props.compared.onlyTo}>
-        <p class="muted small">
-          Omitted: {plural(props.compared.onlyFrom, "value")} that only {props.from.label} has,{" "}
-          {plural(props.compared.onlyTo, "value")} that only {props.to.label} has.
-        </p>
-      </Show>
-    </Show>
+    </>
   );
 }
 
-function Explanation(props: {
-  sources: ReadonlySet<Row["comparison"]["source"]>;
-  severalVersions: boolean;
-}): JSX.Element {
+/** The verdicts of one measure, and the common factor of its benchmarks. */
+function OfMeasure(props: { measure: JsonMeasure; verdict: JsonVerdict }): JSX.Element {
+  const counts = createMemo(() => {
+    const counts: JsonVerdictCounts = {
+      regressions: 0,
+      improvements: 0,
+      differences: 0,
+      unchanged: 0,
+      inconclusive: 0,
+    };
+    for (const { measure, answer, direction } of props.verdict.comparisons) {
+      if (measure.uuid !== props.measure.uuid) continue;
+      if (answer !== "changed") counts[answer]++;
+      else
+        counts[
+          direction === "regression" ? "regressions" : direction === "improvement" ? "improvements" : "differences"
+        ]++;
+    }
+    return counts;
+  });
+  const factor = () => props.verdict.factors.find(({ measure }) => measure.uuid === props.measure.uuid);
+  return (
+    <div class="card">
+      <h3>{props.measure.name}</h3>
+      <p>{countsText(counts())}</p>
+      <Show when={factor()}>
+        {(factor) => (
+          <p class="small muted">
+            Common factor of {plural(factor().benchmarks, "benchmark")}: {ratio(factor().change)} (
+            {interval(factor().lower, factor().upper)})
+          </p>
+        )}
+      </Show>
+    </div>
+  );
+}
+
+function Explanation(): JSX.Element {
   return (
     <details class="explain">
       <summary>How the verdicts are computed</summary>
       <div class="stack tight prose">
-        <Show when={props.sources.has("reports")}>
-          <p>
-            <strong>From repeated runs.</strong> Each run is one value. The 95 % confidence interval uses Student's t on
-            logarithms with the degrees of freedom of the smaller side, widened for autocorrelation. <em>Worse</em> and{" "}
-            <em>better</em> require significance after Holm's correction for the number of benchmarks, agreement of a
-            rank test, and a change of at least {ratio(SMALLEST).slice(1)}. <em>Maybe</em> means that only the interval
-            excludes zero, as for 5 of 100 unchanged benchmarks. <em>Same</em> means an interval within ±
-            {ratio(SAME_WITHIN).slice(1)}. All other results are <em>unclear</em>. With too few runs, for example three
-            on each side, there is no verdict.
-          </p>
-        </Show>
-        <Show when={props.sources.has("bounds")}>
-          <p>
-            <strong>From the bounds.</strong> With one run on each side, the interval comes from the lower and upper
-            values of the benchmark tool. They describe one run, so they give a hint, not a verdict.
-          </p>
-        </Show>
-        <Show when={props.sources.has("none")}>
-          <p>
-            <strong>Without an interval.</strong> With one value on a side and no bounds, the noise is unknown.
-          </p>
-        </Show>
-        <Show when={props.severalVersions}>
-          <p>A branch is compared by its last runs. Changes between their versions count as noise.</p>
-        </Show>
-        <p>The geometric mean gives all benchmarks the same weight.</p>
+        <p>
+          The server compares the runs of one version with the runs of the baseline, with the method of the page of a run,
+          the command line and the comments on pull requests. <em>Baseline</em> is the merge base of the branch if the
+          branch has a start point, otherwise its earlier runs. A branch, version or run on the left selects the runs
+          of its branch and testbed up to that version.
+        </p>
+        <p>
+          <em>Regressed</em> and <em>improved</em> series have a significant change after the correction for the number
+          of comparisons. <em>Unchanged</em> means that the 95 % confidence interval is close to zero.{" "}
+          <em>Inconclusive</em> means that the baseline has too few runs or the noise is too large: the column{" "}
+          <em>Smallest detectable</em> shows the change that would be significant.
+        </p>
+        <p>
+          <em>Common factor</em> is the median change of all benchmarks of a measure. If most benchmarks changed
+          together, the machine is the probable cause, and the verdicts exclude the factor.
+        </p>
       </div>
     </details>
-  );
-}
-
-/** The summary of one measure over all benchmarks. */
-function Mean(props: { rows: readonly Row[]; name: string }): JSX.Element {
-  const mean = () => geometricMean(props.rows.map(({ comparison }) => comparison));
-  const number = (verdict: Verdict) => props.rows.filter((row) => row.verdict === verdict).length;
-  const worse = () => props.rows[0]?.worse;
-  // No color without a verdict.
-  const colored = () => (number("worse") + number("better") > 0 ? worse() : undefined);
-  const judged = () => props.rows.some(({ comparison }) => comparison.enough);
-  return (
-    <div class="card">
-      <h2 class="small muted">{props.name}</h2>
-      <p class="mean">
-        <Show when={mean()} fallback="–">
-          {(mean) => (
-            <Delta from={1} to={1 + mean().change} {...(colored() ? { worse: colored() as "up" | "down" } : {})} />
-          )}
-        </Show>
-      </p>
-      <p class="small muted">geometric mean of {plural(mean()?.count ?? 0, "benchmark")}</p>
-      <p class="small">
-        <Show
-          when={judged()}
-          fallback={<span class="muted">{plural(props.rows.filter(moved).length, "benchmark")} may have changed</span>}
-        >
-          <Show when={worse()} fallback={<>{number("different")} different</>}>
-            <span classList={{ "worse-text": number("worse") > 0 }}>{number("worse")} worse</span>,{" "}
-            <span classList={{ "better-text": number("better") > 0 }}>{number("better")} better</span>
-          </Show>
-          , {number("same")} same, <span class="muted">{number("unclear")} unclear</span>
-        </Show>
-      </p>
-    </div>
   );
 }

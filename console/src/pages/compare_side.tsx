@@ -1,22 +1,27 @@
 // Selects one side of a comparison.
 
 import { createMemo, For, type JSX, Show } from "solid-js";
-import type { JsonReport } from "../api";
-import { day, plural, shortHash } from "../format";
-import { type Choice, parseChoice, type Side, writeChoice } from "../stats/sides";
+import type { JsonReport, JsonVerdict, JsonVerdictBaseline } from "../api";
+import { baselineText, branchVersion } from "../comparison";
+import { day, shortHash } from "../format";
+import { type Choice, parseChoice, writeChoice } from "./compare_choice";
 import "./compare.css";
 
 const KINDS = [
+  { kind: "baseline", label: "Baseline" },
   { kind: "branch", label: "Branch" },
   { kind: "version", label: "Version" },
   { kind: "report", label: "Run" },
 ] as const;
 
-/** Selects one side of a comparison: a branch, a version or a report. */
+/** Selects one side of a comparison: the baseline, a branch, a version or a report. */
 export function SidePicker(props: {
   label: string;
+  /** Whether the default baseline can be selected. */
+  baseline?: boolean;
   choice: Choice | undefined;
-  side: Side | undefined;
+  /** The verdict or its baseline: what the server compared. */
+  found: JsonVerdict | JsonVerdictBaseline | null | undefined;
   reports: readonly JsonReport[];
   onChange: (choice: Choice) => void;
 }): JSX.Element {
@@ -38,9 +43,10 @@ export function SidePicker(props: {
   });
   const kind = () => props.choice?.kind ?? "branch";
   const setKind = (kind: Choice["kind"]) => {
-    const near = props.side?.reports[0] ?? props.reports[0];
+    if (kind === "baseline") return props.onChange({ kind });
+    const near = props.found ?? props.reports[0];
     if (!near) return;
-    if (kind === "report") props.onChange({ kind, report: near.uuid });
+    if (kind === "report") props.onChange({ kind, report: "report" in near ? near.report : near.uuid });
     else if (kind === "branch") props.onChange({ kind, branch: near.branch.slug });
     else props.onChange({ kind, branch: near.branch.slug, number: near.branch.head.version?.number ?? 0 });
   };
@@ -52,7 +58,7 @@ export function SidePicker(props: {
   // The list may not contain an older selected side.
   const known = () => {
     const { choice } = props;
-    if (!choice) return true;
+    if (!choice || choice.kind === "baseline") return true;
     if (choice.kind === "report") return props.reports.some(({ uuid }) => uuid === choice.report);
     return choice.kind === "branch"
       ? branches().some(([slug]) => slug === choice.branch)
@@ -68,7 +74,7 @@ export function SidePicker(props: {
           {props.label}
         </span>
         <div class="side-kinds" role="group" aria-label={`${props.label}: what to compare`}>
-          <For each={KINDS}>
+          <For each={props.baseline ? KINDS : KINDS.slice(1)}>
             {(one) => (
               <button type="button" aria-pressed={kind() === one.kind} onClick={() => setKind(one.kind)}>
                 {one.label}
@@ -80,7 +86,12 @@ export function SidePicker(props: {
       <select aria-label={`${props.label}: which ${kind()}`} onChange={(event) => pick(event.currentTarget.value)}>
         <Show when={!known()}>
           <option value={selected()} selected>
-            {props.side?.label ?? "…"}
+            {props.found ? branchVersion(props.found.branch) : "…"}
+          </option>
+        </Show>
+        <Show when={kind() === "baseline"}>
+          <option value="baseline" selected>
+            Merge base, or earlier runs
           </option>
         </Show>
         <Show when={kind() === "branch"}>
@@ -120,20 +131,11 @@ export function SidePicker(props: {
         </Show>
       </select>
       <p class="small muted side-summary">
-        <Show when={props.side} fallback={"\u00a0"}>
-          {(side) => (
-            <>
-              {plural(side().reports.length, "run")}
-              <Show when={side().versions > 1}> of {plural(side().versions, "version")}</Show>
-              <Show when={side().testbeds.length}>
-                {" "}
-                on{" "}
-                {side()
-                  .testbeds.map(({ name }) => name)
-                  .join(", ")}
-              </Show>
-            </>
-          )}
+        <Show when={props.found} fallback={"\u00a0"}>
+          {(found) => {
+            const side = found();
+            return "reports" in side ? baselineText(side) : `${branchVersion(side.branch)} on ${side.testbed.name}`;
+          }}
         </Show>
       </p>
     </fieldset>

@@ -1,176 +1,109 @@
 // The table of a comparison.
 
-import { A } from "@solidjs/router";
-import { For, type JSX, Show } from "solid-js";
-import { count, ratio, scaleOf } from "../format";
-import { type ProjectHere, useProject } from "../project";
-import type { Verdict } from "../stats/compare";
-import { moved, type Row, type Side } from "../stats/sides";
-import { badness } from "../stats/worse";
-import { Badge, type Tone } from "../ui/Badge";
-import { Delta, Name, Value } from "../ui/Value";
+import { type JSX, Show } from "solid-js";
+import type { JsonReport, JsonVerdict, JsonVerdictComparison } from "../api";
+import { Levels, Share } from "../change";
+import { AnswerBadge, interval, smallestDetectable } from "../comparison";
+import { share } from "../format";
+import { nameOf } from "../history";
+import { perfOfComparison } from "../links";
+import { useProject } from "../project";
+import { Table } from "../ui/Table";
+import { Name } from "../ui/Value";
 import "./compare.css";
+import "./lists.css";
 
-/** Maximum number of rows; a search finds the others. */
-const MAX_ROWS = 500;
+/** Number of rows before "Show all". */
+const FIRST_ROWS = 200;
 
-/** The compared benchmarks, with the values of both sides, the change and its confidence interval. */
+/** The compared series, with the levels, the change, its confidence interval and the verdict. */
 export function ComparisonTable(props: {
-  rows: readonly Row[];
-  from: Side;
-  to: Side;
-  /** The change at the end of the interval graphics. */
-  reach: number;
+  rows: readonly JsonVerdictComparison[];
+  verdict: JsonVerdict;
+  report: JsonReport;
   stale: boolean;
 }): JSX.Element {
   const project = useProject();
-  return (
-    <>
-      <div class="table-wrap" tabindex="0" role="region" aria-label="Comparison" classList={{ stale: props.stale }}>
-        <table class="rows compare-rows">
-          <thead>
-            <tr>
-              <th scope="col">Benchmark</th>
-              <th scope="col" class="end wide">
-                {props.from.label}
-              </th>
-              <th scope="col" class="end wide">
-                {props.to.label}
-              </th>
-              <th scope="col" class="end">
-                Change
-              </th>
-              <th scope="col" class="wide">
-                95 % interval
-              </th>
-              <th scope="col">Verdict</th>
-            </tr>
-          </thead>
-          <tbody>
-            <For each={props.rows.slice(0, MAX_ROWS)}>
-              {(row) => {
-                const scale = scaleOf(row.comparison.base, row.measure.units);
-                return (
-                  <tr>
-                    <td class="first">
-                      <A class="row-link break" href={perfOfRow(project, row, props.from, props.to)}>
-                        <Name of={row.benchmark.name} />
-                      </A>
-                      <div class="small muted break">{[row.variant, row.measure.name].filter(Boolean).join(" · ")}</div>
-                    </td>
-                    <td class="end wide">
-                      <Value value={row.comparison.base} units={row.measure.units} scale={scale} />
-                    </td>
-                    <td class="end wide">
-                      <Value value={row.comparison.next} units={row.measure.units} scale={scale} />
-                    </td>
-                    <td class="end strong">
-                      <Delta
-                        from={row.comparison.base}
-                        to={row.comparison.next}
-                        {...(row.worse ? { worse: row.worse } : {})}
-                      />
-                    </td>
-                    <td class="wide">
-                      <Interval row={row} reach={props.reach} />
-                    </td>
-                    <td>
-                      <VerdictCell row={row} />
-                    </td>
-                  </tr>
-                );
-              }}
-            </For>
-          </tbody>
-        </table>
-      </div>
-      <Show when={props.rows.length > MAX_ROWS}>
-        <p class="muted small">
-          The first {count(MAX_ROWS)} of {count(props.rows.length)} are shown. Search for the others.
-        </p>
-      </Show>
-    </>
-  );
-}
-
-/** The perf page with both sides of a row. */
-function perfOfRow(project: ProjectHere, row: Row, from: Side, to: Side): string {
-  const reports = [...from.reports, ...to.reports];
-  const unique = (values: string[]) => [...new Set(values)].join();
-  const start = Math.min(...reports.map(({ start_time }) => new Date(start_time).getTime()));
-  const query = new URLSearchParams({
-    branches: unique(reports.map(({ branch }) => branch.uuid)),
-    testbeds: unique(reports.map(({ testbed }) => testbed.uuid)),
-    benchmarks: row.benchmark.uuid,
-    measures: row.measure.uuid,
-    start_time: String(start - 7 * 86_400_000),
-  });
-  return `${project.perfPath()}?${query}`;
-}
-
-const TONES: Readonly<Record<Verdict, Tone>> = {
-  worse: "alert",
-  better: "good",
-  different: "brand",
-  same: "neutral",
-  unclear: "neutral",
-};
-
-/** The verdict on a row, or the reason why there is none. */
-function VerdictCell(props: { row: Row }): JSX.Element {
-  const words = (): string => {
-    const { row } = props;
-    const { source, enough, base, next } = row.comparison;
-    if (source === "none") return "no interval";
-    if (source === "bounds") return moved(row) ? "ranges apart" : "ranges overlap";
-    if (moved(row))
-      return row.worse ? `maybe ${next > base === (row.worse === "up") ? "worse" : "better"}` : "maybe different";
-    return enough ? "unclear" : "too few runs";
+  // The scale of the interval graphics: nearly all intervals of changes fit.
+  const reach = () => {
+    const changes = props.verdict.comparisons.filter(({ answer }) => answer === "changed");
+    const ends = (changes.length ? changes : props.verdict.comparisons)
+      .flatMap(({ lower, upper, change }) => [lower ?? change ?? 0, upper ?? change ?? 0].map(Math.abs))
+      .sort((one, two) => one - two);
+    return Math.max(ends[Math.floor(ends.length * 0.95)] ?? 0, 0.02);
   };
   return (
-    <Show when={props.row.verdict !== "unclear"} fallback={<span class="muted nowrap">{words()}</span>}>
-      <Badge tone={TONES[props.row.verdict]}>{props.row.verdict}</Badge>
-    </Show>
+    <div class="stack tight" classList={{ stale: props.stale }}>
+      <Table<JsonVerdictComparison>
+        label="Comparison"
+        rows={props.rows}
+        first={FIRST_ROWS}
+        href={(one) => perfOfComparison(project, props.verdict, one, props.report.start_time)}
+        columns={[
+          {
+            title: "Benchmark",
+            cell: (one) => (
+              <>
+                <Name of={nameOf(one)} />
+                <span class="subtext">{one.measure.name}</span>
+                <span class="subtext on-phone">
+                  <Levels before={one.base} after={one.head} units={one.measure.units} />
+                </span>
+              </>
+            ),
+          },
+          {
+            title: "Baseline → now",
+            wide: true,
+            end: true,
+            cell: (one) => <Levels before={one.base} after={one.head} units={one.measure.units} />,
+          },
+          {
+            title: "Change",
+            end: true,
+            cell: (one) => (
+              <>
+                <Share of={one.change} direction={one.direction} />
+                <span class="subtext number nowrap">{interval(one.lower, one.upper)}</span>
+                <span class="subtext on-phone">
+                  <AnswerBadge of={one} />
+                </span>
+              </>
+            ),
+          },
+          { title: "95 % interval", wide: true, cell: (one) => <Interval of={one} reach={reach()} /> },
+          {
+            title: "Noise",
+            wide: true,
+            end: true,
+            cell: (one) => (
+              <span class="muted number">
+                {typeof one.noise === "number" ? share(one.noise) : "–"}
+                <span class="subtext nowrap">detectable {smallestDetectable(one.detectable)}</span>
+              </span>
+            ),
+          },
+          { title: "Verdict", wide: true, cell: (one) => <AnswerBadge of={one} /> },
+        ]}
+      />
+    </div>
   );
 }
 
-/** A confidence interval around its change, centered on zero. */
-function Interval(props: { row: Row; reach: number }): JSX.Element {
-  const WIDTH = 132;
-  const x = (share: number) => Math.min(Math.max(((share / props.reach + 1) / 2) * WIDTH, 2), WIDTH - 2);
-  const comparison = () => props.row.comparison;
-  const tone = () =>
-    moved(props.row) && props.row.worse
-      ? badness(comparison().change ?? 0, props.row.worse) > 0
-        ? "worse"
-        : "better"
-      : "";
+/** A confidence interval around its change, centered on zero. The text of the column before has its numbers. */
+function Interval(props: { of: JsonVerdictComparison; reach: number }): JSX.Element {
+  const WIDTH = 96;
+  const x = (part: number) => Math.min(Math.max(((part / props.reach + 1) / 2) * WIDTH, 2), WIDTH - 2);
+  const tone = () => (props.of.answer === "changed" ? props.of.direction : "");
   return (
-    <span class="interval">
-      <svg width={WIDTH} height="18" viewBox={`0 0 ${WIDTH} 18`} class={tone()} aria-hidden="true">
-        <line class="zero" x1={WIDTH / 2} x2={WIDTH / 2} y1="1" y2="17" />
-        <Show when={comparison().interval}>
-          {(interval) => (
-            <line
-              x1={x(interval()[0])}
-              x2={x(interval()[1])}
-              y1="9"
-              y2="9"
-              classList={{ hint: comparison().source === "bounds" }}
-            />
-          )}
-        </Show>
-        <circle cx={x(comparison().change ?? 0)} cy="9" r="3.5" />
-      </svg>
-      <span class="small muted number nowrap">
-        <Show when={comparison().interval} fallback="–">
-          {(interval) => (
-            <>
-              {ratio(interval()[0])} … {ratio(interval()[1])}
-            </>
-          )}
-        </Show>
-      </span>
-    </span>
+    <svg class={`interval ${tone()}`} width={WIDTH} height="18" viewBox={`0 0 ${WIDTH} 18`} aria-hidden="true">
+      <line class="zero" x1={WIDTH / 2} x2={WIDTH / 2} y1="1" y2="17" />
+      <Show when={typeof props.of.lower === "number"}>
+        <line x1={x(props.of.lower ?? 0)} x2={x(props.of.upper ?? 0)} y1="9" y2="9" />
+      </Show>
+      <Show when={typeof props.of.change === "number"}>
+        <circle cx={x(props.of.change ?? 0)} cy="9" r="3.5" />
+      </Show>
+    </svg>
   );
 }

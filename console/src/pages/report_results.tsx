@@ -1,4 +1,4 @@
-// The results of a report with the verdicts of its thresholds, worst first.
+// The results of a report compared with the limits of its thresholds, worst first.
 
 import { A, useSearchParams } from "@solidjs/router";
 import { createMemo, For, type JSX, Show } from "solid-js";
@@ -32,7 +32,7 @@ const FILTERS: readonly { value: string; label: string; matches: (verdict: Verdi
   { value: "", label: "All", matches: () => true },
   {
     value: "moved",
-    label: "Only changes",
+    label: "With alert",
     matches: (verdict) => verdict === "regression" || verdict === "improvement",
   },
   { value: "regression", label: "Outside the threshold", matches: (verdict) => verdict === "regression" },
@@ -139,7 +139,7 @@ export function Results(props: { report: JsonReport }): JSX.Element {
               when={text("show") === "moved" && !text("search") && !text("measure")}
               fallback={<Empty title="No matches">No result matches the search and the filters.</Empty>}
             >
-              <Empty title="No changes" action={<Button onClick={() => set("show", "")}>Show all</Button>}>
+              <Empty title="No alerts" action={<Button onClick={() => set("show", "")}>Show all</Button>}>
                 All values with limits are within them.
               </Empty>
             </Show>
@@ -236,7 +236,7 @@ function Group(props: { title: string; rows: readonly Row[]; report: JsonReport;
               </Show>
             ),
           },
-          { title: "Verdict", end: true, cell: (row) => <ResultVerdict row={row} /> },
+          { title: "Threshold", end: true, cell: (row) => <ResultVerdict row={row} /> },
         ]}
       />
     </div>

@@ -12,19 +12,18 @@ import {
   type VerdictAnswer,
 } from "../api";
 import { Effect, Levels, Share } from "../change";
-import { count, ratio, share } from "../format";
+import { baselineText, Cause, interval, pollUntilSettled, smallestDetectable } from "../comparison";
+import { count } from "../format";
 import { nameOf } from "../history";
 import { perfAround, perfUpTo } from "../links";
-import { load, refreshWhile } from "../load";
+import { load } from "../load";
 import { useProject } from "../project";
-import { Failure, Notice, Skeleton } from "../ui/State";
+import { Failure, Skeleton } from "../ui/State";
 import { Table } from "../ui/Table";
 import { Name, Time, Value } from "../ui/Value";
 import { Answer, countsText } from "../verdict_badge";
 import "./lists.css";
 
-/** Delay and maximum number of polls until detection has analyzed the report, in milliseconds. */
-const [PAUSE, TIMES] = [2_000, 5];
 /** Number of rows before "Show more". */
 const [FIRST, FEW] = [100, 8];
 
@@ -34,16 +33,7 @@ export function ReportVerdict(props: { report: JsonReport }): JSX.Element {
     () => ({ project: project.slug(), report: props.report.uuid }),
     (path, signal) => call("get", "/v0/projects/{project}/reports/{report}/verdict", { path, signal }),
   );
-  const [asked, setAsked] = createSignal(0);
-  const isUnsettled = () => verdict()?.settled === false && asked() < TIMES;
-  refreshWhile(
-    isUnsettled,
-    () => {
-      setAsked((times) => times + 1);
-      return verdict.refresh();
-    },
-    PAUSE,
-  );
+  const isUnsettled = pollUntilSettled(verdict, verdict.refresh);
   // Ignore the verdict of the previous report.
   const shown = () => {
     const known = verdict();
@@ -66,7 +56,12 @@ export function ReportVerdict(props: { report: JsonReport }): JSX.Element {
       >
         {(shown) => (
           <>
-            <p>{countsText(shown().counts)}</p>
+            <p>
+              {countsText(shown().counts)}
+              <Show when={shown().baseline}>
+                {(baseline) => <span class="muted"> · against {baselineText(baseline())}</span>}
+              </Show>
+            </p>
             <Cause verdict={shown()} />
             <Comparisons
               label="Changes"
@@ -82,28 +77,6 @@ export function ReportVerdict(props: { report: JsonReport }): JSX.Element {
         )}
       </Show>
     </section>
-  );
-}
-
-/** A warning if the cause is probably not the code. */
-function Cause(props: { verdict: JsonVerdict }): JSX.Element {
-  const together = () =>
-    props.verdict.factors
-      .filter(({ is_host }) => is_host)
-      .map(({ measure, change, lower, upper }) => `${measure.name} ${ratio(change)} (${interval(lower, upper)})`)
-      .join(", ");
-  return (
-    <>
-      <Show when={props.verdict.cause === "host"}>
-        <Notice tone="warn">
-          Most benchmarks changed together: {together()}. Check the machine first. The verdicts exclude this common
-          factor.
-        </Notice>
-      </Show>
-      <Show when={props.verdict.cause === "noise"}>
-        <Notice tone="neutral">The same commit or binary was measured before, so all differences are noise.</Notice>
-      </Show>
-    </>
   );
 }
 
@@ -125,11 +98,6 @@ function ComparisonGroup(props: { answer: VerdictAnswer; verdict: JsonVerdict; r
       </details>
     </Show>
   );
-}
-
-/** The smallest detectable change. Above 100 % only the fact that there is too much noise counts. */
-function smallestDetectable(part: number): string {
-  return part > 1 ? `over ${share(1)}` : `from ${share(part)}`;
 }
 
 /** A table of comparisons; with the smallest detectable change if the verdict is not a change. */
@@ -187,9 +155,7 @@ function Comparisons(props: {
                   title: "Smallest detectable",
                   end: true,
                   cell: (one: JsonVerdictComparison) => (
-                    <span class="muted number nowrap">
-                      {typeof one.detectable === "number" ? smallestDetectable(one.detectable) : "–"}
-                    </span>
+                    <span class="muted number nowrap">{smallestDetectable(one.detectable)}</span>
                   ),
                 },
               ]
@@ -204,11 +170,6 @@ function Comparisons(props: {
       />
     </Show>
   );
-}
-
-/** Formats a confidence interval: `+1.2 % to +3.4 %`. */
-function interval(lower: number | null | undefined, upper: number | null | undefined): string {
-  return typeof lower === "number" && typeof upper === "number" ? `${ratio(lower)} to ${ratio(upper)}` : "";
 }
 
 /** The changes that detection found with the report. They may have begun earlier. */

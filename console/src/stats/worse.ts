@@ -33,9 +33,3 @@ export function worseOf(measure: { slug: string; units: string }): Worse {
   if (/\/\s*(s|sec|second)\b|\bper second\b/.test(units)) return "down";
   return COSTS.test(units) || /^latency|-(time|size|jitter)$/.test(measure.slug) ? "up" : undefined;
 }
-
-/** Converts a change to a badness: positive is worse. A change without a direction counts by its size. */
-export function badness(share: number, worse: Worse): number {
-  const step = Math.log1p(Math.max(share, -0.999999));
-  return worse === "down" ? -step : worse === "up" ? step : Math.abs(step);
-}
