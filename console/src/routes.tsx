@@ -37,6 +37,7 @@ const home = () => import("./pages/home");
 const homePlots = () => import("./pages/home_plots");
 const perf = () => import("./pages/perf");
 const plan = () => import("./pages/plan");
+const pull = () => import("./pages/pull");
 const compare = () => import("./pages/compare");
 const report = () => import("./pages/report");
 const job = () => import("./pages/job");
@@ -65,6 +66,7 @@ const READABLE: RouteDefinition[] = [
   { path: "/plots", component: page(home, "Home") },
   { path: "/plots/:plot", component: page(homePlots, "PlotView") },
   { path: "/compare", component: page(compare, "Compare") },
+  { path: "/pulls", component: page(pull, "List") },
   { path: "/regressions", component: page(event, "List") },
   { path: "/regressions/:event", component: page(event, "View") },
   { path: "/changes/:event?", component: Regressions },

@@ -22,13 +22,14 @@ export async function lab(
 /** Deterministic values around 1. */
 const WOBBLE = [1.004, 0.996, 1.001, 0.998, 1.006, 0.995, 1.002, 0.999, 1.003, 0.997];
 
-/** Reports of two benchmarks, one per day until now; `parse::large` is 25 % slower in the last five. */
+/** Reports of two benchmarks, one per day until now; `parse::large` is 25 % slower in the last five on main. */
 export async function reports(
   request: APIRequestContext,
   project: string,
   branch: string,
   count: number,
   factor = 1,
+  more: object = {},
 ): Promise<void> {
   for (let place = 0; place < count; place++) {
     const start = Date.now() - (count - place) * 86_400_000;
@@ -48,6 +49,7 @@ export async function reports(
       results: [JSON.stringify(results)],
       settings: { adapter: "json" },
       thresholds: { models: { latency: { test: "percentage", upper_boundary: 0.1, min_sample_size: 2 } } },
+      ...more,
     });
   }
 }

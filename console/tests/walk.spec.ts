@@ -29,6 +29,7 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
     "/console/projects/demo/plots",
     "/console/projects/demo/perf",
     "/console/projects/demo/compare",
+    "/console/projects/demo/pulls",
     "/console/projects/demo/reports",
     "/console/projects/demo/jobs",
     "/console/projects/demo/alerts",

@@ -114,8 +114,8 @@ export function Compare(): JSX.Element {
         <Show when={missing()}>
           {(side) => (
             <Empty title="No run to compare">
-              There is no run of {writeChoice(side()).replace(/^\w+:/, "")} on this testbed. Select another testbed
-              or another side.
+              There is no run of {writeChoice(side()).replace(/^\w+:/, "")} on this testbed. Select another testbed or
+              another side.
             </Empty>
           )}
         </Show>

@@ -192,10 +192,10 @@ function Explanation(): JSX.Element {
       <summary>How the verdicts are computed</summary>
       <div class="stack tight prose">
         <p>
-          The server compares the runs of one version with the runs of the baseline, with the method of the page of a run,
-          the command line and the comments on pull requests. <em>Baseline</em> is the merge base of the branch if the
-          branch has a start point, otherwise its earlier runs. A branch, version or run on the left selects the runs
-          of its branch and testbed up to that version.
+          The server compares the runs of one version with the runs of the baseline, with the method of the page of a
+          run, the command line and the comments on pull requests. <em>Baseline</em> is the merge base of the branch if
+          the branch has a start point, otherwise its earlier runs. A branch, version or run on the left selects the
+          runs of its branch and testbed up to that version.
         </p>
         <p>
           <em>Regressed</em> and <em>improved</em> series have a significant change after the correction for the number

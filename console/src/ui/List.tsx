@@ -64,6 +64,8 @@ export function List<Row extends object>(props: {
   empty: JSX.Element;
   /** Buttons at the end of each row. */
   rowActions?: (row: Row, list: Loaded<Rows<Row>>) => JSX.Element;
+  /** Orders the rows of the loaded page by data that the page loads separately. */
+  order?: (rows: readonly Row[]) => readonly Row[];
   /** Reloads the rows when it changes. */
   again?: unknown;
   /** Whether these rows change on the server and need polling. */
@@ -246,7 +248,7 @@ export function List<Row extends object>(props: {
                   </tr>
                 </thead>
                 <tbody>
-                  <For each={shown().rows}>
+                  <For each={props.order ? props.order(shown().rows) : shown().rows}>
                     {(row) => (
                       <tr>
                         <For each={props.columns}>

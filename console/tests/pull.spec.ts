@@ -1,0 +1,56 @@
+import { lab, reports } from "./seed";
+import { accessible, expect, fits, test } from "./support";
+
+test("a project without pull requests shows how to send their reports", async ({ page }, { project }) => {
+  const { project: slug } = await lab(page, `No-pulls-${project.name}`);
+  await page.goto(`/console/projects/${slug}/pulls`);
+  await expect(page.getByRole("heading", { name: "No pull requests yet" })).toBeVisible();
+  await expect(page.getByText("--start-point main")).toBeVisible();
+  await accessible(page);
+  await fits(page);
+});
+
+test("a pull request against main: 1 click to its comparison, 2 clicks to its benchmark", async ({ page }, info) => {
+  const { project } = await lab(page, `Pulls-${info.project.name}`, { url: "https://github.com/acme/widget" });
+  const { request } = page.context();
+  await reports(request, project, "trunk", 24);
+  const fromTrunk = { start_point: { branch: "trunk" } };
+  await reports(request, project, "slower", 1, 1.2, fromTrunk);
+  await reports(request, project, "same", 1, 1, fromTrunk);
+  await page.goto(`/console/projects/${project}/pulls`);
+  const rows = page.getByRole("row");
+  // The regression is first, although its report is older.
+  await expect(rows.nth(1)).toContainText("slower");
+  await expect(rows.nth(1)).toContainText("1 regression, 1 unchanged");
+  await expect(rows.nth(1)).toContainText(/parse::large \+(19|2\d)(\.\d+)? %/);
+  await expect(rows.nth(2)).toContainText("same");
+  await expect(rows.nth(2)).toContainText("2 unchanged");
+  await expect(page.getByText(/verdicts$/)).toBeHidden();
+  if (info.project.name === "desktop") {
+    await expect(rows.nth(1)).toContainText("trunk #23");
+    await expect(rows.nth(1).getByRole("link", { name: "01010101" })).toHaveAttribute(
+      "href",
+      "https://github.com/acme/widget/commit/0101010101010101010101010101010101010101",
+    );
+  }
+  await accessible(page);
+  await fits(page);
+
+  await rows.nth(1).getByRole("link", { name: "slower" }).click();
+  await expect(page).toHaveURL(/from=baseline&to=report%3A/);
+  const verdict = page.getByRole("region", { name: "Verdict", exact: true });
+  await expect(verdict).toContainText("1 regression, 1 unchanged · against trunk@18181818, 24 reports on ci");
+  await page.getByRole("link", { name: /parse::large/ }).click();
+  await expect(page).toHaveURL(/\/perf\?branches=[\w-]+%2C[\w-]+&/);
+
+  await page.goto(`/perf/${project}/pulls`);
+  await page
+    .getByRole("row")
+    .filter({ hasText: "slower" })
+    .getByRole("link", { name: /^Report, / })
+    .click();
+  await expect(page).toHaveURL(/\/reports\/[\w-]{36}$/);
+  await expect(page.getByRole("region", { name: "Comparison with the baseline" })).toContainText(
+    "1 regression, 1 unchanged · against trunk@18181818, 24 reports on ci",
+  );
+});
