@@ -88,7 +88,7 @@ test("benchmarks show their newest value, its change and its noise", async ({ pa
   await fits(page);
   const event = page.getByRole("region", { name: "Events" }).getByRole("link", { name: /parse::large/ });
   await expect(event).toHaveAttribute("href", /\/regressions\/[\w-]{36}$/);
-  await expect(page.getByRole("link", { name: "Explore" })).toHaveAttribute("href", /benchmarks=/);
+  await expect(page.getByRole("main").getByRole("link", { name: "Explore" })).toHaveAttribute("href", /benchmarks=/);
 });
 
 test("a benchmark without values in the newest report says so", async ({ page }, { project }) => {
@@ -140,7 +140,7 @@ test("the keys are listed and lead to their pages", async ({ page }, { project }
   await page.goto(`/console/projects/${slug}/benchmarks`);
   await expect(page.getByRole("heading", { name: "No benchmarks yet" })).toBeVisible();
   await page.keyboard.press("?");
-  await expect(page.getByRole("dialog")).toContainText("Go to perf");
+  await expect(page.getByRole("dialog")).toContainText("Go to explore");
   await page.keyboard.press("Escape");
   await expect(page.getByRole("dialog")).toBeHidden();
   // Press both keys at once: the second key counts for 1.2 s, and a busy machine may take longer.
