@@ -275,16 +275,33 @@ both! {
         assert_eq!((&series["count"], &series["min"], &series["max"]), (&json!(15), &json!(100.0), &json!(132.0)));
         assert_eq!(series["last_change"]["since"]["version"], 10);
         assert_eq!(series["last_change"]["change_percent"], 29.703);
+    }
 
-        let sides = json!({ "project": "lab", "base": "version:main@9", "new": "branch:main", "reports": 3 });
-        let compared = used(&server, "", "compare", sides).await;
-        assert_eq!(compared["new"]["reports"].as_array().unwrap().len(), 3);
-        let row = &compared["rows"][0];
-        assert_eq!((&row["benchmark"], &row["base"], &row["new_values"]), (&json!("bench"), &json!(100.0), &json!(3)));
-        let report = format!("report:{}", alert["report"].as_str().unwrap());
-        let sides = json!({ "project": "lab", "base": format!("version:main@{:040x}", 9), "new": report });
-        let compared = used(&server, "", "compare", sides).await;
-        assert_eq!(compared["rows"][0]["change_percent"], 31.0);
+    async fn compare_returns_the_verdict_on_the_report_of_a_side(server: TestServer) {
+        let ann = server.person("Ann").await;
+        server.project(&ann, json!({ "name": "Lab" })).await;
+        let mut reports = Vec::new();
+        for number in 0..40 {
+            let value = if number < 38 { 100.0 } else { 130.0 } + f64::from(number % 3);
+            let more = json!({ "project": "lab", "hash": format!("{number:040x}") });
+            let report = used(&server, &ann.token, "submit_run", report_body(json!([bench(value)]), more)).await;
+            reports.push(report["uuid"].as_str().unwrap().to_owned());
+        }
+        let (first, newest) = (&reports[30], &reports[39]);
+        let base = [format!("report:{first}"), "version:main@30".to_owned(), format!("version:main@{:040x}", 30)];
+        let new = [format!("report:{newest}"), "version:main@39".to_owned(), "branch:main".to_owned()];
+        let wanted = json!({ "project": "lab", "report": newest, "base": first });
+        let wanted = used(&server, "", "view_verdict", wanted).await;
+        assert_eq!(wanted["counts"]["regressions"], 1);
+        assert_eq!((&wanted["report"], &wanted["baseline"]["report"]), (&json!(newest), &json!(first)));
+        for (base, new) in base.iter().zip(&new) {
+            let sides = json!({ "project": "lab", "base": base, "new": new, "testbed": "localhost" });
+            assert_eq!(used(&server, "", "compare", sides).await, wanted, "{base} {new}");
+        }
+        let wanted = json!({ "project": "lab", "report": newest, "limit": 0 });
+        let wanted = used(&server, "", "view_verdict", wanted).await;
+        let sides = json!({ "project": "lab", "new": "branch:main", "limit": 0 });
+        assert_eq!(used(&server, "", "compare", sides).await, wanted);
         for new in ["nonsense", "version:main", "version:main@99", "branch:nowhere", "report:nonsense"] {
             let sides = json!({ "project": "lab", "base": "branch:main", "new": new });
             let failed = call_tool(&server, "", "compare", sides).await;

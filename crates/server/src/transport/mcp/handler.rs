@@ -76,8 +76,8 @@ impl Handler {
     ) -> CallToolResult {
         let run = async {
             if tool.answer == Answer::Comparison {
-                let compared = compare::answer(client, arguments).await;
-                return client.run_blocking(move || answer::into_result(compared, None)).await;
+                let reply = compare::verdict(client, arguments).await?;
+                return client.run_blocking(move || present(tool, &reply)).await;
             }
             if tool.is_large {
                 client.acquire_permit().await?;

@@ -29,7 +29,7 @@ pub(super) enum Answer {
     Summary,
     /// Returns an alert explained by its history.
     Explanation,
-    /// Returns a comparison of two sides. The tool has a separate input schema.
+    /// Returns the verdict on the report of one side. The tool has a separate input schema.
     Comparison,
 }
 
@@ -226,8 +226,8 @@ pub const TOOLS: &[Tool] = &[
     .large(),
     tool(
         "compare",
-        "proj_reports_get",
-        "Compare two reports, branches or versions: for every benchmark and measure of both sides, the change with its confidence interval and a verdict, largest regressions first.",
+        "proj_report_verdict_get",
+        "Compare two reports, branches or versions, or a branch with its start point: the answer of `view_verdict` for the newest report of the side `new`.",
     )
     .answering(Answer::Comparison),
 ];

@@ -45,8 +45,9 @@ fn arguments(stage: &Stage, cast: &Cast, operation: &Operation, tool: &Tool) -> 
         arguments.extend(body);
     }
     if tool.name == "compare" {
-        arguments
-            .extend([("base".to_owned(), "branch:used".into()), ("new".to_owned(), "branch:used".into())]);
+        let report = arguments.remove("report").unwrap();
+        let side = Value::from(format!("report:{}", report.as_str().unwrap()));
+        arguments.extend([("base".to_owned(), side.clone()), ("new".to_owned(), side)]);
     }
     tool.own_arguments().for_each(|name| drop(arguments.remove(name)));
     Value::Object(arguments)
