@@ -35,7 +35,7 @@ test("from an empty project to the first plot with 4 clicks", async ({ page }) =
   await page.getByRole("button", { name: "Create project" }).click();
   await page.getByRole("button", { name: "Create key" }).click();
   await page.getByRole("link", { name: "Open project" }).click();
-  await expect(page.getByRole("heading", { name: "No reports yet" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "No runs yet" })).toBeVisible();
   // The user runs the command of the page. The overview shows the report without a reload.
   await reports(page.context().request, "tasks-first-plot", "main", 9);
   await page.getByRole("main").getByRole("link", { name: "Explore" }).click();
