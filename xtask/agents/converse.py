@@ -145,7 +145,7 @@ async def walk(list_tools, use, project: str, session: str) -> None:
     assert (await call("perf_summary", **series))["series"][0]["count"] == 4
     assert (await call("perf_image", **series)) == "image/jpeg"
     sides = {"base": f"version:main@{2:040x}", "new": f"report:{report['uuid']}"}
-    assert (await call("compare", project=project, **sides))["rows"][0]["benchmark"] == "parse"
+    assert (await call("compare", project=project, **sides))["comparisons"][0]["benchmark"]["name"] == "parse"
 
     for number in range(14):
         level = 100 if number < 9 else 150
