@@ -160,7 +160,7 @@ function sections(here: ProjectHere): SectionGroup[] {
         { href: here.path("plots"), label: "Overview", icon: "home", keys: "g v" },
         { href: here.perfPath(), label: "Explore", icon: "chart", keys: "g p", words: "perf", end: here.isPublic },
         { href: here.path("compare"), label: "Compare", icon: "compare", keys: "g c" },
-        { href: here.path("pulls"), label: "Pull requests", icon: "branch", keys: "g q", words: "branches" },
+        { href: here.path("pulls"), label: "Pull requests", icon: "branch", keys: "g q" },
         {
           href: here.path("regressions"),
           label: "Regressions",

@@ -32,6 +32,7 @@ test("the palette opens every page of the project", async ({ page }, info) => {
     ["explore", "perf"],
     ["perf", "perf"],
     ["compare", "compare"],
+    ["pull requests", "pulls"],
     ["regressions", "regressions"],
     ["runs", "reports"],
     ["reports", "reports"],
