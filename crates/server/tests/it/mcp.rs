@@ -12,6 +12,7 @@ use tidemark_server::transport::mcp::TOOLS;
 use crate::{
     Answer, TestServer, both,
     report::{bench, report_body},
+    until,
 };
 
 /// Sends one request.
@@ -291,7 +292,12 @@ both! {
         let base = [format!("report:{first}"), "version:main@30".to_owned(), format!("version:main@{:040x}", 30)];
         let new = [format!("report:{newest}"), "version:main@39".to_owned(), "branch:main".to_owned()];
         let wanted = json!({ "project": "lab", "report": newest, "base": first });
-        let wanted = used(&server, "", "view_verdict", wanted).await;
+        // Detection adds its changes to the verdict.
+        let wanted = until("detection has not analyzed all reports", async || {
+            let verdict = used(&server, "", "view_verdict", wanted.clone()).await;
+            (verdict["settled"] == true).then_some(verdict)
+        })
+        .await;
         assert_eq!(wanted["counts"]["regressions"], 1);
         assert_eq!((&wanted["report"], &wanted["baseline"]["report"]), (&json!(newest), &json!(first)));
         for (base, new) in base.iter().zip(&new) {
