@@ -1,8 +1,16 @@
-// Shared elements of events: status, title and possible commits.
+// Shared elements of events: status, title, alerts and possible commits.
 
 import { type JSX, Show } from "solid-js";
-import { call, type EventStatus, type JsonEvent, type JsonUpdateEvent } from "./api";
+import {
+  call,
+  type EventStatus,
+  type JsonChange,
+  type JsonEvent,
+  type JsonEventAlert,
+  type JsonUpdateEvent,
+} from "./api";
 import { plural } from "./format";
+import { nameOf } from "./history";
 import { Badge, type Tone } from "./ui/Badge";
 import { toast, toastFailure } from "./ui/Toast";
 import { Version } from "./ui/Version";
@@ -26,16 +34,42 @@ export function StatusBadge(props: { status: EventStatus }): JSX.Element {
   return <Badge tone={STATUSES[props.status].tone}>{STATUSES[props.status].word}</Badge>;
 }
 
-/** The counts of an event: `3 regressions, 1 improvement`. */
-export function eventTitle({ regressions, improvements, total, cause }: JsonEvent): string {
+/** The counts of an event: `3 regressions, 1 improvement`; without changes, `2 alerts`. */
+export function eventTitle({ regressions, improvements, total, total_alerts, cause }: JsonEvent): string {
   const others = total - regressions - improvements;
   const counts = [
     regressions && plural(regressions, "regression"),
     improvements && plural(improvements, "improvement"),
     others && plural(others, "other change"),
   ].filter(Boolean);
-  const title = counts.join(", ") || "Withdrawn event";
+  const title = counts.join(", ") || (total_alerts ? plural(total_alerts, "alert") : "Withdrawn event");
   return cause === "host" ? `Machine: ${title}` : title;
+}
+
+/** The change or, if the event has no changes, the alert that a list shows; of one benchmark if its UUID is given. */
+export function leadOf({ changes, alerts }: JsonEvent, uuid?: string): JsonChange | JsonEventAlert | undefined {
+  const own = ({ benchmark }: { benchmark: { uuid: string } }) => benchmark.uuid === uuid;
+  return changes.find(own) ?? alerts.find(own) ?? changes[0] ?? alerts[0];
+}
+
+/** The names of the benchmark in front and the number of the other series. */
+export function eventSeries(event: JsonEvent, uuid?: string): { name: string; others: number } {
+  const lead = leadOf(event, uuid);
+  const series = new Set(
+    event.alerts.map((alert) => [alert.testbed.uuid, nameOf(alert), alert.measure.uuid].join(" ")),
+  );
+  return { name: lead ? nameOf(lead) : "", others: (event.total || series.size) - 1 };
+}
+
+/** By how much an alert differs from its baseline, or from its limit without a baseline. */
+export function alertShare({ value, boundary, limit }: JsonEventAlert): number | null {
+  const reference = boundary.baseline ?? limitOf({ boundary, limit });
+  return reference ? (value - reference) / Math.abs(reference) : null;
+}
+
+/** The limit that the value of an alert crossed. */
+export function limitOf({ boundary, limit }: Pick<JsonEventAlert, "boundary" | "limit">): number | null | undefined {
+  return limit === "upper" ? boundary.upper_limit : boundary.lower_limit;
 }
 
 /** The commit at which an event began, or the first and the last possible commit. */

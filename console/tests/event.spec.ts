@@ -1,5 +1,5 @@
 import type { APIRequestContext } from "@playwright/test";
-import { lab, step } from "./seed";
+import { history, lab, step } from "./seed";
 import { accessible, expect, fits, test } from "./support";
 
 /** Waits until detection has found the event of `step`. */
@@ -97,4 +97,28 @@ test("an event says that the machine is the probable cause", async ({ page }, { 
   await expect(page.getByText("2 hours ago").filter({ visible: true })).toBeVisible();
   await accessible(page);
   await fits(page);
+});
+
+test("values outside a threshold are an event without a change", async ({ page }, { project }) => {
+  const { project: slug } = await lab(page, `Outside-${project.name}`);
+  await history(page.context().request, slug);
+  await page.goto(`/console/projects/${slug}/regressions`);
+  const rows = page.getByRole("row");
+  await expect(rows).toHaveCount(2);
+  await expect(rows.nth(1)).toContainText("1 alert");
+  await expect(rows.nth(1)).toContainText("text::parse");
+  await expect(rows.nth(1)).toContainText("outside threshold");
+  await accessible(page);
+  await fits(page);
+
+  await page.getByRole("link", { name: /1 alert/ }).click();
+  await expect(page.getByRole("heading", { name: "1 alert", level: 1 })).toBeVisible();
+  const alerts = page.getByRole("region", { name: "Outside the configured threshold" }).getByRole("row");
+  await expect(alerts).toHaveCount(2);
+  await expect(alerts.nth(1)).toContainText("Latency · laptop");
+  await expect(alerts.nth(1)).toContainText("≤ 1");
+  await accessible(page);
+  await fits(page);
+  await page.getByRole("button", { name: "Expected" }).click();
+  await expect(page.getByText("Marked as expected.")).toBeVisible();
 });

@@ -16,8 +16,10 @@ test("the home says what changed, what is alerting and how sharp each series see
   const { project } = await lab(page, `Home-${info.project.name}`);
   const { request } = page.context();
   await reports(request, project, "main", 20);
-  const events = async () => ((await (await request.get(`/v0/projects/${project}/events`)).json()) as object[]).length;
-  await expect.poll(events).toBe(1);
+  // The event opens with the first alert; the change joins it.
+  const changes = async () =>
+    ((await (await request.get(`/v0/projects/${project}/changes`)).json()) as object[]).length;
+  await expect.poll(changes).toBe(1);
   await page.goto(`/console/projects/${project}/plots`);
 
   const open = page.getByRole("region", { name: "Open regressions" });

@@ -4,7 +4,8 @@ import { A, useNavigate, useParams, useSearchParams } from "@solidjs/router";
 import { createEffect, createSignal, For, type JSX, on, Show } from "solid-js";
 import { call, type EventStatus, type JsonChange, type JsonEvent, list, type UpdateEventStatus } from "../api";
 import { Effect, Levels } from "../change";
-import { ACTIONS, Commits, eventTitle, STATUSES, StatusBadge, updateEvent } from "../event";
+import { ACTIONS, Commits, eventSeries, eventTitle, STATUSES, StatusBadge, updateEvent } from "../event";
+import { plural } from "../format";
 import { nameOf } from "../history";
 import { bindKeys } from "../keys";
 import { perfAround } from "../links";
@@ -20,6 +21,7 @@ import { Table } from "../ui/Table";
 import { StatusTabs } from "../ui/Tabs";
 import { toast, toastFailure } from "../ui/Toast";
 import { Name, Time } from "../ui/Value";
+import { AlertEffect, AlertTable } from "./event_alerts";
 import { ChangeHistory } from "./event_history";
 import "./lists.css";
 
@@ -134,7 +136,11 @@ export function List(): JSX.Element {
               {
                 title: "Worst effect",
                 end: true,
-                cell: (event) => <Show when={event.changes[0]}>{(worst) => <Effect change={worst()} />}</Show>,
+                cell: (event) => (
+                  <Show when={event.changes[0]} fallback={<AlertEffect alert={event.alerts[0]} />}>
+                    {(worst) => <Effect change={worst()} />}
+                  </Show>
+                ),
               },
               { title: "Commit", wide: true, end: true, cell: (event) => <Commits event={event} /> },
               { title: "Began", wide: true, end: true, cell: (event) => <Time at={event.start_time} /> },
@@ -159,8 +165,8 @@ function EmptyList(props: { status: Shown }): JSX.Element {
       fallback={<Empty title={title()}>This list shows the events with this status.</Empty>}
     >
       <Empty title={title()} action={<LinkButton href={project.perfPath()}>View plots</LinkButton>}>
-        An event groups the changes that began with the same commit. Detection needs no threshold, only about eight
-        values, and finishes within seconds after a run.
+        An event groups the changes that began with the same commit, and the values outside a threshold. Detection needs
+        no threshold, only about eight values, and finishes within seconds after a run.
       </Empty>
     </Show>
   );
@@ -170,13 +176,16 @@ function Summary(props: { event: JsonEvent; status: boolean }): JSX.Element {
   return (
     <>
       <span class="strong">{eventTitle(props.event)}</span>
-      <Show when={props.event.changes[0]}>
-        {(worst) => (
+      <Show when={eventSeries(props.event)} keyed>
+        {({ name, others }) => (
           <span class="subtext break">
-            <Name of={nameOf(worst())} />
-            <Show when={props.event.total > 1}> and {props.event.total - 1} more</Show> · {props.event.branch.name}
+            <Name of={name} />
+            <Show when={others > 0}> and {others} more</Show> · {props.event.branch.name}
           </span>
         )}
+      </Show>
+      <Show when={props.event.total && props.event.total_alerts}>
+        {(alerts) => <span class="subtext">{plural(alerts(), "value")} outside a threshold</span>}
       </Show>
       <span class="subtext on-phone">
         <Time at={props.event.start_time} />
@@ -285,7 +294,7 @@ function EventPage(props: { event: JsonEvent; onChange: (event: JsonEvent) => vo
           Most benchmarks moved together, so that the machine is the probable cause. Check the machine first.
         </Notice>
       </Show>
-      <Show when={!props.event.total}>
+      <Show when={!props.event.total && !props.event.total_alerts}>
         <Notice>Later values did not confirm the changes of this event. Detection has withdrawn them.</Notice>
       </Show>
       <Facts>
@@ -303,9 +312,9 @@ function EventPage(props: { event: JsonEvent; onChange: (event: JsonEvent) => vo
             {(raised) => <Time at={raised()} />}
           </Show>
         </Fact>
-        <Fact label="Active alerts">
+        <Fact label="Alerts">
           <A class="number" href={`${project.path("alerts")}?event=${props.event.uuid}`}>
-            {props.event.alerts}
+            {props.event.total_alerts}
           </A>
         </Fact>
         <EditableFact
@@ -318,51 +327,56 @@ function EventPage(props: { event: JsonEvent; onChange: (event: JsonEvent) => vo
         />
       </Facts>
       <Show when={shown()}>{(change) => <ChangeHistory change={change()} />}</Show>
-      <div class="stack tight">
-        <h2>Affected series</h2>
-        <Table<JsonChange>
-          label="Affected series"
-          rows={props.event.changes}
-          first={16}
-          href={(change) => perfAround(project, change, change.at.start_time)}
-          columns={[
-            {
-              title: "Series",
-              cell: (change) => (
-                <>
-                  <Name of={nameOf(change)} />
-                  <span class="subtext">
-                    {change.measure.name} · {change.testbed.name}
+      <Show when={props.event.total}>
+        <div class="stack tight">
+          <h2>Affected series</h2>
+          <Table<JsonChange>
+            label="Affected series"
+            rows={props.event.changes}
+            first={16}
+            href={(change) => perfAround(project, change, change.at.start_time)}
+            columns={[
+              {
+                title: "Series",
+                cell: (change) => (
+                  <>
+                    <Name of={nameOf(change)} />
+                    <span class="subtext">
+                      {change.measure.name} · {change.testbed.name}
+                    </span>
+                  </>
+                ),
+              },
+              { title: "Effect", end: true, cell: (change) => <Effect change={change} /> },
+              {
+                title: "Level",
+                wide: true,
+                end: true,
+                cell: (change) => <Levels before={change.before} after={change.after} units={change.measure.units} />,
+              },
+              {
+                title: "Plot",
+                end: true,
+                cell: (change) => (
+                  <span class="above-row-link">
+                    <Button disabled={shown()?.uuid === change.uuid} onClick={() => setChosen(change)}>
+                      Show
+                    </Button>
                   </span>
-                </>
-              ),
-            },
-            { title: "Effect", end: true, cell: (change) => <Effect change={change} /> },
-            {
-              title: "Level",
-              wide: true,
-              end: true,
-              cell: (change) => <Levels before={change.before} after={change.after} units={change.measure.units} />,
-            },
-            {
-              title: "Plot",
-              end: true,
-              cell: (change) => (
-                <span class="above-row-link">
-                  <Button disabled={shown()?.uuid === change.uuid} onClick={() => setChosen(change)}>
-                    Show
-                  </Button>
-                </span>
-              ),
-            },
-          ]}
-        />
-        <Show when={props.event.total > props.event.changes.length}>
-          <p class="small muted">
-            The {props.event.changes.length} worst of {props.event.total} series.
-          </p>
-        </Show>
-      </div>
+                ),
+              },
+            ]}
+          />
+          <Show when={props.event.total > props.event.changes.length}>
+            <p class="small muted">
+              The {props.event.changes.length} worst of {props.event.total} series.
+            </p>
+          </Show>
+        </div>
+      </Show>
+      <Show when={props.event.total_alerts}>
+        <AlertTable event={props.event} />
+      </Show>
       <Show when={props.event.actions.length}>
         <section class="stack tight" aria-labelledby="event-actions">
           <h2 id="event-actions">Actions</h2>

@@ -4,9 +4,8 @@ import { A } from "@solidjs/router";
 import { For, type JSX, Show } from "solid-js";
 import { type JsonEvent, list, type Page as Rows } from "../api";
 import { Share } from "../change";
-import { Commits, eventTitle, StatusBadge } from "../event";
+import { alertShare, Commits, eventSeries, eventTitle, leadOf, StatusBadge } from "../event";
 import { count, plural } from "../format";
-import { nameOf } from "../history";
 import { type Loaded, load } from "../load";
 import { useProject } from "../project";
 import { Failure, Skeleton } from "../ui/State";
@@ -73,7 +72,7 @@ export function BenchmarkEvents(props: { benchmark: string }): JSX.Element {
       events={events}
       status
       benchmark={props.benchmark}
-      empty={<EmptySection title="No events">Detection found no change of this benchmark.</EmptySection>}
+      empty={<EmptySection title="No events">This benchmark has no change and no alert.</EmptySection>}
     />
   );
 }
@@ -158,15 +157,15 @@ function Card(props: {
 
 function EventRow(props: { event: JsonEvent; status: boolean; benchmark: string | undefined }): JSX.Element {
   const project = useProject();
-  const worst = () =>
-    props.event.changes.find(({ benchmark }) => benchmark.uuid === props.benchmark) ?? props.event.changes[0];
+  const series = () => eventSeries(props.event, props.benchmark);
+  const lead = () => leadOf(props.event, props.benchmark);
   return (
     <li>
       <div class="grow">
         <A href={project.path("regressions", props.event.uuid)}>
           <span class="break strong">
-            <Name of={worst() ? nameOf(worst() as NonNullable<ReturnType<typeof worst>>) : ""} />
-            <Show when={props.event.total > 1}> and {props.event.total - 1} more</Show>
+            <Name of={series().name} />
+            <Show when={series().others > 0}> and {series().others} more</Show>
           </span>
           <span class="small muted break">
             {eventTitle(props.event)} · {props.event.branch.name}
@@ -179,7 +178,15 @@ function EventRow(props: { event: JsonEvent; status: boolean; benchmark: string 
           <Commits event={props.event} /> · <Time at={props.event.start_time} />
         </p>
       </div>
-      <Show when={worst()}>{(change) => <Share of={change().effect} direction={change().direction} />}</Show>
+      <Show when={lead()} keyed>
+        {(lead) =>
+          "direction" in lead ? (
+            <Share of={lead.effect} direction={lead.direction} />
+          ) : (
+            <Share of={alertShare(lead)} direction="regression" />
+          )
+        }
+      </Show>
     </li>
   );
 }

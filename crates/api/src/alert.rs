@@ -89,7 +89,7 @@ pub struct AlertFilter {
     /// Only alerts of this threshold.
     #[param(inline)]
     pub threshold: Option<ThresholdUuid>,
-    /// Only alerts of the changed series of this event since its start: the active ones, and those that the event dismissed.
+    /// Only alerts of this event.
     #[param(inline)]
     pub event: Option<EventUuid>,
     /// Whether to list alerts with an archived branch, testbed or measure instead of all others; false by default.

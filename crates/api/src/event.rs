@@ -1,15 +1,16 @@
-//! Events: changes of a branch with a common start and a common status.
+//! Events: changes and alerts of a branch with a common start and a common status.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::{
-    Actor, Branch, Change, ChangeCause, ChangeDirection, ChangePoint, EventUuid, NameId, NonEmpty,
-    ProjChangesSort, Timestamp, Version, patch::present, scalar::fixed_string,
+    Actor, AlertStatus, AlertUuid, Benchmark, BoundaryLimit, Branch, Change, ChangeCause, ChangeDirection,
+    ChangePoint, EventUuid, Measure, MetricBoundary, NameId, NonEmpty, ProjChangesSort, ReportUuid, Testbed,
+    ThresholdUuid, Timestamp, Variant, Version, patch::present, scalar::fixed_string,
 };
 
 fixed_string! {
-    /// Status of an event and of its changes.
+    /// Status of an event and of its changes and alerts.
     EventStatus {
         /// The event needs review.
         Open = "open",
@@ -19,7 +20,8 @@ fixed_string! {
         Fixed = "fixed",
         /// The changes are a false alarm.
         FalseAlarm = "false_alarm",
-        /// All regressions of the event returned to their earlier level. Only detection sets this status.
+        /// All regressions of the event returned to their earlier level, and the newest values of all other series with alerts
+        /// are within their limits. Only the server sets this status.
         Recovered = "recovered",
     }
 }
@@ -49,23 +51,23 @@ impl From<UpdateEventStatus> for EventStatus {
     }
 }
 
-/// Changes of a branch that may have begun with the same version and have the same cause.
+/// Changes of a branch that may have begun with the same version and have the same cause, and alerts of the branch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonEvent)]
 pub struct Event {
     /// UUID of the event.
     pub uuid: EventUuid,
-    /// Branch, with the head of the changes.
+    /// Branch, with the head of the changes and alerts.
     pub branch: Branch,
-    /// Status of the event and of all its changes.
+    /// Status of the event and of all its changes and alerts.
     pub status: EventStatus,
     /// Note of a user on the status; null if there is none.
     pub note: Option<NonEmpty>,
     /// Probable cause of the changes.
     pub cause: ChangeCause,
-    /// Earliest report where all changes of the event may begin; null if detection has withdrawn all changes.
+    /// Earliest report where all changes of the event may begin; null if the event has no changes.
     pub earliest: Option<ChangePoint>,
-    /// Latest report where all changes of the event may begin; null if detection has withdrawn all changes.
+    /// Latest report where all changes of the event may begin; null if the event has no changes.
     pub latest: Option<ChangePoint>,
     /// Versions where the event may begin, oldest first, at most 64.
     pub candidates: Vec<Version>,
@@ -77,18 +79,52 @@ pub struct Event {
     pub total: u32,
     /// Changes: regressions first, then by size, largest first; at most 64.
     pub changes: Vec<Change>,
-    /// Number of active alerts of the changed series since the start of the event.
-    pub alerts: u32,
+    /// Number of alerts.
+    pub total_alerts: u32,
+    /// Alerts: values outside the limits of a threshold, newest first, at most 64.
+    pub alerts: Vec<EventAlert>,
     /// Time when a change of the event was first selected for notification; null if none was.
     pub raised: Option<Timestamp>,
     /// Changes of the status, newest first, at most 64.
     pub actions: Vec<EventAction>,
     /// Start time of the first run of the event.
     pub start_time: Timestamp,
-    /// Time when detection found the event.
+    /// Time when the server created the event.
     pub created: Timestamp,
-    /// Time when a user or detection last modified the event.
+    /// Time when a user or the server last modified the event.
     pub modified: Timestamp,
+}
+
+/// An alert of an event: a value of a series outside the limits of a threshold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = JsonEventAlert)]
+pub struct EventAlert {
+    /// UUID of the alert.
+    pub uuid: AlertUuid,
+    /// UUID of the report that raised the alert.
+    pub report: ReportUuid,
+    /// Version of the report.
+    pub version: Version,
+    /// UUID of the threshold.
+    pub threshold: ThresholdUuid,
+    /// Testbed.
+    pub testbed: Testbed,
+    /// Benchmark.
+    pub benchmark: Benchmark,
+    /// Variant of the benchmark; null if the benchmark ran without parameters.
+    pub variant: Option<Variant>,
+    /// Measure.
+    pub measure: Measure,
+    /// Value outside the limits.
+    pub value: f64,
+    /// Baseline and limits that the value was compared with.
+    pub boundary: MetricBoundary,
+    /// Limit that the value crossed.
+    pub limit: BoundaryLimit,
+    /// Status of the alert.
+    pub status: AlertStatus,
+    /// Start time of the run.
+    pub start_time: Timestamp,
 }
 
 /// A change of the status or the note of an event.
@@ -99,14 +135,14 @@ pub struct EventAction {
     pub status: EventStatus,
     /// New note; null if there is none.
     pub note: Option<NonEmpty>,
-    /// User or key that set the status; `system` if detection did.
+    /// User or key that set the status; `system` if the server did.
     pub actor: Actor,
     /// Time of the action.
     pub created: Timestamp,
 }
 
-/// Changes to an event. They apply to all changes of the event: a status other than `open` also dismisses the active alerts of
-/// the changed series, and `open` activates them again. Omitted fields stay unchanged.
+/// Changes to an event. They apply to all changes and alerts of the event: a status other than `open` dismisses its active alerts,
+/// and `open` activates them again. Omitted fields stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUpdateEvent)]
 #[serde(deny_unknown_fields)]
@@ -127,7 +163,7 @@ pub struct EventFilter {
     /// Only events with this status.
     #[param(inline)]
     pub status: Option<EventStatus>,
-    /// Only events with a change in this direction.
+    /// Only events with a change or an alert in this direction.
     #[param(inline)]
     pub change_direction: Option<ChangeDirection>,
     /// Only events with this cause.
@@ -136,16 +172,16 @@ pub struct EventFilter {
     /// Only events of this branch, given by UUID, slug or name.
     #[param(inline)]
     pub branch: Option<NameId>,
-    /// Only events with a change of this testbed, given by UUID, slug or name.
+    /// Only events with a change or an alert of this testbed, given by UUID, slug or name.
     #[param(inline)]
     pub testbed: Option<NameId>,
-    /// Only events with a change of this benchmark, given by UUID, slug or name.
+    /// Only events with a change or an alert of this benchmark, given by UUID, slug or name.
     #[param(inline)]
     pub benchmark: Option<NameId>,
-    /// Only events with a change of this measure, given by UUID, slug or name.
+    /// Only events with a change or an alert of this measure, given by UUID, slug or name.
     #[param(inline)]
     pub measure: Option<NameId>,
-    /// Sort key: the time when the event began, or the size of its largest change; `time` by default.
+    /// Sort key: the time when the event began, or the size of its largest change or alert; `time` by default.
     #[param(inline)]
     pub sort: Option<ProjChangesSort>,
 }

@@ -87,7 +87,7 @@ impl Conclusion {
     /// Returns the conclusion for a report, as `--error-on-alert` decides: any alert is a failure. Where no threshold applies, a
     /// regression against the baseline is a failure, and an inconclusive comparison is neutral.
     pub fn of(comment: &Comment<'_>) -> Self {
-        if comment.report.counts.alerts.total > 0 {
+        if comment.report.counts.alerts.active > 0 {
             return Self::Failure;
         }
         if comment.rows.iter().any(|row| row.status == ThresholdStatus::Within) {

@@ -1,6 +1,8 @@
 //! Content of a notification: the values outside a threshold or the changes of its reports, with direction and size, the worst
 //! first. Each kind of notice has its own format. The caller decides the recipients and the time.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -9,8 +11,8 @@ use crate::{
     metric::{self, MetricRow, ThresholdStatus},
 };
 use tidemark_api::{
-    Change, ChangeCause, ChangeDirection, NoticeDirection, NotificationFilter, NotificationUuid, Report,
-    ReportUuid, Timestamp, Url,
+    AlertStatus, Change, ChangeCause, ChangeDirection, MetricUuid, NoticeDirection, NotificationFilter,
+    NotificationUuid, Report, ReportUuid, Timestamp, Url,
 };
 
 /// Maximum number of alerts per report in the payload of a webhook. The count includes all alerts.
@@ -85,7 +87,15 @@ impl<'a> Notification<'a> {
             }
             let mut items: Vec<Item<'_>> = match news {
                 NotificationContent::Alerts => {
-                    let outside = metric::rows(report).into_iter().filter(|row| row.status.is_outside());
+                    // Users have already reviewed dismissed alerts.
+                    let alerts = report.alerts.iter().flatten();
+                    let dismissed: HashSet<MetricUuid> = alerts
+                        .filter(|alert| alert.status == AlertStatus::Dismissed)
+                        .map(|alert| alert.metric.uuid)
+                        .collect();
+                    let outside = metric::rows(report).into_iter().filter(|row| {
+                        row.status.is_outside() && !dismissed.contains(&row.measured.metric.uuid)
+                    });
                     outside.map(Item::Alert).collect()
                 }
                 NotificationContent::Changes(changes) => {

@@ -7,9 +7,10 @@ use tidemark_api::{
 use uuid::Uuid;
 
 use crate::{
-    AlertId, BenchmarkId, Error, HeadId, ModelId, ProjectId, ReportId, Result, ThresholdId, Tx, WriteContext,
+    AlertId, BenchmarkId, Error, EventId, HeadId, ModelId, ProjectId, ReportId, Result, ThresholdId, Tx,
+    WriteContext,
     columns::{columns, insert_columns},
-    event, head, metric,
+    head, metric,
     series_filter::SeriesFilter,
     sql::{Conditions, direction},
     threshold,
@@ -31,9 +32,13 @@ pub struct NewAlertRow {
     pub metric: metric::PackedMetric,
     /// Limit that the metric exceeded.
     pub limit: BoundaryLimit,
+    /// Event that the alert belongs to.
+    pub event: EventId,
+    /// Whether the event is expected, so that the alert needs no review.
+    pub is_expected: bool,
 }
 
-/// Inserts the alerts of a report.
+/// Inserts the alerts of a report. The feed contains the report if an alert needs review.
 pub fn insert(
     tx: &mut Tx<'_>,
     context: &WriteContext,
@@ -66,7 +71,9 @@ pub fn insert(
             lower_limit,
             upper_limit,
             crossed: alert.limit,
-            status: AlertStatus::Active,
+            status: if alert.is_expected { AlertStatus::Dismissed } else { AlertStatus::Active },
+            event_id: alert.event,
+            dismissed_by_event: alert.is_expected,
             start_time,
             created: context.now,
             modified: context.now,
@@ -74,7 +81,9 @@ pub fn insert(
     };
     let rows = alerts.iter().map(row).collect::<Result<Vec<_>>>()?;
     tx.insert_many("alert", &rows, "")?;
-    tx.execute("update report set alerted = $2 where id = $1", &[&report, &context.now])?;
+    if alerts.iter().any(|alert| !alert.is_expected) {
+        tx.execute("update report set alerted = $2 where id = $1", &[&report, &context.now])?;
+    }
     Ok(())
 }
 
@@ -98,6 +107,8 @@ insert_columns! {
         upper_limit: Option<f64>,
         crossed: BoundaryLimit,
         status: AlertStatus,
+        event_id: EventId,
+        dismissed_by_event: bool,
         start_time: Timestamp,
         created: Timestamp,
         modified: Timestamp,
@@ -225,9 +236,7 @@ pub fn list(
         alerts.params.push(event);
         let place = alerts.params.len();
         alerts.sql.push_str(&format!(
-            " and (alert.event_id in (select id from event where project_id = $1 and uuid = ${place})
-                   or alert.id in (select alert.id from {} and event.project_id = $1 and event.uuid = ${place}))",
-            event::ALERTS
+            " and alert.event_id in (select id from event where project_id = $1 and uuid = ${place})"
         ));
     }
     let total: i64 = if filter.event.is_some() {
@@ -302,7 +311,9 @@ pub fn update(
         alerts.sql.push(')');
     }
     let sql = format!(
-        "update alert set status = coalesce(cast($2 as text), status), modified = $3 where {} returning threshold_id",
+        "update alert set status = coalesce(cast($2 as text), status), modified = $3,
+             dismissed_by_event = dismissed_by_event and cast($2 as text) is null
+         where {} returning threshold_id",
         alerts.sql
     );
     let thresholds: Vec<i64> = tx.fetch_all(&sql, &alerts.params)?;

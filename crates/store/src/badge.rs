@@ -33,7 +33,8 @@ pub fn alerts(tx: &mut Tx<'_>, project: ProjectId, which: &SeriesFilter) -> Resu
     Ok(Some(tx.value(&sql, &conditions.params)?))
 }
 
-/// Returns the number of notified regressions of open events; `None` if no report matches.
+/// Returns the number of regressions of open events: the notified changes, and the series with alerts and without a change; `None`
+/// if no report matches.
 pub fn regressions(tx: &mut Tx<'_>, project: ProjectId, which: &SeriesFilter) -> Result<Option<i64>> {
     if !is_measured(tx, project, which)? {
         return Ok(None);
@@ -49,14 +50,35 @@ pub fn regressions(tx: &mut Tx<'_>, project: ProjectId, which: &SeriesFilter) ->
     conditions.and("change.testbed_id =", &which.testbed);
     conditions.and("change.benchmark_id =", &which.benchmark);
     conditions.and("change.measure_id =", &which.measure);
-    let sql = format!(
+    let changes = format!(
         "select count(*) from change join event on event.id = change.event_id
          join head on head.id = change.head_id
          join branch on branch.id = head.branch_id join testbed on testbed.id = change.testbed_id
          join measure on measure.id = change.measure_id where {}",
         conditions.sql
     );
-    Ok(Some(tx.value(&sql, &conditions.params)?))
+    let changes: i64 = tx.value(&changes, &conditions.params)?;
+    let mut conditions = Conditions::new(
+        "event.project_id = $1 and event.status = 'open' and series.worse = 1 and head.replaced is null
+         and branch.archived is null and testbed.archived is null and measure.archived is null
+         and not exists (select 1 from change where change.event_id = event.id and change.withdrawn is null
+             and change.testbed_id = series.testbed_id and change.measure_id = series.measure_id
+             and change.benchmark_id = series.benchmark_id and change.variant_id = series.variant_id)"
+            .into(),
+        vec![&project],
+    );
+    conditions.and("head.branch_id =", &which.branch);
+    conditions.and("series.testbed_id =", &which.testbed);
+    conditions.and("series.benchmark_id =", &which.benchmark);
+    conditions.and("series.measure_id =", &which.measure);
+    let alerts = format!(
+        "select count(*) from event_series as series join event on event.id = series.event_id
+         join head on head.id = event.head_id
+         join branch on branch.id = head.branch_id join testbed on testbed.id = series.testbed_id
+         join measure on measure.id = series.measure_id where {}",
+        conditions.sql
+    );
+    Ok(Some(changes + tx.value::<i64>(&alerts, &conditions.params)?))
 }
 
 /// Whether a report matches.

@@ -1,5 +1,5 @@
-//! Events: changes of a head that may have begun with the same version and have the same cause. The status of an event
-//! applies to all its changes.
+//! Events: changes of a head that may have begun with the same version and have the same cause, and alerts. The status of an
+//! event applies to all its changes and alerts.
 
 use std::collections::HashMap;
 
@@ -12,10 +12,9 @@ use uuid::Uuid;
 use crate::{
     Error, EventId, HeadId, List, ProjectId, Result, Tx, VersionId, WriteContext, change,
     columns::{columns, insert_columns},
-    head,
+    event_alert, head,
     series_filter::SeriesFilter,
     sql::{Conditions, direction},
-    threshold,
     value::distinct,
     version::{self, VersionRange},
 };
@@ -43,6 +42,8 @@ columns! {
         pub is_reviewed: bool = "event.status not in ('open', 'recovered') or event.note is not null",
         /// Number of changes that detection has not withdrawn.
         pub changes: i64 = "(select count(*) from change where change.event_id = event.id and change.withdrawn is null)",
+        /// Number of series with alerts.
+        pub alert_series: i64 = "(select count(*) from event_series where event_series.event_id = event.id)",
     }
 }
 
@@ -102,17 +103,26 @@ pub fn update_ranges(tx: &mut Tx<'_>, events: &[NewEvent]) -> Result<()> {
     )
 }
 
-/// Sets the status of events to `recovered` if all their regressions returned to their earlier level, and back to `open` if
-/// not. Keeps the status that a user has set.
+/// Sets the status of events to `recovered` if all their regressions returned to their earlier level and the values of all
+/// other series with alerts to their limits, and back to `open` if not. Keeps the status that a user has set.
 pub fn update_recovery(tx: &mut Tx<'_>, context: &WriteContext, events: &[EventId]) -> Result<()> {
     let events = distinct(events.iter().map(|event| event.get()));
     let updated: Vec<(EventId, EventStatus)> = tx.fetch_all(
         "update event set status = case status when 'open' then 'recovered' else 'open' end, modified = $2
          where id in {ints $1} and status in ('open', 'recovered')
-           and exists (select 1 from change where change.event_id = event.id and change.withdrawn is null
-                       and change.worse = 1)
-           and (status = 'open') <> exists (select 1 from change where change.event_id = event.id
-                       and change.withdrawn is null and change.worse = 1 and not change.recovered)
+           and (exists (select 1 from change where change.event_id = event.id and change.withdrawn is null
+                        and change.worse = 1)
+                or exists (select 1 from event_series where event_series.event_id = event.id)
+                   and not exists (select 1 from change where change.event_id = event.id and change.withdrawn is null))
+           and (status = 'open') <> (
+               exists (select 1 from change where change.event_id = event.id and change.withdrawn is null
+                       and change.worse = 1 and not change.recovered)
+               or exists (select 1 from event_series as series where series.event_id = event.id and series.outside
+                          and not exists (select 1 from change where change.event_id = event.id
+                              and change.withdrawn is null and change.worse = 1
+                              and change.testbed_id = series.testbed_id and change.measure_id = series.measure_id
+                              and change.benchmark_id = series.benchmark_id
+                              and change.variant_id = series.variant_id)))
          returning id, status",
         &[&events, &context.now],
     )?;
@@ -163,9 +173,9 @@ pub struct EventFilter {
     pub status: Option<EventStatus>,
     /// Only events with this cause.
     pub cause: Option<ChangeCause>,
-    /// Only events with a regression (1), an improvement (-1) or a change of unknown direction (0).
+    /// Only events with a change or an alert that is a regression (1), an improvement (-1) or of unknown direction (0).
     pub worse: Option<i64>,
-    /// Only events of this branch, with a change of this testbed, benchmark and measure.
+    /// Only events of this branch, with a change or an alert of this testbed, benchmark and measure.
     pub part: SeriesFilter,
 }
 
@@ -208,17 +218,24 @@ pub fn list(
     conditions.and("event.cause =", &which.cause);
     conditions.and("head.branch_id =", &which.part.branch);
     conditions.sql.push_str(
-        " and exists (select 1 from change where change.event_id = event.id and change.withdrawn is null",
+        " and (exists (select 1 from change where change.event_id = event.id and change.withdrawn is null",
     );
     conditions.and("change.worse =", &which.worse);
     conditions.and("change.testbed_id =", &which.part.testbed);
     conditions.and("change.benchmark_id =", &which.part.benchmark);
     conditions.and("change.measure_id =", &which.part.measure);
-    conditions.sql.push(')');
+    conditions.sql.push_str(") or exists (select 1 from event_series where event_series.event_id = event.id");
+    conditions.and("event_series.worse =", &which.worse);
+    conditions.and("event_series.testbed_id =", &which.part.testbed);
+    conditions.and("event_series.benchmark_id =", &which.part.benchmark);
+    conditions.and("event_series.measure_id =", &which.part.measure);
+    conditions.sql.push_str("))");
     let column = match sort {
         ProjChangesSort::Time => "event.start_time",
         ProjChangesSort::Size => {
-            "(select max(change.size) from change where change.event_id = event.id and change.withdrawn is null)"
+            "coalesce(
+                 (select max(change.size) from change where change.event_id = event.id and change.withdrawn is null),
+                 (select max(event_series.size) from event_series where event_series.event_id = event.id))"
         }
     };
     let direction = direction(page.direction.unwrap_or(Direction::Desc));
@@ -233,7 +250,7 @@ pub fn list(
     Ok((complete(tx, rows)?, total))
 }
 
-/// Returns an event, even if detection has withdrawn all its changes.
+/// Returns an event, even if it has neither changes nor alerts any more.
 pub fn view(tx: &mut Tx<'_>, project: ProjectId, event: EventUuid) -> Result<Event> {
     let sql = format!("select {{columns}} from {} where event.project_id = $1 and event.uuid = $2", joins());
     let row: EventRow = tx.fetch_one("event", &sql, &[&project, &event])?;
@@ -274,13 +291,8 @@ fn complete(tx: &mut Tx<'_>, rows: Vec<EventRow>) -> Result<Vec<Event>> {
         &[&keys],
     )?;
     let counts: HashMap<EventId, ChangeCounts> = counts.into_iter().collect();
-    let alerts: Vec<(EventId, u32)> = tx.fetch_all(
-        &format!(
-            "select event.id, count(distinct alert.id) from {ALERTS} and event.id in {{ints $1}} group by event.id"
-        ),
-        &[&keys],
-    )?;
-    let alerts: HashMap<EventId, u32> = alerts.into_iter().collect();
+    let alert_counts = event_alert::count(tx, &keys)?;
+    let mut alerts = event_alert::of_events(tx, &keys, MAX_ENTRIES)?;
     let newest: Vec<ActionRow> = tx.fetch_all(
         "select {columns} from (
              select *, row_number() over (partition by event_id order by id desc) as place
@@ -314,7 +326,8 @@ fn complete(tx: &mut Tx<'_>, rows: Vec<EventRow>) -> Result<Vec<Event>> {
             regressions: counts.regressions,
             improvements: counts.improvements,
             total: counts.total,
-            alerts: alerts.get(&row.id).copied().unwrap_or_default(),
+            total_alerts: alert_counts.get(&row.id).copied().unwrap_or_default(),
+            alerts: alerts.remove(&row.id).unwrap_or_default(),
             raised: counts.raised,
             actions,
             start_time: row.start_time,
@@ -325,21 +338,6 @@ fn complete(tx: &mut Tx<'_>, rows: Vec<EventRow>) -> Result<Vec<Event>> {
     });
     Ok(events.collect())
 }
-
-/// Active alerts of the changed series of events: those since the start of the event and before the next change of the
-/// series.
-pub(crate) const ALERTS: &str = "event join change on change.event_id = event.id and change.withdrawn is null
-     join alert on alert.head_id = event.head_id and alert.status = 'active'
-       and alert.benchmark_id = change.benchmark_id and alert.variant_id = change.variant_id
-     join threshold on threshold.id = alert.threshold_id and threshold.testbed_id = change.testbed_id
-       and threshold.measure_id = change.measure_id
-     join report on report.id = alert.report_id and report.version_id >= event.first_version
-     where not exists (
-         select 1 from change as next join report as next_report on next_report.id = next.report_id
-         where next.head_id = change.head_id and next.testbed_id = change.testbed_id
-           and next.benchmark_id = change.benchmark_id and next.variant_id = change.variant_id
-           and next.measure_id = change.measure_id and next.event_id <> event.id and next.withdrawn is null
-           and next_report.version_id > event.last_version and next_report.version_id <= report.version_id)";
 
 /// Updates the status and the note of an event, and records the action. A status other than `open` dismisses the active
 /// alerts of the event; `open` activates the alerts that the event dismissed.
@@ -359,18 +357,10 @@ pub fn update(
     )?;
     let UpdatedEvent { id, status: current, note } = updated.ok_or(Error::NotFound("event"))?;
     tx.insert_many("event_action", &[NewAction::new(id, current, note, actor, context)], "")?;
-    let sql = match status {
-        None => return Ok(()),
-        Some(EventStatus::Open) => "update alert set status = 'active', event_id = null, modified = $2
-             where event_id = $1 and status = 'dismissed' returning threshold_id"
-            .to_owned(),
-        Some(_) => format!(
-            "update alert set status = 'dismissed', event_id = $1, modified = $2
-             where id in (select alert.id from {ALERTS} and event.id = $1) returning threshold_id"
-        ),
-    };
-    let thresholds: Vec<i64> = tx.fetch_all(&sql, &[&id, &context.now])?;
-    threshold::count_alerts(tx, &distinct(thresholds.into_iter()))
+    match status {
+        Some(status) => event_alert::apply_status(tx, id, status, context.now),
+        None => Ok(()),
+    }
 }
 
 columns! {

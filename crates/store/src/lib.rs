@@ -17,6 +17,7 @@ pub mod detection;
 pub mod dimension;
 mod error;
 pub mod event;
+pub mod event_alert;
 pub mod export;
 pub mod feed;
 pub mod head;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use tidemark_api::{
     Branch, Measure, Shared, Testbed,
     id::ThresholdUuid,
+    measure::built_in,
     page::{Direction, Page, ProjThresholdsSort},
     threshold::{Model, Threshold, ThresholdModel},
     time::Timestamp,
@@ -16,7 +17,7 @@ use crate::{
     BranchId, Error, IN_USE, List, MeasureId, ModelId, ProjectId, ReportId, Result, TestbedId, ThresholdId,
     Tx, WriteContext,
     columns::{columns, insert_columns},
-    head, model,
+    event_alert, head, model,
     sql::direction,
 };
 
@@ -194,6 +195,8 @@ pub struct LaneThreshold {
     pub id: ThresholdId,
     /// Measure.
     pub measure: MeasureId,
+    /// Direction in which the measure gets worse.
+    pub worse: stats::Worse,
     /// Current model, unless it was removed.
     pub model: Option<(ModelId, stats::Model)>,
 }
@@ -208,7 +211,8 @@ pub fn of_lane(tx: &mut Tx<'_>, branch: BranchId, testbed: TestbedId) -> Result<
     )?;
     let active = |row: ThresholdSettings| {
         let model = row.model_id.zip(row.model.map(|model| model.settings()));
-        LaneThreshold { id: row.id, measure: row.measure, model }
+        let worse = built_in(&row.slug).map_or(stats::Worse::Unknown, |measure| measure.worse);
+        LaneThreshold { id: row.id, measure: row.measure, worse, model }
     };
     Ok(rows.into_iter().map(active).collect())
 }
@@ -219,6 +223,7 @@ columns! {
         id: ThresholdId = "threshold.id",
         testbed: TestbedId = "threshold.testbed_id",
         measure: MeasureId = "threshold.measure_id",
+        slug: String = "(select measure.slug from measure where measure.id = threshold.measure_id)",
         model_id: Option<ModelId> = "model.id",
         model: Option<Model>,
     }
@@ -263,20 +268,34 @@ pub fn set_models(
     model::insert_many(tx, context, &models)
 }
 
-/// Adds to the numbers of checked metrics and active alerts of thresholds.
-pub fn add_counts(tx: &mut Tx<'_>, counts: &[(ThresholdId, i64, i64)]) -> Result<()> {
+/// What a report adds to the counts of a threshold.
+#[derive(Clone, Copy, Debug)]
+pub struct ThresholdCounts {
+    /// Threshold.
+    pub threshold: ThresholdId,
+    /// Number of checked metrics.
+    pub judged: i64,
+    /// Number of active alerts.
+    pub active: i64,
+    /// Number of dismissed alerts.
+    pub dismissed: i64,
+}
+
+/// Adds to the numbers of checked metrics and alerts of thresholds.
+pub fn add_counts(tx: &mut Tx<'_>, counts: &[ThresholdCounts]) -> Result<()> {
     let rows: Vec<NewCount> = counts
         .iter()
-        .map(|(threshold, judged, active)| NewCount {
+        .map(|ThresholdCounts { threshold, judged, active, dismissed }| NewCount {
             threshold_id: *threshold,
             judged: *judged,
             active: *active,
-            dismissed: 0,
+            dismissed: *dismissed,
             silenced: 0,
         })
         .collect();
     let suffix = "on conflict (threshold_id) do update set judged = threshold_count.judged + excluded.judged,
-                      active = threshold_count.active + excluded.active";
+                      active = threshold_count.active + excluded.active,
+                      dismissed = threshold_count.dismissed + excluded.dismissed";
     tx.insert_many("threshold_count", &rows, suffix)
 }
 
@@ -302,10 +321,14 @@ pub(crate) fn subtract_counts(tx: &mut Tx<'_>, report: ReportId, judged: &BTreeM
     for (threshold, model) in rows {
         *counts.entry(threshold).or_default() -= judged.get(&model).copied().unwrap_or_default();
     }
-    let counts: Vec<_> = counts.into_iter().map(|(threshold, judged)| (threshold, judged, 0)).collect();
+    let counts: Vec<_> = counts
+        .into_iter()
+        .map(|(threshold, judged)| ThresholdCounts { threshold, judged, active: 0, dismissed: 0 })
+        .collect();
     add_counts(tx, &counts)?;
+    event_alert::subtract(tx, report)?;
     tx.execute("delete from alert where report_id = $1", &[&report])?;
-    let thresholds: Vec<i64> = counts.iter().map(|(threshold, ..)| threshold.get()).collect();
+    let thresholds: Vec<i64> = counts.iter().map(|one| one.threshold.get()).collect();
     count_alerts(tx, &thresholds)
 }
 

@@ -185,6 +185,7 @@ async fn analyze(app: &App, lane: Lane) -> Result<()> {
             let open = known.iter().filter(|one| is_open(one, fresh.now) && !one.written.is_raised);
             let open = open.map(|one| (one.written.series_key, one.written.found.at)).collect();
             reconciliation::record_written(&mut monitors, &changed_series, &open);
+            events::find_alert_events(tx, &lane, &mut known)?;
             known.retain(|one| !one.is_stored || one.written.is_raised);
             events::assign(tx, &fresh, &lane, &mut known)?;
             written.extend(known.iter().map(|one| one.written));

@@ -1,6 +1,7 @@
 //! Records reports: parses the output of tools first, then writes the report and its metrics in one transaction. The number of
 //! statements does not depend on the size of the report.
 
+mod events;
 mod judge;
 mod resolve;
 mod sample;
@@ -229,8 +230,17 @@ pub fn record(
     // The results of a job are compared with the thresholds when they arrive.
     if new.spec.is_none() {
         let start_time = new.start_time;
-        let context =
-            ReportContext { project, branch, head, testbed, spec: None, report, before: report, start_time };
+        let context = ReportContext {
+            project,
+            branch,
+            head,
+            testbed,
+            version,
+            spec: None,
+            report,
+            before: report,
+            start_time,
+        };
         is_enqueued = judge::write(tx, fresh, &context, items)?;
     }
     let made = [
@@ -275,7 +285,7 @@ pub(crate) fn fill_report(
     report: ReportId,
     job_results: &JobResults,
 ) -> Result<()> {
-    let report::ReportDimensions { project, branch, head, testbed, spec, .. } =
+    let report::ReportDimensions { project, branch, head, testbed, spec, version } =
         report::dimensions(tx, report)?;
     if !target_project.claimed {
         tx.lock(Lock::Organization(target_project.organization.get()))?;
@@ -310,7 +320,7 @@ pub(crate) fn fill_report(
     }
     quota.meter(tx, target_project.organization, items.len(), uuid, fresh.now)?;
     let before = ReportId::from(i64::MAX);
-    let context = ReportContext { project, branch, head, testbed, spec, report, before, start_time };
+    let context = ReportContext { project, branch, head, testbed, version, spec, report, before, start_time };
     judge::write(tx, fresh, &context, items)?;
     let made = [QuotaScope::Benchmarks(project), QuotaScope::Measures(project)];
     quota.check_created(tx, &made, target_project.claimed, fresh.now)?;

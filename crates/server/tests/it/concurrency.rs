@@ -4,7 +4,10 @@ use std::{collections::BTreeSet, sync::mpsc};
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use tidemark_store::{Db, Error, Lock, Tx, threshold};
+use tidemark_store::{
+    Db, Error, Lock, Tx,
+    threshold::{self, ThresholdCounts},
+};
 use tokio::{sync::oneshot, time::timeout};
 use uuid::Uuid;
 
@@ -131,7 +134,8 @@ both! {
                 db.write(move |tx: &mut Tx<'_>| {
                     tx.lock(Lock::Project(project.get()))?;
                     let found = threshold::find(tx, project, uuid)?;
-                    threshold::add_counts(tx, &[(found.id, 1, 0)])?;
+                    let checked = ThresholdCounts { threshold: found.id, judged: 1, active: 0, dismissed: 0 };
+                    threshold::add_counts(tx, &[checked])?;
                     begun.send(()).unwrap();
                     may_end.recv().unwrap();
                     Ok::<_, Error>(())

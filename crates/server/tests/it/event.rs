@@ -25,11 +25,11 @@ fn names(event: &Value) -> Vec<&str> {
 
 impl Lab {
     /// Returns the events, newest first.
-    async fn events(&self, query: &str) -> Vec<Value> {
+    pub(crate) async fn events(&self, query: &str) -> Vec<Value> {
         self.get(&format!("events{query}")).await.expect(200).body.as_array().unwrap().clone()
     }
 
-    async fn event(&self, uuid: &Value) -> Value {
+    pub(crate) async fn event(&self, uuid: &Value) -> Value {
         self.get(&format!("events/{}", uuid.as_str().unwrap())).await.expect(200).body
     }
 }
@@ -92,8 +92,11 @@ both! {
         lab.post("thresholds", limit).await.expect(201);
         lab.measure(50, &[("b", 150.0), ("other", 140.0)]).await;
         lab.settled().await;
-        let event = lab.events("").await.remove(0);
-        assert_eq!((names(&event), &event["alerts"]), (vec!["b", "a", "c"], &json!(1)));
+        let event = lab.events("?benchmark=b").await.remove(0);
+        assert_eq!((names(&event), &event["total_alerts"]), (vec!["b", "a", "c"], &json!(1)));
+        // The other alert is an event of its own.
+        let other = lab.events("?benchmark=other").await.remove(0);
+        assert_eq!((names(&other), &other["total_alerts"], &other["alerts"][0]["value"]), (vec![], &json!(1), &json!(140.0)));
         let path = format!("events/{}", event["uuid"].as_str().unwrap());
         let alerts = async |status: &str| lab.get(&format!("alerts?status={status}")).await.expect(200).total();
         assert_eq!((alerts("active").await, alerts("dismissed").await), (2, 0));

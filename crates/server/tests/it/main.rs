@@ -27,6 +27,7 @@ mod dimension;
 mod early_answer;
 mod ensure;
 mod event;
+mod event_alert;
 mod export;
 mod feed;
 mod garbage;

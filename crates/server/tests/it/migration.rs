@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Statements that revert the tables to migration 11.
-const BACK: [&str; 33] = [
+const BACK: [&str; 35] = [
     "drop index organization_unclaimed",
     "alter table organization drop column claim_hash",
     "alter table organization drop column report_bytes",
@@ -31,6 +31,8 @@ const BACK: [&str; 33] = [
     "alter table notice drop column testbed",
     "alter table notice drop column branch",
     "alter table notice rename column direction to event",
+    "drop table event_series",
+    "alter table alert drop column dismissed_by_event",
     "drop index alert_event_id",
     "alter table alert drop column event_id",
     "drop index change_event_id",
@@ -126,5 +128,33 @@ both! {
         lab.stay(60..80, 120.0).await;
         let change = lab.changes("", 1).await.remove(0);
         assert_eq!(change["event"], events.body[0]["uuid"]);
+    }
+
+    async fn alerts_of_the_release_before_belong_to_events(server: TestServer) {
+        let Lab { server, token, id } = {
+            let lab = Lab::open(server).await;
+            lab.measure(0, &[("a", 100.0), ("b", 100.0), ("c", 100.0)]).await;
+            lab.limit("localhost", 130.0).await;
+            lab.measure(1, &[("a", 140.0), ("b", 150.0)]).await;
+            lab.measure(2, &[("a", 160.0), ("c", 150.0)]).await;
+            lab.settled().await;
+            lab
+        };
+        server.idle().await;
+        let write = |tx: &mut Tx<'_>| {
+            go_back(tx, &[])?;
+            tx.execute("update alert set status = 'dismissed' where value = 160", &[])
+        };
+        server.app.db.write(write).await.unwrap();
+        let lab = Lab { server: server.restart().await, token, id };
+        let shown = async |lab: &Lab| {
+            let events = lab.events("?direction=asc").await;
+            events.iter().map(|event| (event["total_alerts"].clone(), event["candidates"][0]["number"].clone(), event["status"].clone())).collect::<Vec<_>>()
+        };
+        let open = || json!("open");
+        assert_eq!(shown(&lab).await, [(json!(2), json!(1), open()), (json!(1), json!(2), open())]);
+        // The next reports continue with the same events.
+        lab.measure(3, &[("b", 150.0), ("c", 100.0)]).await;
+        assert_eq!(shown(&lab).await, [(json!(3), json!(1), open()), (json!(1), json!(2), json!("recovered"))]);
     }
 }

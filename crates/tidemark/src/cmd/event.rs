@@ -1,8 +1,10 @@
 //! `tidemark event`: events and their status.
 
+use std::collections::HashSet;
+
 use tidemark_api::{
-    ChangeCause, ChangeDirection, Event, EventFilter, EventPatch, EventStatus, EventUuid, NonEmpty,
-    ProjChangesSort, UpdateEventStatus,
+    Benchmark, BoundaryLimit, ChangeCause, ChangeDirection, Event, EventFilter, EventPatch, EventStatus,
+    EventUuid, NonEmpty, ProjChangesSort, UpdateEventStatus, Variant,
 };
 use tidemark_client::events;
 
@@ -26,7 +28,7 @@ pub(crate) enum EventVerb {
         /// List only events with this status
         #[arg(long, value_parser = fixed_string_parser::<EventStatus>())]
         status: Option<EventStatus>,
-        /// List only events with a change in this direction
+        /// List only events with a change or an alert in this direction
         #[arg(long, value_parser = fixed_string_parser::<ChangeDirection>())]
         change_direction: Option<ChangeDirection>,
         /// List only events with this cause
@@ -42,7 +44,7 @@ pub(crate) enum EventVerb {
     /// Show an event
     #[command(visible_alias = "get")]
     View(EventTarget),
-    /// Update the status or the note of an event and of all its changes
+    /// Update the status or the note of an event and of all its changes and alerts
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
@@ -95,10 +97,14 @@ impl Printable for Event {
 
     fn fields(&self) -> Fields {
         let worst = self.changes.first();
-        let name = worst.map(|change| {
-            let parameters = change.variant.as_ref().map(|variant| &variant.parameters);
-            output::benchmark(change.benchmark.name.as_str(), parameters)
-        });
+        let name = |benchmark: &Benchmark, variant: Option<&Variant>| {
+            output::benchmark(benchmark.name.as_str(), variant.map(|variant| &variant.parameters))
+        };
+        let name = match (worst, self.alerts.first()) {
+            (Some(change), _) => Some(name(&change.benchmark, change.variant.as_ref())),
+            (None, Some(alert)) => Some(name(&alert.benchmark, alert.variant.as_ref())),
+            (None, None) => None,
+        };
         let effect = worst.and_then(|change| change.effect).map(|share| format!("{:+.1}%", share * 100.0));
         let last = self.actions.first();
         Fields::default()
@@ -107,12 +113,13 @@ impl Printable for Event {
             .number("Improvements", self.improvements)
             .benchmark("Largest", optional(name))
             .number("Effect", optional(effect))
-            .number("Alerts", self.alerts)
+            .number("Alerts", self.total_alerts)
             .column("Cause", self.cause)
             .column("Since", output::time(self.start_time))
             .text("Branch", &self.branch.name)
             .column("UUID", self.uuid)
             .detail("Possible commits", commits(self))
+            .detail("Outside thresholds", alerts(self))
             .detail("Notified", optional(self.raised.map(output::time)))
             .detail("Note", optional(self.note.as_ref()))
             .detail("Set by", optional(last.map(|action| action.actor.name.as_deref().unwrap_or("Tidemark"))))
@@ -129,4 +136,33 @@ fn commits(event: &Event) -> String {
         None => format!("version {}", version.number),
     };
     event.candidates.iter().map(commit).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the newest alert of each series with its value and limit, and the number of other alerts.
+fn alerts(event: &Event) -> String {
+    let mut series = HashSet::new();
+    let mut texts: Vec<String> = event
+        .alerts
+        .iter()
+        .filter(|alert| {
+            let variant = alert.variant.as_ref().map(|variant| variant.uuid);
+            series.insert((alert.testbed.uuid, alert.benchmark.uuid, variant, alert.measure.uuid))
+        })
+        .map(|alert| {
+            let units = alert.measure.units.as_str();
+            let limit = match alert.limit {
+                BoundaryLimit::Lower => output::range(alert.boundary.lower_limit, None, units),
+                BoundaryLimit::Upper => output::range(None, alert.boundary.upper_limit, units),
+            };
+            let parameters = alert.variant.as_ref().map(|variant| &variant.parameters);
+            let benchmark = output::benchmark(alert.benchmark.name.as_str(), parameters);
+            let value = output::quantity(alert.value, units);
+            format!("{benchmark} {} {value} (limit {limit})", alert.measure.name)
+        })
+        .collect();
+    let shown = u32::try_from(texts.len()).unwrap_or(u32::MAX);
+    if event.total_alerts > shown {
+        texts.push(format!("{} more alerts", event.total_alerts - shown));
+    }
+    texts.join(", ")
 }

@@ -1,9 +1,13 @@
-//! Assigns changes to events: changes of a head with the same cause that may have begun with the same version.
+//! Assigns changes to events: changes of a head with the same cause that may have begun with the same version. A change of a series
+//! with alerts joins the event of the alerts.
+
+use std::collections::BTreeSet;
 
 use tidemark_api::{ChangeCause, EventStatus, EventUuid, Timestamp};
 use tidemark_store::{
     EventId, Tx, VersionId, WriteContext,
     event::{self, NewEvent, StoredEvent},
+    event_alert,
     lane::Lane,
 };
 
@@ -19,7 +23,8 @@ pub(super) fn assign(
     changes: &mut [ReconciledChange],
 ) -> Result<()> {
     let Some(first) = changes.iter().map(|change| change.span.0).min() else { return Ok(()) };
-    let known: Vec<EventId> = changes.iter().filter_map(|change| change.event).collect();
+    let known: Vec<EventId> =
+        changes.iter().flat_map(|change| [change.event, change.alert_event]).flatten().collect();
     let stored = event::of_head(tx, lane.head, first, &known)?;
     let members: Vec<Member> = changes.iter().map(Member::of).collect();
     let (events, places) = group(&stored, &members);
@@ -52,10 +57,35 @@ pub(super) fn assign(
     Ok(())
 }
 
+/// Finds the events of the alerts of new changes: an alert belongs to the last change of its series that may have begun with the
+/// version of the alert or earlier. `changes` are all current changes of their series.
+pub(super) fn find_alert_events(
+    tx: &mut Tx<'_>,
+    lane: &Lane,
+    changes: &mut [ReconciledChange],
+) -> Result<()> {
+    let new = || changes.iter().filter(|change| change.event.is_none());
+    let Some(since) = new().map(|change| change.span.0).min() else { return Ok(()) };
+    let benchmarks: BTreeSet<i64> = new().map(|change| change.written.series_key.benchmark.get()).collect();
+    let benchmarks: Vec<i64> = benchmarks.into_iter().collect();
+    for alert in event_alert::first_alerts(tx, lane.head, lane.testbed, since, &benchmarks)? {
+        let own = changes
+            .iter_mut()
+            .filter(|change| change.written.series_key == alert.series_key && change.span.0 <= alert.version)
+            .max_by_key(|change| change.span);
+        if let Some(change) = own.filter(|change| change.event.is_none()) {
+            change.alert_event.get_or_insert(alert.event);
+        }
+    }
+    Ok(())
+}
+
 /// A change to assign.
 #[derive(Clone, Copy, Debug)]
 struct Member {
     event: Option<EventId>,
+    /// Event of the alerts of a new change.
+    alert_event: Option<EventId>,
     cause: ChangeCause,
     range: (VersionId, VersionId),
     start_time: Timestamp,
@@ -64,7 +94,13 @@ struct Member {
 impl Member {
     fn of(change: &ReconciledChange) -> Self {
         let found = &change.written.found;
-        Self { event: change.event, cause: found.cause, range: change.span, start_time: found.start_time }
+        Self {
+            event: change.event,
+            alert_event: change.alert_event,
+            cause: found.cause,
+            range: change.span,
+            start_time: found.start_time,
+        }
     }
 }
 
@@ -115,13 +151,25 @@ fn group(stored: &[StoredEvent], members: &[Member]) -> (Vec<GroupedEvent>, Vec<
             _ => (),
         }
     }
+    // Alerts do not show with which version a change began, nor its cause: the first change of an event of alerts does.
+    let mut has_changes: Vec<bool> = stored.iter().map(|stored| stored.changes > 0).collect();
     let mut order: Vec<usize> = (0..members.len()).collect();
     order.sort_by_key(|index| (members[*index].range.1, members[*index].range.0));
     let mut places = vec![0; members.len()];
     for index in order {
         let member = &members[index];
-        let current = member.event.and_then(|event| stored.iter().position(|stored| stored.id == event));
+        let find = |event: EventId| stored.iter().position(|stored| stored.id == event);
+        let current = member.event.and_then(find);
         let current = current.filter(|at| stored[*at].is_reviewed || events[*at].cause == member.cause);
+        let of_alerts = member.alert_event.and_then(find);
+        if let Some(at) = of_alerts.filter(|at| !has_changes[*at]) {
+            has_changes[at] = true;
+            events[at].cause = member.cause;
+            if events[at].overlaps(member.range) || stored[at].alert_series <= 1 {
+                events[at].range = member.range;
+            }
+        }
+        let current = current.or(of_alerts);
         let fits = |event: &GroupedEvent| event.cause == member.cause && event.overlaps(member.range);
         let place = current.or_else(|| events.iter().position(fits)).unwrap_or_else(|| {
             let Member { cause, range, start_time, .. } = *member;
@@ -129,6 +177,9 @@ fn group(stored: &[StoredEvent], members: &[Member]) -> (Vec<GroupedEvent>, Vec<
             events.len() - 1
         });
         events[place].add(member);
+        if let Some(has_changes) = has_changes.get_mut(place) {
+            *has_changes = true;
+        }
         places[index] = place;
     }
     (events, places)
@@ -143,6 +194,7 @@ mod tests {
     fn member(event: Option<i64>, cause: ChangeCause, first: i64, last: i64) -> Member {
         Member {
             event: event.map(EventId::from),
+            alert_event: None,
             cause,
             range: (VersionId::from(first), VersionId::from(last)),
             start_time: Timestamp::from_micros(first),
@@ -159,6 +211,7 @@ mod tests {
             start_time: Timestamp::from_micros(first),
             is_reviewed,
             changes,
+            alert_series: 0,
         }
     }
 
@@ -208,5 +261,26 @@ mod tests {
         let (events, places) =
             group(&[stored(7, 30, 34, 1, false)], &[member(Some(7), ChangeCause::Code, 36, 36)]);
         assert_eq!((ranges(&events), places), (vec![(36, 36)], vec![0]));
+    }
+
+    #[test]
+    fn a_change_joins_the_event_of_its_alerts() {
+        let of_alerts = |alert_series| StoredEvent { alert_series, ..stored(7, 32, 32, 0, false) };
+        let change = |first, last| Member {
+            alert_event: Some(EventId::from(7)),
+            ..member(None, ChangeCause::Host, first, last)
+        };
+        // The change shows when the event may have begun, and its cause.
+        let (events, places) = group(&[of_alerts(3)], &[change(29, 33)]);
+        assert_eq!((ranges(&events), events[0].cause, places), (vec![(29, 33)], ChangeCause::Host, vec![0]));
+        // The threshold was too wide for the first values, or did not exist.
+        let (events, places) = group(&[of_alerts(1)], &[change(20, 21)]);
+        assert_eq!((ranges(&events), places), (vec![(20, 21)], vec![0]));
+        let (events, places) = group(&[of_alerts(3)], &[change(20, 21)]);
+        assert_eq!((ranges(&events), places), (vec![(32, 32)], vec![0]));
+        // Changes of other series that may have begun with the same version join, too.
+        let other = member(None, ChangeCause::Host, 30, 40);
+        let (events, places) = group(&[of_alerts(3)], &[change(29, 33), other]);
+        assert_eq!((ranges(&events), places), (vec![(30, 33)], vec![0, 0]));
     }
 }

@@ -25,6 +25,8 @@ pub(super) struct ReconciledChange {
     pub(super) written: ChangeWrite,
     /// Event of the change; `None` if it has not been assigned.
     pub(super) event: Option<EventId>,
+    /// Event of the alerts of a new change; `None` if there are none.
+    pub(super) alert_event: Option<EventId>,
     /// Number of the report with which the change begins.
     pub(super) number: usize,
     /// Probability that noise alone produces the change.
@@ -186,6 +188,7 @@ pub(super) fn reconcile(
             let version = |at: usize| monitors.report(series.places.number(at)).version;
             known.push(ReconciledChange {
                 event: same.map(|one| one.event),
+                alert_event: None,
                 written: ChangeWrite {
                     uuid: same.map(|one| one.uuid),
                     series_key: *series_key,

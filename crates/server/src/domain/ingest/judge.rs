@@ -3,16 +3,17 @@
 use std::collections::HashMap;
 
 use tidemark_api::Notifies;
-use tidemark_stats::{Model, PreparedModel};
+use tidemark_stats::{Model, PreparedModel, Worse};
 use tidemark_store::{
-    BranchId, HeadId, MeasureId, ModelId, ProjectId, ReportId, SpecId, TestbedId, ThresholdId, Tx,
-    WriteContext, alert, delivery, detection,
+    BranchId, EventId, HeadId, MeasureId, ModelId, ProjectId, ReportId, SpecId, TestbedId, ThresholdId, Tx,
+    VersionId, WriteContext, alert, delivery, detection,
     metric::{self, PackedMetric, ThresholdCheck},
     series::{self, Series, SeriesKey},
-    threshold,
+    threshold::{self, ThresholdCounts},
 };
 
 use super::{
+    events,
     resolve::ResolvedMetric,
     sample::{EarlierValues, SampleRequest, sample_limit},
 };
@@ -24,12 +25,21 @@ pub(super) struct ReportContext {
     pub(super) branch: BranchId,
     pub(super) head: HeadId,
     pub(super) testbed: TestbedId,
+    pub(super) version: VersionId,
     /// Reports of jobs are compared with reports on the same spec.
     pub(super) spec: Option<SpecId>,
     pub(super) report: ReportId,
     /// Only reports with a smaller key are earlier.
     pub(super) before: ReportId,
     pub(super) start_time: tidemark_api::Timestamp,
+}
+
+/// An alert to write, with its series.
+pub(super) struct JudgedAlert {
+    pub(super) row: alert::NewAlertRow,
+    pub(super) series_key: SeriesKey,
+    /// Direction in which the measure gets worse.
+    pub(super) worse: Worse,
 }
 
 /// A threshold with its prepared model.
@@ -40,8 +50,9 @@ struct PreparedThreshold {
     prepared: PreparedModel,
     /// Maximum sample size.
     most: usize,
+    /// Direction in which the measure gets worse.
+    worse: Worse,
     judged: i64,
-    alerts: i64,
 }
 
 /// Compares the metrics with their thresholds and writes them, their alerts and the notification. Returns whether a notification
@@ -63,18 +74,38 @@ pub(super) fn write(
         })
         .collect();
     let earlier_values = EarlierValues::read(tx, context, requests)?;
-    let (packed, alerts) = judge(&metrics, &mut judges, &earlier_values);
-    metric::insert(tx, context.report, &packed)?;
+    let mut judgment = judge(&metrics, &mut judges, &earlier_values);
+    metric::insert(tx, context.report, &judgment.packed)?;
+    if !judges.is_empty() {
+        events::assign(tx, fresh, context, &mut judgment.alerts, &judgment.within)?;
+    }
+    let alerts: Vec<alert::NewAlertRow> = judgment.alerts.into_iter().map(|alert| alert.row).collect();
     alert::insert(tx, fresh, context.project, (context.report, context.head, context.start_time), &alerts)?;
-    let counts: Vec<_> = judges
+    threshold::add_counts(tx, &counts(&judges, &alerts))?;
+    // Users have already reviewed the alerts of an expected event.
+    let is_enqueued = alerts.iter().any(|alert| !alert.is_expected)
+        && detection::settings(tx, context.project)?.notifies == Notifies::Alerts;
+    Ok(is_enqueued && delivery::enqueue(tx, fresh, context.project, context.report)?)
+}
+
+/// Counts the checked metrics and the alerts of each threshold.
+fn counts(
+    judges: &HashMap<MeasureId, PreparedThreshold>,
+    alerts: &[alert::NewAlertRow],
+) -> Vec<ThresholdCounts> {
+    let mut raised: HashMap<ThresholdId, (i64, i64)> = HashMap::new();
+    for alert in alerts {
+        let (active, dismissed) = raised.entry(alert.threshold).or_default();
+        *if alert.is_expected { dismissed } else { active } += 1;
+    }
+    judges
         .values()
         .filter(|judge| judge.judged > 0)
-        .map(|judge| (judge.threshold, judge.judged, judge.alerts))
-        .collect();
-    threshold::add_counts(tx, &counts)?;
-    let is_enqueued =
-        !alerts.is_empty() && detection::settings(tx, context.project)?.notifies == Notifies::Alerts;
-    Ok(is_enqueued && delivery::enqueue(tx, fresh, context.project, context.report)?)
+        .map(|judge| {
+            let (active, dismissed) = raised.get(&judge.threshold).copied().unwrap_or_default();
+            ThresholdCounts { threshold: judge.threshold, judged: judge.judged, active, dismissed }
+        })
+        .collect()
 }
 
 /// Finds the series of each metric and sorts the metrics by series and iteration.
@@ -111,11 +142,21 @@ fn prepare_thresholds(
         let (model, settings) = one.model?;
         let prepared = PreparedModel::new(&settings);
         let most = sample_limit(prepared.max_sample_size(), metrics);
-        let judge =
-            PreparedThreshold { threshold: one.id, model, settings, prepared, most, judged: 0, alerts: 0 };
+        let (threshold, worse) = (one.id, one.worse);
+        let judge = PreparedThreshold { threshold, model, settings, prepared, most, worse, judged: 0 };
         Some((one.measure, judge))
     });
     Ok(judges.collect())
+}
+
+/// Result of the comparison of all metrics with their limits.
+struct Judgment {
+    /// The metrics with their limits.
+    packed: Vec<PackedMetric>,
+    /// The alerts, without their events.
+    alerts: Vec<JudgedAlert>,
+    /// Series whose values are all within their limits.
+    within: Vec<SeriesKey>,
 }
 
 /// Compares each metric with its sample.
@@ -123,14 +164,15 @@ fn judge(
     metrics: &[(Series, ResolvedMetric<'_>)],
     judges: &mut HashMap<MeasureId, PreparedThreshold>,
     earlier_values: &EarlierValues,
-) -> (Vec<PackedMetric>, Vec<alert::NewAlertRow>) {
+) -> Judgment {
     let (mut samples, mut sample) = (earlier_values.samples(), Vec::new());
-    let mut packed = Vec::with_capacity(metrics.len());
-    let mut alerts = Vec::new();
+    let mut judgment =
+        Judgment { packed: Vec::with_capacity(metrics.len()), alerts: Vec::new(), within: Vec::new() };
     let mut place = 0;
     for iterations in metrics.chunk_by(|(left, _), (right, _)| left.id == right.id) {
-        let series = iterations[0].0.id;
+        let (series, first) = (iterations[0].0.id, &iterations[0].1);
         samples.extract(series, &mut sample);
+        let mut is_within = judges.contains_key(&first.series_key.measure);
         for (_, item) in iterations {
             let SeriesKey { benchmark, variant, measure } = item.series_key;
             let value = item.measured.value;
@@ -147,10 +189,20 @@ fn judge(
                 judge.judged += 1;
                 metric.judged = Some(ThresholdCheck { model: judge.model, limits });
                 let crossed = limits.and_then(|limits| tidemark_stats::crossed_limit(value, &limits));
+                is_within &= limits.is_some() && crossed.is_none();
                 if let Some(side) = crossed.filter(|_| !item.ignored) {
-                    judge.alerts += 1;
-                    let (threshold, limit) = (judge.threshold, side.into());
-                    alerts.push(alert::NewAlertRow { threshold, benchmark, variant, place, metric, limit });
+                    let row = alert::NewAlertRow {
+                        threshold: judge.threshold,
+                        benchmark,
+                        variant,
+                        place,
+                        metric,
+                        limit: side.into(),
+                        event: EventId::from(0),
+                        is_expected: false,
+                    };
+                    let (series_key, worse) = (item.series_key, judge.worse);
+                    judgment.alerts.push(JudgedAlert { row, series_key, worse });
                 }
                 // This iteration is the newest value in the sample of the next one.
                 if iterations.len() > 1 {
@@ -158,9 +210,12 @@ fn judge(
                     sample.truncate(judge.most);
                 }
             }
-            packed.push(metric);
+            judgment.packed.push(metric);
             place += 1;
         }
+        if is_within {
+            judgment.within.push(first.series_key);
+        }
     }
-    (packed, alerts)
+    judgment
 }

@@ -1,9 +1,9 @@
-//! `/v0/projects/{project}/events`: changes with a common start and a common status.
+//! `/v0/projects/{project}/events`: changes and alerts with a common start and a common status.
 
 use axum::{Json, extract::State};
 use serde::Deserialize;
 use tidemark_api::{ChangeDirection, Event, EventFilter, EventPatch, EventUuid, Page, ResourceId};
-use tidemark_store::{Tx, event};
+use tidemark_store::{Lock, Tx, event};
 use utoipa::IntoParams;
 
 use super::{
@@ -31,7 +31,8 @@ pub(super) struct EventPath {
 /// List the events of a project, the newest or the largest first.
 ///
 /// An event groups changes of several benchmarks, measures and testbeds that may have begun with the same version and have the
-/// same cause.
+/// same cause, and the alerts of their series. Alerts of other series are events, too: an event begins with the first report that
+/// raised its alerts, and contains the later alerts of the same series.
 #[utoipa::path(get, path = "/v0/projects/{project}/events", operation_id = "proj_events_get", tag = "changes",
     params(ProjectPath, EventFilter, Page), responses((status = 200, body = Vec<Event>)),
     extensions(("x-right" = json!("project:view"))))]
@@ -73,8 +74,8 @@ pub(super) async fn view(
 
 /// Set the status and the note of an event: open, expected, fixed or false alarm.
 ///
-/// The status applies to all changes of the event. A status other than `open` dismisses the active alerts of the changed series;
-/// `open` activates them again.
+/// The status applies to all changes and alerts of the event. A status other than `open` dismisses the active alerts of the event;
+/// `open` activates them again. The server dismisses later alerts of an expected event until a value is worse than expected.
 #[utoipa::path(patch, path = "/v0/projects/{project}/events/{event}", operation_id = "proj_event_patch",
     tag = "changes", params(EventPath), request_body = EventPatch, responses((status = 200, body = Event)),
     extensions(("x-right" = json!("project:edit"))))]
@@ -86,6 +87,8 @@ pub(super) async fn update(
 ) -> Result<Json<Event>> {
     let fresh = app.fresh();
     let write = move |tx: &mut Tx<'_>| {
+        // A report that is being recorded must not join the event with another status.
+        tx.lock(Lock::Project(project.id.get()))?;
         let note = patch.note.as_ref().map(Option::as_ref);
         let status = patch.status.map(Into::into);
         event::update(tx, &fresh, project.id, path.event, status, note, &project.origin.actor)?;

@@ -151,17 +151,17 @@ pub const TOOLS: &[Tool] = &[
     tool(
         "list_events",
         "proj_events_get",
-        "List the events, with the possible first commits of each. An event groups changes of several benchmarks that began together. Filter with `status: open` and `change_direction: regression` for regressions that need review.",
+        "List the events, with the possible first commits of each. An event groups changes of several benchmarks that began together, and values outside a threshold. Filter with `status: open` and `change_direction: regression` for regressions that need review.",
     ),
     tool(
         "view_event",
         "proj_event_get",
-        "Show one event: its changes, the possible first commits, its status, and who set the status and why.",
+        "Show one event: its changes, its alerts with value and limit, the possible first commits, its status, and who set the status and why.",
     ),
     tool(
         "update_event",
         "proj_event_patch",
-        "Set the status of an event and of all its changes, with a note: expected, fixed, false alarm, or open.",
+        "Set the status of an event and of all its changes and alerts, with a note: expected, fixed, false alarm, or open.",
     ),
     tool(
         "view_verdict",

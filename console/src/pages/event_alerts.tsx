@@ -1,0 +1,75 @@
+// The alerts of an event: values outside the configured threshold.
+
+import { type JSX, Show } from "solid-js";
+import type { JsonEvent, JsonEventAlert } from "../api";
+import { Share } from "../change";
+import { alertShare, limitOf } from "../event";
+import { nameOf } from "../history";
+import { useProject } from "../project";
+import { Badge } from "../ui/Badge";
+import { Table } from "../ui/Table";
+import { Name, Time, Value } from "../ui/Value";
+import { Version } from "../ui/Version";
+
+/** The newest alerts of an event, with value and limit. */
+export function AlertTable(props: { event: JsonEvent }): JSX.Element {
+  const project = useProject();
+  return (
+    <div class="stack tight">
+      <h2>Outside the configured threshold</h2>
+      <Table<JsonEventAlert>
+        label="Outside the configured threshold"
+        rows={props.event.alerts}
+        first={16}
+        href={(alert) => project.path("alerts", alert.uuid)}
+        columns={[
+          {
+            title: "Series",
+            cell: (alert) => (
+              <>
+                <Name of={nameOf(alert)} />
+                <span class="subtext">
+                  {alert.measure.name} · {alert.testbed.name}
+                </span>
+              </>
+            ),
+          },
+          { title: "Value", end: true, cell: (alert) => <Value value={alert.value} units={alert.measure.units} /> },
+          {
+            title: "Limit",
+            end: true,
+            cell: (alert) => (
+              <>
+                {alert.limit === "upper" ? "≤ " : "≥ "}
+                <Value value={limitOf(alert) ?? alert.value} units={alert.measure.units} />
+              </>
+            ),
+          },
+          { title: "Commit", wide: true, end: true, cell: (alert) => <Version version={alert.version} /> },
+          { title: "Run", wide: true, end: true, cell: (alert) => <Time at={alert.start_time} /> },
+        ]}
+      />
+      <Show when={props.event.total_alerts > props.event.alerts.length}>
+        <p class="small muted">
+          The {props.event.alerts.length} newest of {props.event.total_alerts} alerts.
+        </p>
+      </Show>
+    </div>
+  );
+}
+
+/** The newest value of an event without changes, relative to its baseline or limit. */
+export function AlertEffect(props: { alert: JsonEventAlert | undefined }): JSX.Element {
+  return (
+    <Show when={props.alert}>
+      {(alert) => (
+        <>
+          <Share of={alertShare(alert())} direction="regression" />
+          <span class="subtext">
+            <Badge tone="alert">outside threshold</Badge>
+          </span>
+        </>
+      )}
+    </Show>
+  );
+}
