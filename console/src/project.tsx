@@ -43,7 +43,7 @@ export interface ProjectHere {
   set: (project: JsonProject) => void;
   /** Number of active alerts. */
   alerts: Loaded<number>;
-  /** Number of open events with a regression. */
+  /** Number of open events with a regression that are not muted. */
   regressions: Loaded<number>;
 }
 
@@ -85,7 +85,7 @@ function ProjectFrame(props: RouteSectionProps & { base: "/console/projects" | "
       (
         await list("/v0/projects/{project}/events", {
           path,
-          query: { status: "open", change_direction: "regression", per_page: 0 },
+          query: { status: "open", change_direction: "regression", muted: false, per_page: 0 },
           signal,
         })
       ).total,
@@ -188,7 +188,10 @@ function sections(here: ProjectHere): SectionGroup[] {
         { href: here.path("thresholds"), label: "Thresholds", icon: "threshold", keys: "g l" },
         { href: here.path("alerts"), label: "Alerts", icon: "bell", keys: "g a", count: here.alerts() },
         { href: here.path("detection"), label: "Detection", icon: "search", keys: "g d" },
-        ...own({ href: here.path("notices"), label: "Notifications", icon: "out", keys: "g i" }),
+        ...own(
+          { href: here.path("notices"), label: "Notifications", icon: "out", keys: "g i" },
+          { href: here.path("mutes"), label: "Mutes", icon: "mute", keys: "g u", words: "mute unmute flaky" },
+        ),
       ],
     },
     {

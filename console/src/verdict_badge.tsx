@@ -21,9 +21,10 @@ function changesOf({ regressions, improvements, differences }: JsonVerdictCounts
 
 /** Counts all comparisons: `2 regressions, 67 unchanged, 14 inconclusive`. */
 export function countsText(counts: JsonVerdictCounts): string {
-  const { unchanged, inconclusive } = counts;
+  const { muted, unchanged, inconclusive } = counts;
   const parts = [
     ...changesOf(counts),
+    ...(muted ? [`${count(muted)} muted`] : []),
     ...(unchanged ? [`${count(unchanged)} unchanged`] : []),
     ...(inconclusive ? [`${count(inconclusive)} inconclusive`] : []),
   ];

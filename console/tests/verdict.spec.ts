@@ -11,6 +11,7 @@ interface Counts {
   differences: number;
   unchanged: number;
   inconclusive: number;
+  muted: number;
 }
 
 interface Verdict {
@@ -47,6 +48,7 @@ function parseCounts(text: string): Counts {
     differences: number("difference"),
     unchanged: number("unchanged"),
     inconclusive: number("inconclusive"),
+    muted: number("muted"),
   };
 }
 
@@ -70,6 +72,8 @@ async function countsOfCommand(base: string, report: string): Promise<Counts> {
     differences: number("Other changes"),
     unchanged: number("Unchanged"),
     inconclusive: number("Inconclusive"),
+    // The command omits the row if nothing is muted.
+    muted: Number(/^Muted +(\d+)$/m.exec(stdout)?.[1] ?? 0),
   };
 }
 

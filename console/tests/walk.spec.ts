@@ -52,6 +52,7 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
   "the settings of a project": [
     "/console/projects/demo/keys",
     "/console/projects/demo/keys/add",
+    "/console/projects/demo/mutes",
     "/console/projects/demo/notices",
     "/console/projects/demo/notices/add",
     "/console/projects/demo/members",

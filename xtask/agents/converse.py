@@ -163,6 +163,8 @@ async def walk(list_tools, use, project: str, session: str) -> None:
     here = {"project": project, "event": changes[0]["event"]}
     assert (await call("view_event", **here))["status"] == "open"
     assert (await call("update_event", status="expected", note="a slower parser", **here))["status"] == "expected"
+    muted = await call("create_mute", project=project, benchmark="pa*", branch="trend", reason="flaky", ttl=60)
+    assert (await call("list_mutes", project=project, expired=False))["data"] == [muted]
     assert (await call("view_detection", project=project))["notifies"] == "changes"
     tested = await call("backtest", project=project, branch="trend", sensitivity=1)
     assert (tested["raised"], tested["found"], tested["missed"]) == (1, 1, 0), tested

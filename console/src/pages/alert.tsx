@@ -8,6 +8,7 @@ import { nameOf } from "../history";
 import { perfWithLimits } from "../links";
 import { type Loaded, load } from "../load";
 import { describe } from "../model";
+import { MutedBadge } from "../mute";
 import { type ProjectHere, useProject } from "../project";
 import { worseOf } from "../stats/worse";
 import { Button, LinkButton } from "../ui/Button";
@@ -289,7 +290,11 @@ export function View(): JSX.Element {
       {(shown) => (
         <Page
           title={nameOf(shown())}
-          aside={<StatusBadge status={shown().status} />}
+          aside={
+            <>
+              <StatusBadge status={shown().status} /> <MutedBadge of={shown().muted} />
+            </>
+          }
           crumbs={project.crumbs("alerts", "Alerts")}
           actions={
             <>

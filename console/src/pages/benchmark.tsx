@@ -5,7 +5,9 @@ import { useNavigate, useParams, useSearchParams } from "@solidjs/router";
 import { createSignal, type JSX, lazy, Show, Suspense } from "solid-js";
 import { call, type JsonBenchmark, list } from "../api";
 import { load } from "../load";
+import { MuteButton, MutedBadge } from "../mute";
 import { NewestPickers, type NewestReports, newestReports } from "../newest";
+import { matchesPattern } from "../pattern";
 import { useProject } from "../project";
 import { Badge } from "../ui/Badge";
 import { Button, LinkButton } from "../ui/Button";
@@ -97,6 +99,11 @@ function AllBenchmarks(): JSX.Element {
         list("/v0/projects/{project}/benchmarks", { path: { project: project.slug() }, query, signal })
       }
       href={(benchmark) => project.path("benchmarks", benchmark.slug)}
+      rowActions={(benchmark) => (
+        <Show when={project.may("edit")}>
+          <MuteButton benchmark={benchmark.name} />
+        </Show>
+      )}
       columns={[
         { title: "Name", sort: "name", cell: (benchmark) => benchmark.name },
         {
@@ -178,6 +185,20 @@ export function View(): JSX.Element {
     call("get", "/v0/projects/{project}/benchmarks/{benchmark}", { path, signal }),
   );
 
+  const mutes = load(
+    () => ({ project: project.slug() }),
+    async (path, signal) =>
+      (await list("/v0/projects/{project}/mutes", { path, query: { expired: false, per_page: 255 }, signal })).rows,
+  );
+  /** A mute of the benchmark on all branches and testbeds. */
+  const muted = () => {
+    const name = benchmark()?.name;
+    const found = mutes()?.find(
+      (mute) => name && mute.benchmark && !mute.branch && !mute.testbed && matchesPattern(mute.benchmark, name),
+    );
+    return found && { mute: found.uuid, reason: found.reason, expires: found.expires };
+  };
+
   const change = async (body: Partial<Pick<JsonBenchmark, "name" | "slug">> & { archived?: boolean }) => {
     const { archived, ...names } = body;
     const changed = await benchmark.optimistic(
@@ -214,9 +235,12 @@ export function View(): JSX.Element {
         <Page
           title={shown().name}
           aside={
-            <Show when={shown().archived}>
-              <Badge tone="warn">archived</Badge>
-            </Show>
+            <>
+              <Show when={shown().archived}>
+                <Badge tone="warn">archived</Badge>
+              </Show>
+              <MutedBadge of={muted()} />
+            </>
           }
           crumbs={project.crumbs("benchmarks", "Benchmarks")}
           actions={
@@ -227,6 +251,7 @@ export function View(): JSX.Element {
                 </LinkButton>
               </Show>
               <Show when={project.may("edit")}>
+                <MuteButton benchmark={shown().name} onChange={() => void mutes.refresh()} />
                 <Button onClick={() => archive(!shown().archived)}>{shown().archived ? "Unarchive" : "Archive"}</Button>
               </Show>
               <Show when={project.may("delete")}>

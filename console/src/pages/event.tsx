@@ -4,12 +4,13 @@ import { A, useNavigate, useParams, useSearchParams } from "@solidjs/router";
 import { createEffect, createSignal, For, type JSX, on, Show } from "solid-js";
 import { call, type EventStatus, type JsonChange, type JsonEvent, list, type UpdateEventStatus } from "../api";
 import { Effect, Levels } from "../change";
-import { ACTIONS, Commits, eventSeries, eventTitle, STATUSES, StatusBadge, updateEvent } from "../event";
+import { ACTIONS, Commits, eventSeries, eventTitle, leadOf, STATUSES, StatusBadge, updateEvent } from "../event";
 import { plural } from "../format";
 import { nameOf } from "../history";
 import { bindKeys } from "../keys";
 import { perfAround } from "../links";
 import { load } from "../load";
+import { MuteDialog, MutedBadge, untilText } from "../mute";
 import { useProject } from "../project";
 import { Button, copyText, LinkButton } from "../ui/Button";
 import { EditableFact, Fact, Facts } from "../ui/Facts";
@@ -43,21 +44,26 @@ const ORDERS = [
 /** Values of the filter by direction; the default is not in the URL. */
 const DIRECTIONS = ["", "improvement", "any"] as const;
 
+/** Values of the filter of muted events; the default is not in the URL. */
+const MUTED = ["", "true", "any"] as const;
+
 export function List(): JSX.Element {
   const project = useProject();
   const [params, setParams] = useSearchParams();
   const status = (): Shown => TABS.find(({ value }) => value === params.status)?.value ?? "open";
   const order = () => ORDERS.find(({ value }) => value === params.sort)?.value ?? "time";
   const direction = () => DIRECTIONS.find((value) => value === params.change_direction) ?? "";
+  const muted = () => MUTED.find((value) => value === params.muted) ?? "";
   const filter = (status: Shown) => {
     const chosen = direction();
     return {
+      ...(muted() === "any" ? {} : { muted: muted() === "true" }),
       ...(status === "all" ? {} : { status }),
       ...(chosen === "any" ? {} : { change_direction: chosen || ("regression" as const) }),
     };
   };
   const totals = load(
-    () => ({ project: project.slug(), direction: direction(), open: project.regressions() }),
+    () => ({ project: project.slug(), direction: direction(), muted: muted(), open: project.regressions() }),
     async ({ project }, signal) => {
       const total = async ({ value }: { value: Shown }) =>
         (
@@ -84,7 +90,11 @@ export function List(): JSX.Element {
         tabs={TABS}
         chosen={status()}
         totals={totals()}
-        kept={{ sort: order() === "time" ? undefined : order(), change_direction: direction() || undefined }}
+        kept={{
+          sort: order() === "time" ? undefined : order(),
+          change_direction: direction() || undefined,
+          muted: muted() || undefined,
+        }}
       />
       {/* A separate list per status, so that no row of the previous status remains while loading. */}
       <Show when={status()} keyed>
@@ -100,6 +110,15 @@ export function List(): JSX.Element {
                   { value: "", label: "Regressions" },
                   { value: "improvement", label: "Improvements" },
                   { value: "any", label: "Any direction" },
+                ],
+              },
+              {
+                name: "muted",
+                label: "Muted",
+                options: [
+                  { value: "", label: "Not muted" },
+                  { value: "true", label: "Muted" },
+                  { value: "any", label: "Muted or not" },
                 ],
               },
             ]}
@@ -175,7 +194,7 @@ function EmptyList(props: { status: Shown }): JSX.Element {
 function Summary(props: { event: JsonEvent; status: boolean }): JSX.Element {
   return (
     <>
-      <span class="strong">{eventTitle(props.event)}</span>
+      <span class="strong">{eventTitle(props.event)}</span> <MutedBadge of={props.event.muted} />
       <Show when={eventSeries(props.event)} keyed>
         {({ name, others }) => (
           <span class="subtext break">
@@ -212,15 +231,20 @@ export function View(): JSX.Element {
         <LoadingPage title="Event" crumbs={project.crumbs("regressions", "Regressions")} lines={12} item={event} />
       }
     >
-      {(loaded) => <EventPage event={loaded()} onChange={event.set} />}
+      {(loaded) => <EventPage event={loaded()} onChange={event.set} refresh={event.refresh} />}
     </Show>
   );
 }
 
-function EventPage(props: { event: JsonEvent; onChange: (event: JsonEvent) => void }): JSX.Element {
+function EventPage(props: {
+  event: JsonEvent;
+  onChange: (event: JsonEvent) => void;
+  refresh: () => unknown;
+}): JSX.Element {
   const project = useProject();
   const navigate = useNavigate();
   const [chosen, setChosen] = createSignal<JsonChange>();
+  const [muting, setMuting] = createSignal(false);
   createEffect(
     on(
       () => props.event.uuid,
@@ -228,6 +252,7 @@ function EventPage(props: { event: JsonEvent; onChange: (event: JsonEvent) => vo
     ),
   );
   const shown = () => chosen() ?? props.event.changes[0];
+  const others = () => new Set(props.event.changes.map(({ benchmark }) => benchmark.name)).size - 1;
   const update = (body: Parameters<typeof updateEvent>[2]) =>
     updateEvent(project.slug(), props.event, body, (event) => {
       if (event.uuid === props.event.uuid) props.onChange(event);
@@ -239,7 +264,7 @@ function EventPage(props: { event: JsonEvent; onChange: (event: JsonEvent) => vo
   const next = async () => {
     const { rows } = await list("/v0/projects/{project}/events", {
       path: { project: project.slug() },
-      query: { status: "open", change_direction: "regression", per_page: 255 },
+      query: { status: "open", change_direction: "regression", muted: false, per_page: 255 },
     });
     const place = rows.findIndex(({ uuid }) => uuid === props.event.uuid);
     const other = rows[place + 1] ?? rows.find(({ uuid }) => uuid !== props.event.uuid);
@@ -256,13 +281,18 @@ function EventPage(props: { event: JsonEvent; onChange: (event: JsonEvent) => vo
       run: () => project.may("edit") && set(status),
     })),
     { keys: "o", label: "Reopen the event", run: () => project.may("edit") && set("open") },
+    { keys: "m", label: "Mute the benchmark", run: () => project.may("edit") && setMuting(true) },
     { keys: "n", label: "Go to the next open regression", run: () => void next().catch(toastFailure) },
   ]);
   return (
     <Page
       title={eventTitle(props.event)}
       crumbs={project.crumbs("regressions", "Regressions")}
-      aside={<StatusBadge status={props.event.status} />}
+      aside={
+        <>
+          <StatusBadge status={props.event.status} /> <MutedBadge of={props.event.muted} />
+        </>
+      }
       actions={
         <>
           <Show when={project.may("edit")}>
@@ -278,6 +308,9 @@ function EventPage(props: { event: JsonEvent; onChange: (event: JsonEvent) => vo
                 Reopen
               </Button>
             </Show>
+            <Button title="No notifications and no failing checks for a period (m)" onClick={() => setMuting(true)}>
+              Mute
+            </Button>
           </Show>
           <Button title="The next open regression (n)" onClick={() => void next().catch(toastFailure)}>
             Next
@@ -293,6 +326,13 @@ function EventPage(props: { event: JsonEvent; onChange: (event: JsonEvent) => vo
         <Notice>
           Most benchmarks moved together, so that the machine is the probable cause. Check the machine first.
         </Notice>
+      </Show>
+      <Show when={props.event.muted}>
+        {(muted) => (
+          <Notice>
+            Muted {untilText(muted())}: {muted().reason} <A href={project.path("mutes")}>View mutes</A>
+          </Notice>
+        )}
       </Show>
       <Show when={!props.event.total && !props.event.total_alerts}>
         <Notice>Later values did not confirm the changes of this event. Detection has withdrawn them.</Notice>
@@ -342,7 +382,7 @@ function EventPage(props: { event: JsonEvent; onChange: (event: JsonEvent) => vo
                   <>
                     <Name of={nameOf(change)} />
                     <span class="subtext">
-                      {change.measure.name} · {change.testbed.name}
+                      {change.measure.name} · {change.testbed.name} <MutedBadge of={change.muted} />
                     </span>
                   </>
                 ),
@@ -396,6 +436,16 @@ function EventPage(props: { event: JsonEvent; onChange: (event: JsonEvent) => vo
           </ul>
         </section>
       </Show>
+      <MuteDialog
+        open={muting()}
+        benchmark={(shown() ?? leadOf(props.event))?.benchmark.name}
+        hint={others() > 0 ? `The event has ${plural(others(), "other benchmark")}. Use * in a pattern.` : undefined}
+        onClose={() => setMuting(false)}
+        onChange={() => {
+          void props.refresh();
+          void project.regressions.refresh();
+        }}
+      />
     </Page>
   );
 }

@@ -19,14 +19,18 @@ const OF_BENCHMARK = 25;
 /** Maximum age of a recent change, in days. */
 const RECENT_DAYS = 30;
 
-/** The card of the open events with a regression, newest first. */
+/** The card of the open events with a regression that are not muted, newest first. */
 export function OpenRegressions(): JSX.Element {
   const project = useProject();
   const events = load(
     () => ({ project: project.slug(), open: project.regressions() }),
     async ({ project }, signal) => {
       const open = (query: { change_direction?: "regression"; per_page: number }) =>
-        list("/v0/projects/{project}/events", { path: { project }, query: { status: "open", ...query }, signal });
+        list("/v0/projects/{project}/events", {
+          path: { project },
+          query: { status: "open", muted: false, ...query },
+          signal,
+        });
       const regressions = await open({ change_direction: "regression", per_page: SHOWN });
       return { ...regressions, others: regressions.total ? 0 : (await open({ per_page: 0 })).total };
     },

@@ -6,6 +6,7 @@ import type { JsonAlert, JsonReport, JsonReportMeasure, JsonReportResult } from 
 import { count } from "../format";
 import { nameOf } from "../history";
 import { perfUpTo } from "../links";
+import { MutedBadge } from "../mute";
 import { useProject } from "../project";
 import { worseOf } from "../stats/worse";
 import { Badge } from "../ui/Badge";
@@ -273,9 +274,10 @@ function ResultVerdict(props: { row: Row }): JSX.Element {
     >
       {(alert) => (
         <A class="above-row-link plain-link nowrap" href={project.path("alerts", alert().uuid)}>
-          <Badge tone={alert().status === "active" ? word().tone : "neutral"}>
+          <Badge tone={alert().status === "active" && !alert().muted ? word().tone : "neutral"}>
             {alert().status === "active" ? word().word : `${word().word}, ${alert().status}`}
-          </Badge>
+          </Badge>{" "}
+          <MutedBadge of={alert().muted} />
         </A>
       )}
     </Show>

@@ -17,6 +17,7 @@ import { count } from "../format";
 import { nameOf } from "../history";
 import { perfAround, perfUpTo } from "../links";
 import { load } from "../load";
+import { MutedBadge } from "../mute";
 import { useProject } from "../project";
 import { Failure, Skeleton } from "../ui/State";
 import { Table } from "../ui/Table";
@@ -121,7 +122,9 @@ function Comparisons(props: {
             cell: (one) => (
               <>
                 <Name of={nameOf(one)} />
-                <span class="subtext">{one.measure.name}</span>
+                <span class="subtext">
+                  {one.measure.name} <MutedBadge of={one.muted} />
+                </span>
                 <span class="subtext on-phone">
                   <Levels before={one.base} after={one.head} units={one.measure.units} />
                 </span>
@@ -200,7 +203,9 @@ function DetectedChanges(props: { changes: readonly JsonChange[]; isLooking: boo
               cell: (change) => (
                 <>
                   <Name of={nameOf(change)} />
-                  <span class="subtext">{change.measure.name}</span>
+                  <span class="subtext">
+                    {change.measure.name} <MutedBadge of={change.muted} />
+                  </span>
                   <span class="subtext on-phone">
                     since <Time at={change.at.start_time} />
                   </span>

@@ -24,6 +24,7 @@ const PATHS = {
   compare: "M8 4v16M16 4v16M8 8h8M8 16h8",
   report: "M6 3h9l4 4v14H6zM9 12h7M9 16h7M9 8h3",
   bell: "M6 17V11a6 6 0 1 1 12 0v6l2 2H4zM10 21h4",
+  mute: "M6 17V11a6 6 0 0 1 9-5.200M18 11v6l2 2H4l2-2M10 21h4M4 4l16 16",
   step: "M3 17h8V7h10",
   threshold: "M3 8h18M3 17l5-4 4 2 4-6 5 3",
   branch:

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::{
-    AlertUuid, Benchmark, BoundaryLimit, EventUuid, Iteration, Metric, MetricBoundary, NameId,
+    AlertUuid, Benchmark, BoundaryLimit, EventUuid, Iteration, Metric, MetricBoundary, Muted, NameId,
     ProjAlertsSort, ReportUuid, Threshold, ThresholdUuid, Timestamp, Variant, scalar::fixed_string,
 };
 
@@ -64,6 +64,10 @@ pub struct Alert {
     pub limit: BoundaryLimit,
     /// Status of the alert.
     pub status: AlertStatus,
+    /// Mute that was active when the alert was raised; omitted if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Muted, required = false)]
+    pub muted: Option<Muted>,
     /// Time when the alert was raised.
     pub created: Timestamp,
     /// Time when the alert was last modified.

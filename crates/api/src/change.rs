@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::{
-    Benchmark, Branch, ChangeUuid, EventStatus, EventUuid, Measure, NameId, ReportUuid, Testbed, Timestamp,
-    Variant, Version, scalar::fixed_string,
+    Benchmark, Branch, ChangeUuid, EventStatus, EventUuid, Measure, Muted, NameId, ReportUuid, Testbed,
+    Timestamp, Variant, Version, scalar::fixed_string,
 };
 
 fixed_string! {
@@ -99,6 +99,10 @@ pub struct Change {
     pub status: EventStatus,
     /// Time when the change was selected for notification, within the false-alarm budget of the project; null if it was not.
     pub raised: Option<Timestamp>,
+    /// Mute of the series; omitted if it is not muted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Muted, required = false)]
+    pub muted: Option<Muted>,
     /// Time when detection found the change.
     pub created: Timestamp,
     /// Time when a user or detection last modified the change.

@@ -5,8 +5,8 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::{
     Actor, AlertStatus, AlertUuid, Benchmark, BoundaryLimit, Branch, Change, ChangeCause, ChangeDirection,
-    ChangePoint, EventUuid, Measure, MetricBoundary, NameId, NonEmpty, ProjChangesSort, ReportUuid, Testbed,
-    ThresholdUuid, Timestamp, Variant, Version, patch::present, scalar::fixed_string,
+    ChangePoint, EventUuid, Measure, MetricBoundary, Muted, NameId, NonEmpty, ProjChangesSort, ReportUuid,
+    Testbed, ThresholdUuid, Timestamp, Variant, Version, patch::present, scalar::fixed_string,
 };
 
 fixed_string! {
@@ -85,6 +85,10 @@ pub struct Event {
     pub alerts: Vec<EventAlert>,
     /// Time when a change of the event was first selected for notification; null if none was.
     pub raised: Option<Timestamp>,
+    /// Mute of the event; omitted unless all its series are muted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Muted, required = false)]
+    pub muted: Option<Muted>,
     /// Changes of the status, newest first, at most 64.
     pub actions: Vec<EventAction>,
     /// Start time of the first run of the event.
@@ -181,6 +185,9 @@ pub struct EventFilter {
     /// Only events with a change or an alert of this measure, given by UUID, slug or name.
     #[param(inline)]
     pub measure: Option<NameId>,
+    /// Only events whose series are all muted (true), or only other events (false).
+    #[param(inline)]
+    pub muted: Option<bool>,
     /// Sort key: the time when the event began, or the size of its largest change or alert; `time` by default.
     #[param(inline)]
     pub sort: Option<ProjChangesSort>,

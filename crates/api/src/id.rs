@@ -108,6 +108,8 @@ uuids! {
     MetricUuid,
     /// UUID of a model of a threshold.
     ModelUuid,
+    /// UUID of a mute.
+    MuteUuid,
     /// UUID of a notice.
     NoticeUuid,
     /// UUID of a notification for its receiver; the same for each attempt.

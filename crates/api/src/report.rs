@@ -114,6 +114,21 @@ pub struct AlertCounts {
     pub total: u32,
     /// Number of active alerts.
     pub active: u32,
+    /// Number of active alerts that were raised while their series was muted; omitted if there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[schema(required = false)]
+    pub muted: u32,
+}
+
+impl AlertCounts {
+    /// Returns the number of alerts that fail a gate.
+    pub const fn unmuted(&self) -> u32 {
+        self.active.saturating_sub(self.muted)
+    }
+}
+
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// A report to record.

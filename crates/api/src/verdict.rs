@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::{
-    Benchmark, Branch, Change, ChangeCause, ChangeDirection, Measure, NameId, ReportUuid, Testbed, Variant,
-    scalar::fixed_string,
+    Benchmark, Branch, Change, ChangeCause, ChangeDirection, Measure, Muted, NameId, ReportUuid, Testbed,
+    Variant, scalar::fixed_string,
 };
 
 fixed_string! {
@@ -47,8 +47,8 @@ pub struct Verdict {
     pub testbed: Testbed,
     /// Baseline; null if there is no earlier run to compare with.
     pub baseline: Option<VerdictBaseline>,
-    /// `changed` if any comparison is `changed`; `unchanged` if none is `changed` and at least one is `unchanged`; otherwise
-    /// `inconclusive`.
+    /// `changed` if any comparison that is not muted is `changed`; `unchanged` if none is `changed` and at least one is
+    /// `unchanged`; otherwise `inconclusive`.
     pub answer: VerdictAnswer,
     /// Number of comparisons by result.
     pub counts: VerdictCounts,
@@ -58,7 +58,7 @@ pub struct Verdict {
     /// Common factor of the benchmarks, for each measure with at least five benchmarks.
     pub factors: Vec<VerdictFactor>,
     /// Comparison of each series with its baseline: `changed` first, with regressions before improvements, and larger changes
-    /// before smaller ones.
+    /// before smaller ones, and muted changes last.
     pub comparisons: Vec<VerdictComparison>,
     /// Whether detection has analyzed all reports of this branch and testbed. If false, request the verdict again after a few
     /// seconds.
@@ -96,6 +96,9 @@ pub struct VerdictCounts {
     pub unchanged: u32,
     /// Number of inconclusive comparisons.
     pub inconclusive: u32,
+    /// Number of changed series that are muted. The other counts do not include them.
+    #[serde(default)]
+    pub muted: u32,
 }
 
 /// Common factor: the change that all benchmarks of a measure share in this run.
@@ -133,6 +136,10 @@ pub struct VerdictComparison {
     pub answer: VerdictAnswer,
     /// Direction of the change; `unknown` if the series did not change.
     pub direction: ChangeDirection,
+    /// Mute of the series; omitted if it is not muted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Muted, required = false)]
+    pub muted: Option<Muted>,
     /// Level of the baseline since its last change; null if there is no baseline.
     pub base: Option<f64>,
     /// Number of runs of the baseline level.

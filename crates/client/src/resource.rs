@@ -10,17 +10,18 @@ use tidemark_api::{
     AuthUser, Backtest, Benchmark, BenchmarkFilter, BenchmarkPatch, Branch, BranchFilter, BranchPatch,
     Change, ChangeFilter, Checkout, Confirm, Delivery, DeliveryFilter, DeliveryUuid, Detection,
     DetectionPatch, Event, EventFilter, EventPatch, Invitation, Job, JobFilter, KeyFilter, Login, Measure,
-    MeasureFilter, MeasurePatch, Member, MemberFilter, MemberPatch, MetricDetail, MetricUuid, Model,
-    NewBacktest, NewBenchmark, NewBranch, NewCheckout, NewClaim, NewMeasure, NewMember, NewNotice,
-    NewOrganization, NewPlan, NewPlot, NewProject, NewProjectKey, NewProjectMember, NewReport, NewRunner,
-    NewRunnerSpec, NewSpec, NewSso, NewTestbed, NewThreshold, NewToken, NewUserKey, Notice, NoticeFilter,
-    NoticePatch, NoticeUuid, Organization, OrganizationFilter, OrganizationPatch, OrganizationPermission,
-    Perf, PerfQuery, Plan, PlanPatch, PlanRemoval, Plot, PlotFilter, PlotPatch, Project, ProjectFilter,
-    ProjectKey, ProjectKeyCreated, ProjectKeyPatch, ProjectMember, ProjectMemberFilter, ProjectMemberPatch,
-    ProjectPatch, ProjectPermission, Report, ReportFilter, ReportUuid, ResourceId, Runner, RunnerFilter,
-    RunnerKey, RunnerPatch, Signup, Spec, SpecFilter, SpecPatch, Sso, SsoFilter, Testbed, TestbedFilter,
-    TestbedPatch, Threshold, ThresholdFilter, ThresholdPut, ThresholdUuid, Token, TokenFilter, TokenPatch,
-    Usage, User, UserFilter, UserKey, UserKeyCreated, UserKeyPatch, UserPatch, UserSession, Verdict,
+    MeasureFilter, MeasurePatch, Member, MemberFilter, MemberPatch, MetricDetail, MetricUuid, Model, Mute,
+    MuteFilter, NewBacktest, NewBenchmark, NewBranch, NewCheckout, NewClaim, NewMeasure, NewMember, NewMute,
+    NewNotice, NewOrganization, NewPlan, NewPlot, NewProject, NewProjectKey, NewProjectMember, NewReport,
+    NewRunner, NewRunnerSpec, NewSpec, NewSso, NewTestbed, NewThreshold, NewToken, NewUserKey, Notice,
+    NoticeFilter, NoticePatch, NoticeUuid, Organization, OrganizationFilter, OrganizationPatch,
+    OrganizationPermission, Perf, PerfQuery, Plan, PlanPatch, PlanRemoval, Plot, PlotFilter, PlotPatch,
+    Project, ProjectFilter, ProjectKey, ProjectKeyCreated, ProjectKeyPatch, ProjectMember,
+    ProjectMemberFilter, ProjectMemberPatch, ProjectPatch, ProjectPermission, Report, ReportFilter,
+    ReportUuid, ResourceId, Runner, RunnerFilter, RunnerKey, RunnerPatch, Signup, Spec, SpecFilter,
+    SpecPatch, Sso, SsoFilter, Testbed, TestbedFilter, TestbedPatch, Threshold, ThresholdFilter,
+    ThresholdPut, ThresholdUuid, Token, TokenFilter, TokenPatch, Usage, User, UserFilter, UserKey,
+    UserKeyCreated, UserKeyPatch, UserPatch, UserSession, Verdict,
 };
 
 use crate::Request;
@@ -160,6 +161,9 @@ resources! {
     /// Events of a project.
     events(project) at ["projects", project, "events"]
         is Event { EventFilter, Never, Never, EventPatch }
+    /// Mutes of a project.
+    mutes(project) at ["projects", project, "mutes"]
+        is Mute { MuteFilter, NewMute, Mute, Never }
     /// Jobs of a project; [`crate::run::create`] creates new ones.
     jobs(project) at ["projects", project, "jobs"]
         is Job { JobFilter, Never, Never, Never }

@@ -84,13 +84,15 @@ pub enum Conclusion {
 }
 
 impl Conclusion {
-    /// Returns the conclusion for a report, as `--error-on-alert` decides: any alert is a failure. Where no threshold applies, a
-    /// regression against the baseline is a failure, and an inconclusive comparison is neutral.
+    /// Returns the conclusion for a report, as `--error-on-alert` decides: any alert that is not muted is a failure. Where no
+    /// threshold applies, a regression against the baseline is a failure, and an inconclusive comparison is neutral.
     pub fn of(comment: &Comment<'_>) -> Self {
-        if comment.report.counts.alerts.active > 0 {
+        if comment.report.counts.alerts.unmuted() > 0 {
             return Self::Failure;
         }
-        if comment.rows.iter().any(|row| row.status == ThresholdStatus::Within) {
+        let is_judged =
+            |row: &MetricRow<'_>| matches!(row.status, ThresholdStatus::Within | ThresholdStatus::Muted);
+        if comment.rows.iter().any(is_judged) {
             return Self::Success;
         }
         match comment.verdict.map(|verdict| &verdict.counts) {

@@ -117,7 +117,7 @@ impl Comment<'_> {
             () if counts.regressions > 0 || has(ThresholdStatus::Worse) => "❌ ",
             // A value outside the limit in the better direction is an alert, too: a user configured this limit.
             () if counts.improvements + counts.differences > 0 || has(ThresholdStatus::Better) => "⚠️ ",
-            () if is_unchanged || has(ThresholdStatus::Within) => "✅ ",
+            () if is_unchanged || has(ThresholdStatus::Within) || has(ThresholdStatus::Muted) => "✅ ",
             () => "⚪ ",
         };
         Block::Heading(vec![Span::text(format!("{sign}{}", self.title()))])

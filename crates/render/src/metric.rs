@@ -15,6 +15,8 @@ pub enum ThresholdStatus {
     Worse,
     /// Outside the limit in the better direction of the measure.
     Better,
+    /// Outside the limit, but the series is muted.
+    Muted,
     /// Within the limits.
     Within,
     /// There is a threshold, but the sample is too small for limits.
@@ -53,8 +55,8 @@ pub struct MetricRow<'a> {
 /// Returns the metrics of a report, the worst first.
 pub fn rows(report: &Report) -> Vec<MetricRow<'_>> {
     let alerts = report.alerts.iter().flatten();
-    let crossed: HashMap<MetricUuid, BoundaryLimit> =
-        alerts.map(|alert| (alert.metric.uuid, alert.limit)).collect();
+    let crossed: HashMap<MetricUuid, (BoundaryLimit, bool)> =
+        alerts.map(|alert| (alert.metric.uuid, (alert.limit, alert.muted.is_some()))).collect();
     let mut rows: Vec<MetricRow<'_>> = Vec::new();
     for result in report.results.iter().flatten().flatten() {
         for measured in &result.measures {
@@ -69,13 +71,18 @@ pub fn rows(report: &Report) -> Vec<MetricRow<'_>> {
 }
 
 impl<'a> MetricRow<'a> {
-    fn new(result: &'a ReportResult, measured: &'a ReportMeasure, crossed: Option<BoundaryLimit>) -> Self {
+    fn new(
+        result: &'a ReportResult,
+        measured: &'a ReportMeasure,
+        crossed: Option<(BoundaryLimit, bool)>,
+    ) -> Self {
         let worse = measured.measure.worse();
         let judged = measured
             .boundary
             .is_some_and(|boundary| boundary.lower_limit.is_some() || boundary.upper_limit.is_some());
         let status = match crossed {
-            Some(limit) => ThresholdStatus::of_crossing(limit, worse),
+            Some((_, true)) => ThresholdStatus::Muted,
+            Some((limit, false)) => ThresholdStatus::of_crossing(limit, worse),
             None if judged => ThresholdStatus::Within,
             None if measured.threshold.is_some() => ThresholdStatus::NoBaseline,
             None => ThresholdStatus::NoThreshold,
@@ -150,13 +157,18 @@ pub fn degradation(change: Option<f64>, worse: Worse) -> f64 {
 pub fn limits(rows: &[MetricRow<'_>]) -> Option<String> {
     let count = |status: fn(ThresholdStatus) -> bool| rows.iter().filter(|row| status(row.status)).count();
     let outside = count(ThresholdStatus::is_outside);
-    let judged = outside + count(|status| status == ThresholdStatus::Within);
-    match (outside, judged, count(|status| status == ThresholdStatus::NoBaseline)) {
+    let muted = count(|status| status == ThresholdStatus::Muted);
+    let judged = outside + muted + count(|status| status == ThresholdStatus::Within);
+    let limits = match (outside, judged, count(|status| status == ThresholdStatus::NoBaseline)) {
         (0, 0, 0) => None,
         (0, 0, 1) => Some("the threshold of 1 value has too few earlier values".to_owned()),
         (0, 0, waiting) => Some(format!("the thresholds of {waiting} values have too few earlier values")),
         (0, ..) => Some("no value outside the configured threshold".to_owned()),
         (1, ..) => Some("1 value outside the configured threshold".to_owned()),
         (outside, ..) => Some(format!("{outside} values outside the configured threshold")),
+    };
+    match muted {
+        0 => limits,
+        muted => limits.map(|limits| format!("{limits}, {muted} muted outside it")),
     }
 }

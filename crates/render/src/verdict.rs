@@ -6,7 +6,7 @@ use tidemark_stats::median;
 
 use crate::{
     format,
-    metric::{self, MetricRow},
+    metric::{self, MetricRow, ThresholdStatus},
 };
 use tidemark_api::{
     Change, ChangeCause, ChangeDirection, Measure, Verdict, VerdictAnswer, VerdictComparison,
@@ -14,6 +14,8 @@ use tidemark_api::{
 
 /// Maximum number of changes that are listed one by one.
 const LISTED_CHANGES_MAX: usize = 20;
+/// Maximum number of reasons of mutes that are listed.
+const LISTED_REASONS_MAX: usize = 3;
 /// Runs that a conclusive baseline needs. In a smaller baseline, all runs can be closer to their level than one run in twenty.
 const CONCLUSIVE_RUNS: u32 = 19;
 /// Sentence about the number of runs that a large and a small change require.
@@ -82,6 +84,7 @@ impl VerdictRow<'_> {
     /// Returns the verdict as one word; empty if there is none.
     pub fn word(&self) -> &'static str {
         self.comparison.map_or("", |one| match (one.answer, one.direction) {
+            (VerdictAnswer::Changed, _) if one.muted.is_some() => "muted",
             (VerdictAnswer::Changed, ChangeDirection::Regression) => "regressed",
             (VerdictAnswer::Changed, ChangeDirection::Improvement) => "improved",
             (VerdictAnswer::Changed, ChangeDirection::Unknown) => "changed",
@@ -154,7 +157,9 @@ impl VerdictRow<'_> {
     /// Returns the limits of the threshold, and whether the value is outside.
     pub fn limit(&self) -> String {
         let limit = self.rows.first().map_or_else(String::new, |row| row.limit());
+        let is_muted = self.rows.iter().any(|row| row.status == ThresholdStatus::Muted);
         match (self.count_outside(), self.rows.len()) {
+            (0, _) if is_muted => format!("muted outside {limit}"),
             (0, _) => limit,
             (1, 1) => format!("outside {limit}"),
             (outside, all) => format!("{outside} of {all} outside {limit}"),
@@ -187,6 +192,7 @@ pub fn counts(verdict: &Verdict) -> String {
         (counts.regressions, "regressed"),
         (counts.differences, "changed"),
         (counts.improvements, "improved"),
+        (counts.muted, "muted"),
         (counts.unchanged, "unchanged"),
         (counts.inconclusive, "inconclusive"),
     ]
@@ -225,13 +231,34 @@ pub fn sentences(verdict: &Verdict) -> Vec<String> {
             ));
         }
     }
-    let changes: Vec<&Change> =
-        verdict.changes.iter().filter(|change| change.cause != ChangeCause::Noise).collect();
+    sentences.extend(mute_reasons(verdict));
+    let changes: Vec<&Change> = verdict
+        .changes
+        .iter()
+        .filter(|change| change.cause != ChangeCause::Noise && change.muted.is_none())
+        .collect();
     sentences.extend(changes.iter().take(LISTED_CHANGES_MAX).map(|change| change_sentence(change)));
     if let Some(more) = changes.len().checked_sub(LISTED_CHANGES_MAX).filter(|more| *more > 0) {
         sentences.push(format!("… and {more} more changes."));
     }
     sentences
+}
+
+/// Returns why changed series are muted; `None` if none is.
+fn mute_reasons(verdict: &Verdict) -> Option<String> {
+    let changed = verdict.comparisons.iter().filter(|one| one.answer == VerdictAnswer::Changed);
+    let mut reasons: Vec<&str> =
+        changed.filter_map(|one| one.muted.as_ref()).map(|muted| muted.reason.as_str()).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    if reasons.is_empty() {
+        return None;
+    }
+    let more = reasons.len().saturating_sub(LISTED_REASONS_MAX);
+    let listed = reasons.iter().take(LISTED_REASONS_MAX).map(|reason| format::plain(reason));
+    let listed = listed.collect::<Vec<_>>().join("; ");
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    Some(format!("Muted series do not fail the run ({listed}{more})."))
 }
 
 /// Returns why comparisons are inconclusive and what to do; `None` if none is.

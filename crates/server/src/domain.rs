@@ -16,6 +16,7 @@ pub(crate) mod identity;
 pub mod ingest;
 pub mod jobs;
 pub(crate) mod license;
+pub(crate) mod mute;
 pub(crate) mod notice;
 pub mod perf;
 pub(crate) mod plan;

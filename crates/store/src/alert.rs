@@ -2,13 +2,13 @@
 
 use tidemark_api::{
     Alert, AlertStatus, AlertUuid, Benchmark, BoundaryLimit, Iteration, Metric, MetricAlert, MetricBoundary,
-    Page, ProjAlertsSort, ReportUuid, Threshold, Timestamp, Variant, Version, page::Direction,
+    Muted, Page, ProjAlertsSort, ReportUuid, Threshold, Timestamp, Variant, Version, page::Direction,
 };
 use uuid::Uuid;
 
 use crate::{
-    AlertId, BenchmarkId, Error, EventId, HeadId, ModelId, ProjectId, ReportId, Result, ThresholdId, Tx,
-    WriteContext,
+    AlertId, BenchmarkId, Error, EventId, HeadId, ModelId, MuteId, ProjectId, ReportId, Result, ThresholdId,
+    Tx, WriteContext,
     columns::{columns, insert_columns},
     head, metric,
     series_filter::SeriesFilter,
@@ -36,6 +36,8 @@ pub struct NewAlertRow {
     pub event: EventId,
     /// Whether the event is expected, so that the alert needs no review.
     pub is_expected: bool,
+    /// Mute of the series.
+    pub mute: Option<MuteId>,
 }
 
 /// Inserts the alerts of a report. The feed contains the report if an alert needs review.
@@ -74,6 +76,7 @@ pub fn insert(
             status: if alert.is_expected { AlertStatus::Dismissed } else { AlertStatus::Active },
             event_id: alert.event,
             dismissed_by_event: alert.is_expected,
+            mute_id: alert.mute,
             start_time,
             created: context.now,
             modified: context.now,
@@ -109,6 +112,7 @@ insert_columns! {
         status: AlertStatus,
         event_id: EventId,
         dismissed_by_event: bool,
+        mute_id: Option<MuteId>,
         start_time: Timestamp,
         created: Timestamp,
         modified: Timestamp,
@@ -133,6 +137,7 @@ columns! {
         upper_limit: Option<f64> = "alert.upper_limit",
         limit: BoundaryLimit = "alert.crossed",
         status: AlertStatus = "alert.status",
+        muted: Option<Muted>,
         created: Timestamp = "alert.created",
         modified: Timestamp = "alert.modified",
     }
@@ -155,6 +160,7 @@ impl From<AlertRow> for Alert {
             boundary: MetricBoundary { baseline, lower_limit, upper_limit },
             limit: row.limit,
             status: row.status,
+            muted: row.muted,
             created: row.created,
             modified: row.modified,
         }
@@ -167,6 +173,7 @@ fn joins() -> String {
          join report on report.id = alert.report_id
          join benchmark on benchmark.id = alert.benchmark_id
          left join variant on variant.id = alert.variant_id
+         left join mute on mute.id = alert.mute_id
          join threshold on threshold.id = alert.threshold_id
          join model on model.id = alert.model_id
          join branch on branch.id = threshold.branch_id

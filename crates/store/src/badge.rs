@@ -1,9 +1,9 @@
 //! Numbers for the badge of a project, or of one of its branches, testbeds, benchmarks or measures. Another module
 //! renders the badge.
 
-use crate::{ProjectId, Result, Tx, series_filter::SeriesFilter, sql::Conditions};
+use crate::{ProjectId, Result, Tx, columns::columns, series_filter::SeriesFilter, sql::Conditions};
 
-/// Returns the number of active alerts, without alerts of archived branches, testbeds and measures; `None` if no report
+/// Returns the number of active alerts that are not muted, without alerts of archived branches, testbeds and measures; `None` if no report
 /// matches.
 pub fn alerts(tx: &mut Tx<'_>, project: ProjectId, which: &SeriesFilter) -> Result<Option<i64>> {
     if !is_measured(tx, project, which)? {
@@ -11,7 +11,12 @@ pub fn alerts(tx: &mut Tx<'_>, project: ProjectId, which: &SeriesFilter) -> Resu
     }
     // The counts per threshold do not distinguish benchmarks.
     let (count, from) = match which.benchmark {
-        None => ("cast(coalesce(sum(counted.active), 0) as bigint)", "threshold_count as counted"),
+        None => (
+            "cast(coalesce(sum(counted.active - (
+                 select count(*) from alert where alert.threshold_id = counted.threshold_id
+                 and alert.mute_id is not null and alert.status = 'active')), 0) as bigint)",
+            "threshold_count as counted",
+        ),
         Some(_) => ("count(*)", "alert as counted"),
     };
     let mut conditions = Conditions::new(
@@ -23,7 +28,10 @@ pub fn alerts(tx: &mut Tx<'_>, project: ProjectId, which: &SeriesFilter) -> Resu
     conditions.and("threshold.branch_id =", &which.branch);
     conditions.and("threshold.testbed_id =", &which.testbed);
     conditions.and("threshold.measure_id =", &which.measure);
-    conditions.and("counted.status = 'active' and counted.benchmark_id =", &which.benchmark);
+    conditions.and(
+        "counted.status = 'active' and counted.mute_id is null and counted.benchmark_id =",
+        &which.benchmark,
+    );
     let sql = format!(
         "select {count} from {from} join threshold on threshold.id = counted.threshold_id
          join branch on branch.id = threshold.branch_id join testbed on testbed.id = threshold.testbed_id
@@ -33,9 +41,28 @@ pub fn alerts(tx: &mut Tx<'_>, project: ProjectId, which: &SeriesFilter) -> Resu
     Ok(Some(tx.value(&sql, &conditions.params)?))
 }
 
-/// Returns the number of regressions of open events: the notified changes, and the series with alerts and without a change; `None`
-/// if no report matches.
-pub fn regressions(tx: &mut Tx<'_>, project: ProjectId, which: &SeriesFilter) -> Result<Option<i64>> {
+columns! {
+    /// A benchmark with notified regressions of open events.
+    #[derive(Clone, Debug)]
+    pub struct RegressedBenchmark {
+        /// Branch.
+        pub branch: String = "branch.name",
+        /// Testbed.
+        pub testbed: String = "testbed.name",
+        /// Benchmark.
+        pub benchmark: String = "benchmark.name",
+        /// Number of regressions.
+        pub regressions: i64 = "count(*)",
+    }
+}
+
+/// Returns the benchmarks with regressions of open events: the notified changes, and the series with alerts and without a change;
+/// `None` if no report matches.
+pub fn regressions(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    which: &SeriesFilter,
+) -> Result<Option<Vec<RegressedBenchmark>>> {
     if !is_measured(tx, project, which)? {
         return Ok(None);
     }
@@ -51,13 +78,14 @@ pub fn regressions(tx: &mut Tx<'_>, project: ProjectId, which: &SeriesFilter) ->
     conditions.and("change.benchmark_id =", &which.benchmark);
     conditions.and("change.measure_id =", &which.measure);
     let changes = format!(
-        "select count(*) from change join event on event.id = change.event_id
+        "select {{columns}} from change join event on event.id = change.event_id
          join head on head.id = change.head_id
          join branch on branch.id = head.branch_id join testbed on testbed.id = change.testbed_id
-         join measure on measure.id = change.measure_id where {}",
+         join benchmark on benchmark.id = change.benchmark_id
+         join measure on measure.id = change.measure_id where {} group by branch.name, testbed.name, benchmark.name",
         conditions.sql
     );
-    let changes: i64 = tx.value(&changes, &conditions.params)?;
+    let mut regressed: Vec<RegressedBenchmark> = tx.fetch_all(&changes, &conditions.params)?;
     let mut conditions = Conditions::new(
         "event.project_id = $1 and event.status = 'open' and series.worse = 1 and head.replaced is null
          and branch.archived is null and testbed.archived is null and measure.archived is null
@@ -72,13 +100,15 @@ pub fn regressions(tx: &mut Tx<'_>, project: ProjectId, which: &SeriesFilter) ->
     conditions.and("series.benchmark_id =", &which.benchmark);
     conditions.and("series.measure_id =", &which.measure);
     let alerts = format!(
-        "select count(*) from event_series as series join event on event.id = series.event_id
+        "select {{columns}} from event_series as series join event on event.id = series.event_id
          join head on head.id = event.head_id
          join branch on branch.id = head.branch_id join testbed on testbed.id = series.testbed_id
-         join measure on measure.id = series.measure_id where {}",
+         join benchmark on benchmark.id = series.benchmark_id
+         join measure on measure.id = series.measure_id where {} group by branch.name, testbed.name, benchmark.name",
         conditions.sql
     );
-    Ok(Some(changes + tx.value::<i64>(&alerts, &conditions.params)?))
+    regressed.extend(tx.fetch_all::<RegressedBenchmark>(&alerts, &conditions.params)?);
+    Ok(Some(regressed))
 }
 
 /// Whether a report matches.

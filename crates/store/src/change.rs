@@ -253,6 +253,7 @@ columns!(Change {
     event: "event.uuid",
     status: "event.status",
     raised: "change.raised",
+    muted: (None),
     created: "change.created",
     modified: "change.modified",
 });

@@ -5,6 +5,9 @@
 //! // An existing struct. A literal is a column; a type is read from its own columns; a nested struct is written out.
 //! columns!(User { uuid: "account.uuid", name: "account.name" });
 //!
+//! // A value in parentheses is not read from a column.
+//! columns!(Change { uuid: "change.uuid", muted: (None) });
+//!
 //! // A struct for the rows of one statement.
 //! columns!(struct AlertRow { id: AlertId = "alert.id", benchmark: Benchmark });
 //!
@@ -189,6 +192,9 @@ macro_rules! columns {
     (@list [$($list:tt)*] $field:ident: $nested:ident { $($fields:tt)* } $($rest:tt)*) => {
         $crate::columns::columns!(@list [$($list)*] $($fields)*, $($rest)*);
     };
+    (@list [$($list:tt)*] $field:ident: ($value:expr) $($rest:tt)*) => {
+        $crate::columns::columns!(@list [$($list)*] $($rest)*);
+    };
     (@list [$($list:tt)*] $field:ident: $of:ty $(, $($rest:tt)*)?) => {
         $crate::columns::columns!(@list [$($list)* $crate::columns::columns!(@column $of),] $($($rest)*)?);
     };
@@ -217,6 +223,9 @@ macro_rules! columns {
         $crate::columns::columns!(@read $cells $name [
             $($done)* $field: $crate::columns::columns!(@read $cells $nested [] $($fields)*),
         ] $($rest)*)
+    };
+    (@read $cells:ident $name:ident [$($done:tt)*] $field:ident: ($value:expr) $($rest:tt)*) => {
+        $crate::columns::columns!(@read $cells $name [$($done)* $field: $value,] $($rest)*)
     };
     (@read $cells:ident $name:ident [$($done:tt)*] $field:ident: $of:ty $(, $($rest:tt)*)?) => {
         $crate::columns::columns!(@read $cells $name [$($done)* $field: $cells.read::<$of>()?,] $($($rest)*)?)

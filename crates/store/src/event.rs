@@ -177,6 +177,17 @@ pub struct EventFilter {
     pub worse: Option<i64>,
     /// Only events of this branch, with a change or an alert of this testbed, benchmark and measure.
     pub part: SeriesFilter,
+    /// Only muted events, or only other events.
+    pub muted: Option<MutedEvents>,
+}
+
+/// The muted events of a project, as a filter.
+#[derive(Clone, Debug, Default)]
+pub struct MutedEvents {
+    /// Keys of the muted events.
+    pub events: Vec<i64>,
+    /// Whether to list these events; otherwise all others.
+    pub is_muted: bool,
 }
 
 columns! {
@@ -217,6 +228,11 @@ pub fn list(
     conditions.and("event.status =", &which.status);
     conditions.and("event.cause =", &which.cause);
     conditions.and("head.branch_id =", &which.part.branch);
+    if let Some(MutedEvents { events, is_muted }) = &which.muted {
+        conditions.params.push(events);
+        let (not, place) = (if *is_muted { "" } else { "not " }, conditions.params.len());
+        conditions.sql.push_str(&format!(" and {not}event.id in {{ints ${place}}}"));
+    }
     conditions.sql.push_str(
         " and (exists (select 1 from change where change.event_id = event.id and change.withdrawn is null",
     );
@@ -329,6 +345,7 @@ fn complete(tx: &mut Tx<'_>, rows: Vec<EventRow>) -> Result<Vec<Event>> {
             total_alerts: alert_counts.get(&row.id).copied().unwrap_or_default(),
             alerts: alerts.remove(&row.id).unwrap_or_default(),
             raised: counts.raised,
+            muted: None,
             actions,
             start_time: row.start_time,
             created: row.created,

@@ -144,7 +144,7 @@ pub fn changes(
     Ok(found.into_iter().map(|(_, event)| event).collect())
 }
 
-/// Returns the newest events with alerts, at most `most`. Passes each alert to `take` with the index of its event in
+/// Returns the newest events with alerts that are not muted, at most `most`. Passes each alert to `take` with the index of its event in
 /// the result: a report can have thousands of alerts, and the caller keeps only the alerts that it shows.
 pub fn alerts(
     tx: &mut Tx<'_>,
@@ -161,7 +161,7 @@ pub fn alerts(
     if which.measure.is_some() {
         reports.sql.push_str(" join threshold on threshold.id = alert.threshold_id");
     }
-    reports.sql.push_str(" where alert.report_id = report.id");
+    reports.sql.push_str(" where alert.report_id = report.id and alert.mute_id is null");
     reports.and("threshold.measure_id =", &which.measure);
     reports.sql.push(')');
     let sql = format!(
@@ -176,7 +176,8 @@ pub fn alerts(
         found.iter().enumerate().map(|(place, (report, _))| (*report, place)).collect();
     let keys: Vec<i64> = found.iter().map(|(report, _)| report.get()).collect();
     let keys = keys.as_slice();
-    let mut alerts = Conditions::new("alert.report_id in {ints $1}".into(), vec![&keys]);
+    let mut alerts =
+        Conditions::new("alert.report_id in {ints $1} and alert.mute_id is null".into(), vec![&keys]);
     alerts.and("threshold.measure_id =", &which.measure);
     let sql = format!(
         "select alert.report_id, {} from alert

@@ -32,6 +32,7 @@ pub mod member;
 pub mod metric;
 mod migrate;
 pub mod model;
+pub mod mute;
 pub mod notice;
 pub mod oauth;
 pub mod organization;
@@ -84,7 +85,7 @@ pub use row::{Cells, Row};
 pub use tx::{List, Lock, Tx};
 pub use value::{
     AlertId, BenchmarkId, BlobId, BranchId, EventId, HeadId, JobId, Kind, ManifestId, MeasureId, ModelId,
-    NoticeId, OrganizationId, Param, PlotId, ProjectId, ReportId, RepositoryId, RunnerId, SpecId, TestbedId,
-    ThresholdId, UploadId, UserId, Value, VariantId, VersionId,
+    MuteId, NoticeId, OrganizationId, Param, PlotId, ProjectId, ReportId, RepositoryId, RunnerId, SpecId,
+    TestbedId, ThresholdId, UploadId, UserId, Value, VariantId, VersionId,
 };
 pub use write_context::{Entropy, WriteContext};

@@ -35,6 +35,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (16, "events", include_str!("../migrations/0016_events.sql")),
     (17, "notice_filter", include_str!("../migrations/0017_notice_filter.sql")),
     (18, "event_alerts", include_str!("../migrations/0018_event_alerts.sql")),
+    (19, "mutes", include_str!("../migrations/0019_mutes.sql")),
 ];
 
 /// Tables with a search index.

@@ -355,7 +355,11 @@ fn hashes_starting_with(text: &GitHashPrefix) -> (String, String) {
     (format!("{:0<40}", text.as_str()), format!("{:f<40}", text.as_str()))
 }
 
-columns!(AlertCounts { total: "count(*)", active: "count(case when status = 'active' then 1 end)" });
+columns!(AlertCounts {
+    total: "count(*)",
+    active: "count(case when status = 'active' then 1 end)",
+    muted: "count(case when status = 'active' then mute_id end)",
+});
 
 /// Counts the alerts of reports.
 fn count_alerts(tx: &mut Tx<'_>, reports: &mut [ReportRow]) -> Result<()> {

@@ -8,8 +8,8 @@ use tidemark_api::{
     BenchmarkUuid, Boundary, BoundaryLimit, BranchName, BranchUuid, ChangeCause, ChangeUuid, Cpu,
     DeliveryStatus, DeliveryUuid, Digest, Disk, Domain, Email, EventStatus, EventUuid, FalseAlarms, GitHash,
     HeadUuid, InvitationUuid, JobStatus, JobUuid, Jwt, LeaseUuid, MeasureUuid, Memory, MinChange, ModelTest,
-    ModelUuid, NamePattern, NonEmpty, NoticeDirection, NoticeKind, NoticeUuid, NotificationUuid, Notifies,
-    OperatingSystem, OrganizationRole, OrganizationUuid, PlainKey, PlanLevel, PlanStatus, PlotUuid,
+    ModelUuid, MuteUuid, NamePattern, NonEmpty, NoticeDirection, NoticeKind, NoticeUuid, NotificationUuid,
+    Notifies, OperatingSystem, OrganizationRole, OrganizationUuid, PlainKey, PlanLevel, PlanStatus, PlotUuid,
     ProjectKeyUuid, ProjectRole, ProjectUuid, ReportUuid, ResourceName, RunnerUuid, SampleSize, Sandbox,
     ServerUuid, SessionUuid, Slug, SpecUuid, SsoUuid, TestbedUuid, ThresholdUuid, TimeOfDay, Timestamp,
     TokenUuid, Url, UserKeyUuid, UserName, UserUuid, VariantUuid, Visibility, Window, XAxis, YAxis,
@@ -429,7 +429,7 @@ impl FromRow for Slug {
 }
 
 uuids! {
-    AlertUuid, AuditUuid, BenchmarkUuid, BranchUuid, ChangeUuid, DeliveryUuid, EventUuid, HeadUuid, InvitationUuid, JobUuid, LeaseUuid, MeasureUuid, ModelUuid, NoticeUuid, NotificationUuid, OrganizationUuid,
+    AlertUuid, AuditUuid, BenchmarkUuid, BranchUuid, ChangeUuid, DeliveryUuid, EventUuid, HeadUuid, InvitationUuid, JobUuid, LeaseUuid, MeasureUuid, ModelUuid, MuteUuid, NoticeUuid, NotificationUuid, OrganizationUuid,
     PlotUuid, ProjectKeyUuid, ProjectUuid, ReportUuid, RunnerUuid, ServerUuid, SessionUuid, SpecUuid, SsoUuid, TestbedUuid, ThresholdUuid, TokenUuid, UserKeyUuid,
     UserUuid, VariantUuid,
 }
@@ -467,6 +467,8 @@ keys! {
     AlertId,
     /// Key of an event.
     EventId,
+    /// Key of a mute.
+    MuteId,
     /// Key of a notice.
     NoticeId,
     /// Key of a plot.

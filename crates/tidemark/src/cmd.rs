@@ -26,6 +26,7 @@ mod measure;
 pub(crate) mod member;
 pub(crate) mod metric;
 pub(crate) mod mock;
+pub(crate) mod mute;
 pub(crate) mod noise;
 pub(crate) mod notice;
 pub(crate) mod open;

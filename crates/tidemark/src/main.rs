@@ -68,7 +68,9 @@ use self::{
         mcp,
         member::MemberVerb,
         metric::MetricVerb,
-        mock, noise,
+        mock,
+        mute::MuteVerb,
+        noise,
         notice::NoticeVerb,
         open, openapi,
         organization::OrganizationVerb,
@@ -170,6 +172,8 @@ enum Cmd {
     Alert(LazyCommand<Noun<AlertVerb>>),
     /// Manage events, the changes with a common start, and their status
     Event(LazyCommand<Noun<EventVerb>>),
+    /// Mute benchmarks, branches or testbeds for a period
+    Mute(LazyCommand<Noun<MuteVerb>>),
     /// Show changes, the lasting shifts of the level of a series
     Change(LazyCommand<Noun<ChangeVerb>>),
     /// Manage the notification settings of a project and show its false alarms
@@ -226,6 +230,7 @@ const GROUPS: [Group; 7] = [
             "plot",
             "metric",
             "event",
+            "mute",
             "change",
             "alert",
             "threshold",
@@ -341,6 +346,7 @@ impl Cmd {
             Self::Threshold(noun) => noun.0.run(),
             Self::Alert(noun) => noun.0.run(),
             Self::Event(noun) => noun.0.run(),
+            Self::Mute(noun) => noun.0.run(),
             Self::Change(noun) => noun.0.run(),
             Self::Archive(archive) => archive.0.run(true),
             Self::Unarchive(archive) => archive.0.run(false),

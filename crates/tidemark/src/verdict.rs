@@ -123,11 +123,12 @@ pub(crate) fn wait_for_verdict(client: &Client, report: &Report) -> Option<tidem
     verdict
 }
 
-/// Returns the number of regressions: comparisons of this run, and changes that this run confirmed.
+/// Returns the number of regressions that are not muted: comparisons of this run, and changes that this run confirmed.
 pub(crate) fn regressions(verdict: &tidemark_api::Verdict) -> u32 {
     let is_worse = |change: &&Change| {
-        (change.direction, change.cause, change.status)
-            == (ChangeDirection::Regression, ChangeCause::Code, EventStatus::Open)
+        change.muted.is_none()
+            && (change.direction, change.cause, change.status)
+                == (ChangeDirection::Regression, ChangeCause::Code, EventStatus::Open)
     };
     // Counts a series once if it also regressed in this run.
     let is_new = |change: &&Change| {

@@ -391,7 +391,7 @@ impl Worker {
     async fn perform(&self, item: &outbox::OutboxItem) -> Result<(), DeliveryError> {
         match item.kind.as_str() {
             mail::KIND => self.mailer.deliver(item, (self.fresh)().now).await,
-            job::CALLBACK => self.callback_sender.send(item).await,
+            job::CALLBACK => self.callback_sender.send(item, (self.fresh)().now).await,
             plan::SYNC | plan::SESSION | plan::CANCEL | plan::METER => match &self.billing {
                 Some(billing) => billing.perform(item).await,
                 None => Err(DeliveryError::Temporary("plus.billing is not configured any more".to_owned())),

@@ -46,6 +46,7 @@ pub(crate) use self::{
 use crate::domain::{
     app::App,
     error::{Error, Result},
+    mute::Mutes,
 };
 
 /// Maximum number of lanes per round.
@@ -353,6 +354,11 @@ fn select_notifications(
     if open.is_empty() {
         return Ok(false);
     }
+    let mutes = Mutes::read(tx, lane.project, now)?;
+    let benchmarks = open.iter().map(|one| one.written.series_key.benchmark);
+    let muted = mutes.of_benchmarks(tx, lane.branch, lane.testbed, benchmarks)?;
+    // A muted change can be notified later, when the mute ends before the change is too old.
+    open.retain(|one| !muted.contains_key(&one.written.series_key.benchmark));
     let settings = detection::settings(tx, lane.project)?;
     // A change that the machine caused in all benchmarks is not a regression of any of them.
     open.retain(|one| settings.notifies_host || one.written.found.cause != ChangeCause::Host);

@@ -23,7 +23,10 @@ use tokio::task::spawn_blocking;
 use ureq::http::{Request, header};
 
 use crate::{
-    domain::error::{Error, Result},
+    domain::{
+        error::{Error, Result},
+        mute::Mutes,
+    },
     infra::{
         mail::{self, DeliveryError, Message},
         outgoing,
@@ -201,16 +204,26 @@ fn compose(
             },
         );
     }
-    let reports = reports(tx, pending)?;
+    let mut reports = reports(tx, pending)?;
     if reports.is_empty() {
         return Ok(DeliveryStep::Drop("The report was deleted."));
     }
-    let changes;
+    // A mute can be created while the delivery waits.
+    let mutes = Mutes::read(tx, pending.project, now)?;
+    let mut is_muted = false;
+    for (_, report) in &mut reports {
+        mutes.mark_alerts(report);
+        is_muted |= report.alerts.iter().flatten().any(|alert| alert.muted.is_some());
+    }
+    let mut changes;
     let content = match detection::settings(tx, pending.project)?.notifies {
         Notifies::Alerts => NotificationContent::Alerts,
         Notifies::Changes => {
             let ids: Vec<i64> = reports.iter().map(|(id, _)| id.get()).collect();
             changes = change::raised_with(tx, pending.project, &ids)?;
+            mutes.mark_changes(changes.iter_mut().map(|(_, change)| change));
+            is_muted |= changes.iter().any(|(_, change)| change.muted.is_some());
+            changes.retain(|(_, change)| change.muted.is_none());
             NotificationContent::Changes(&changes)
         }
     };
@@ -219,9 +232,10 @@ fn compose(
     let notification =
         Notification::new(pending.event, pending.enqueued, &reports, content, &filter, console);
     let Some(notification) = notification else {
-        return Ok(DeliveryStep::Drop(
-            "The report has no alert or change that matches the filter of the notice.",
-        ));
+        return Ok(DeliveryStep::Drop(match is_muted {
+            true => "The alerts or changes of the report are muted.",
+            false => "The report has no alert or change that matches the filter of the notice.",
+        }));
     };
     address(
         tx,

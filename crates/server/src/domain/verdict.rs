@@ -7,8 +7,8 @@ use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 use tidemark_api::{
     Benchmark, Change, ChangeCause, ChangeDirection, EventStatus, Measure, Page, ProjChangesSort, Project,
-    Report, Shared, Variant, Verdict, VerdictAnswer, VerdictBaseline, VerdictComparison, VerdictCounts,
-    VerdictFactor,
+    Report, Shared, Timestamp, Variant, Verdict, VerdictAnswer, VerdictBaseline, VerdictComparison,
+    VerdictCounts, VerdictFactor,
 };
 use tidemark_stats::{
     Baseline, BaselineRange, CommonFactor, Comparison, Criteria, HostSpeeds, LevelChange, LevelChangeStatus,
@@ -27,6 +27,7 @@ use crate::{
     domain::{
         changes::{History, Spread, Values, hosts},
         error::{Error, Result},
+        mute::Mutes,
     },
     infra::parallel,
 };
@@ -57,16 +58,19 @@ pub(crate) struct VerdictInput {
     measures: HashMap<MeasureId, Shared<Measure>>,
     settled: bool,
     changes: Vec<Change>,
+    mutes: Mutes,
 }
 
 impl VerdictInput {
-    /// Reads the input for a report. The baseline ends with the report `base`, or with the report before.
+    /// Reads the input for a report. The baseline ends with the report `base`, or with the report before. The mutes are those
+    /// that have effect at `now`.
     pub(crate) fn read(
         tx: &mut Tx<'_>,
         project: ProjectId,
         project_view: &Project,
         report: ReportId,
         base: Option<ReportId>,
+        now: Timestamp,
     ) -> Result<Self> {
         let found = report::summary(tx, project_view, report)?.report;
         let place = report::dimensions(tx, report)?;
@@ -109,13 +113,16 @@ impl VerdictInput {
             keys
         };
         let which = change::ChangeFilter { report: Some(report), ..Default::default() };
-        let page = Page::default();
+        let mutes = Mutes::read(tx, project, now)?;
+        let (mut changes, _) = change::list(tx, project, &which, ProjChangesSort::Size, &Page::default())?;
+        mutes.mark_changes(&mut changes);
         Ok(Self {
             benchmarks: Benchmark::by_ids(tx, &keys(|series_key| series_key.benchmark.get()))?,
             variants: variant::by_ids(tx, &keys(|series_key| series_key.variant))?,
             measures: Measure::by_ids(tx, &keys(|series_key| series_key.measure.get()))?,
             settled: lane::is_analyzed(tx, place.branch, place.testbed)?,
-            changes: change::list(tx, project, &which, ProjChangesSort::Size, &page)?.0,
+            changes,
+            mutes,
             report: found,
             base,
             head,
@@ -306,6 +313,11 @@ impl VerdictInput {
             measure: (**measure).clone(),
             answer,
             direction,
+            muted: self.mutes.of_series(
+                self.report.branch.name.as_str(),
+                self.report.testbed.name.as_str(),
+                benchmark.name.as_str(),
+            ),
             base: comparison.map(|comparison| comparison.base),
             base_runs: number(pair.runs),
             head: median(&pair.new).unwrap_or_default(),
@@ -451,6 +463,7 @@ fn count(comparisons: &[VerdictComparison]) -> VerdictCounts {
     let mut counts = VerdictCounts::default();
     for comparison in comparisons {
         *match (comparison.answer, comparison.direction) {
+            (VerdictAnswer::Changed, _) if comparison.muted.is_some() => &mut counts.muted,
             (VerdictAnswer::Changed, ChangeDirection::Regression) => &mut counts.regressions,
             (VerdictAnswer::Changed, ChangeDirection::Improvement) => &mut counts.improvements,
             (VerdictAnswer::Changed, ChangeDirection::Unknown) => &mut counts.differences,
@@ -464,11 +477,12 @@ fn count(comparisons: &[VerdictComparison]) -> VerdictCounts {
 /// Returns the sort key of a comparison, in ascending order.
 fn sort_key(comparison: &VerdictComparison) -> f64 {
     let kind = match (comparison.answer, comparison.direction) {
+        (VerdictAnswer::Changed, _) if comparison.muted.is_some() => 3.0,
         (VerdictAnswer::Changed, ChangeDirection::Regression) => 0.0,
         (VerdictAnswer::Changed, ChangeDirection::Unknown) => 1.0,
         (VerdictAnswer::Changed, ChangeDirection::Improvement) => 2.0,
-        (VerdictAnswer::Inconclusive, _) => 3.0,
-        (VerdictAnswer::Unchanged, _) => 4.0,
+        (VerdictAnswer::Inconclusive, _) => 4.0,
+        (VerdictAnswer::Unchanged, _) => 5.0,
     };
     // The second term is below one and decreases with the size of the change.
     kind + 1.0 / (2.0 + comparison.change.unwrap_or(0.0).abs())

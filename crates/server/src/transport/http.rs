@@ -27,6 +27,7 @@ mod key;
 mod measure;
 mod member;
 mod metric;
+mod mute;
 mod notice;
 mod oauth;
 mod organization;
@@ -107,6 +108,8 @@ pub(crate) fn operations() -> OpenApiRouter<App> {
         .routes(routes!(project::allowed))
         .routes(routes!(project_key::list, project_key::create))
         .routes(routes!(project_key::view, project_key::update, project_key::revoke))
+        .routes(routes!(mute::list, mute::create))
+        .routes(routes!(mute::view, mute::delete))
         .routes(routes!(notice::list, notice::create))
         .routes(routes!(notice::view, notice::update, notice::delete))
         .routes(routes!(notice::test))

@@ -23,7 +23,7 @@ impl Lab {
     }
 
     /// Returns the text of a badge for screen readers.
-    async fn badge(&self, query: &str) -> String {
+    pub(crate) async fn badge(&self, query: &str) -> String {
         let answer = self.document(&format!("badge{query}"), "", "").await;
         assert_eq!(
             (answer.status().as_u16(), &answer.headers()["content-type"]),

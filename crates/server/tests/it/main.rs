@@ -47,6 +47,7 @@ mod member;
 mod message;
 mod middleware;
 mod migration;
+mod mute;
 mod notice;
 mod notice_filter;
 mod notice_test;

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Statements that revert the tables to migration 11.
-const BACK: [&str; 35] = [
+const BACK: [&str; 39] = [
     "drop index organization_unclaimed",
     "alter table organization drop column claim_hash",
     "alter table organization drop column report_bytes",
@@ -25,6 +25,10 @@ const BACK: [&str; 35] = [
     "alter table project drop column notifies_host",
     "alter table report drop column host",
     "alter table lane drop column deleted",
+    "drop index alert_mute_id",
+    "drop index alert_muted",
+    "alter table alert drop column mute_id",
+    "drop table mute",
     "alter table delivery drop column test",
     "alter table notice drop column min_change",
     "alter table notice drop column benchmark",

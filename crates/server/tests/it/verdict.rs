@@ -9,7 +9,7 @@ const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 
 impl Lab {
     /// Sends a run of six benchmarks, each with a factor.
-    async fn six(&self, number: u64, factors: [f64; 6], more: Value) -> String {
+    pub(crate) async fn six(&self, number: u64, factors: [f64; 6], more: Value) -> String {
         let values = NAMES.iter().zip(factors).enumerate().map(|(place, (name, factor))| {
             let noise = 0.995 + 0.01 * chance(number + 1_000 * (place as u64 + 1));
             ((*name).to_owned(), json!({ "latency": { "value": 100.0 * factor * noise } }))

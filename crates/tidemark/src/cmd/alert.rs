@@ -139,6 +139,7 @@ impl Printable for Alert {
             .detail("Iteration", self.iteration)
             .detail("Metric", metric.uuid)
             .detail("Threshold", threshold.uuid)
+            .detail("Muted", optional(self.muted.as_ref().map(|muted| &muted.reason)))
             .detail("Created", output::time(self.created))
             .detail("Changed", output::time(self.modified))
     }

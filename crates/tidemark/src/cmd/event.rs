@@ -34,6 +34,9 @@ pub(crate) enum EventVerb {
         /// List only events with this cause
         #[arg(long, value_parser = fixed_string_parser::<ChangeCause>())]
         cause: Option<ChangeCause>,
+        /// List only events whose changed series are all muted (true), or only other events (false)
+        #[arg(long)]
+        muted: Option<bool>,
         #[command(flatten)]
         series: SeriesFilter,
         #[command(flatten)]
@@ -70,7 +73,7 @@ pub(crate) struct EventTarget {
 impl Verb for EventVerb {
     fn run(&self, session: &Session) -> Result {
         match self {
-            Self::List { project, status, change_direction, cause, series, sort, page } => {
+            Self::List { project, status, change_direction, cause, muted, series, sort, page } => {
                 let filter = EventFilter {
                     status: *status,
                     change_direction: *change_direction,
@@ -79,6 +82,7 @@ impl Verb for EventVerb {
                     testbed: series.testbed.clone(),
                     benchmark: series.benchmark.clone(),
                     measure: series.measure.clone(),
+                    muted: *muted,
                     sort: sort.sort,
                 };
                 session.list(events(project.id()?).list(&filter), page)
@@ -121,6 +125,7 @@ impl Printable for Event {
             .detail("Possible commits", commits(self))
             .detail("Outside thresholds", alerts(self))
             .detail("Notified", optional(self.raised.map(output::time)))
+            .detail("Muted", optional(self.muted.as_ref().map(|muted| &muted.reason)))
             .detail("Note", optional(self.note.as_ref()))
             .detail("Set by", optional(last.map(|action| action.actor.name.as_deref().unwrap_or("Tidemark"))))
             .detail("Set at", optional(last.map(|action| output::time(action.created))))

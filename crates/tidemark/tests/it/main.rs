@@ -28,6 +28,7 @@ mod login;
 mod manifest;
 mod mcp;
 mod mock;
+mod mute;
 mod noise;
 mod notice;
 mod parse;

@@ -249,6 +249,7 @@ mod tests {
             limit: BoundaryLimit::Upper,
             event: EventId::from(0),
             is_expected: false,
+            mute: None,
         }
     }
 

@@ -17,7 +17,7 @@ use super::{
     resolve::ResolvedMetric,
     sample::{EarlierValues, SampleRequest, sample_limit},
 };
-use crate::domain::error::Result;
+use crate::domain::{error::Result, mute::Mutes};
 
 /// The position of a new report.
 pub(super) struct ReportContext {
@@ -79,11 +79,12 @@ pub(super) fn write(
     if !judges.is_empty() {
         events::assign(tx, fresh, context, &mut judgment.alerts, &judgment.within)?;
     }
-    let alerts: Vec<alert::NewAlertRow> = judgment.alerts.into_iter().map(|alert| alert.row).collect();
+    let mut alerts: Vec<alert::NewAlertRow> = judgment.alerts.into_iter().map(|alert| alert.row).collect();
+    mute_alerts(tx, fresh, context, &mut alerts)?;
     alert::insert(tx, fresh, context.project, (context.report, context.head, context.start_time), &alerts)?;
     threshold::add_counts(tx, &counts(&judges, &alerts))?;
-    // Users have already reviewed the alerts of an expected event.
-    let is_enqueued = alerts.iter().any(|alert| !alert.is_expected)
+    // Users have already reviewed the alerts of an expected event, and want no notification about muted series.
+    let is_enqueued = alerts.iter().any(|alert| !alert.is_expected && alert.mute.is_none())
         && detection::settings(tx, context.project)?.notifies == Notifies::Alerts;
     Ok(is_enqueued && delivery::enqueue(tx, fresh, context.project, context.report)?)
 }
@@ -106,6 +107,25 @@ fn counts(
             ThresholdCounts { threshold: judge.threshold, judged: judge.judged, active, dismissed }
         })
         .collect()
+}
+
+/// Sets the mutes of alerts. A muted alert is written, but causes no notification.
+fn mute_alerts(
+    tx: &mut Tx<'_>,
+    fresh: &WriteContext,
+    context: &ReportContext,
+    alerts: &mut [alert::NewAlertRow],
+) -> Result<()> {
+    if alerts.is_empty() {
+        return Ok(());
+    }
+    let mutes = Mutes::read(tx, context.project, fresh.now)?;
+    let benchmarks = alerts.iter().map(|alert| alert.benchmark);
+    let muted = mutes.of_benchmarks(tx, context.branch, context.testbed, benchmarks)?;
+    for alert in alerts {
+        alert.mute = muted.get(&alert.benchmark).copied();
+    }
+    Ok(())
 }
 
 /// Finds the series of each metric and sorts the metrics by series and iteration.
@@ -200,6 +220,7 @@ fn judge(
                         limit: side.into(),
                         event: EventId::from(0),
                         is_expected: false,
+                        mute: None,
                     };
                     let (series_key, worse) = (item.series_key, judge.worse);
                     judgment.alerts.push(JudgedAlert { row, series_key, worse });

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tidemark_api::{Job, JobCallback, JobStatus, JobUuid, Report, Url, job::JobCallbackKind};
+use tidemark_api::{Job, JobCallback, JobStatus, JobUuid, Report, Timestamp, Url, job::JobCallbackKind};
 use tidemark_render::{
     code_host::{
         self, CodeHost, CommentConditions, Commit, CompletedCheck, Conclusion, GITHUB_TEXT_MAX, Thread,
@@ -100,11 +100,11 @@ struct EndedJob {
 
 impl CallbackSender {
     /// Sends the callback of the job that an outbox item names.
-    pub(crate) async fn send(&self, item: &outbox::OutboxItem) -> Result<(), DeliveryError> {
+    pub(crate) async fn send(&self, item: &outbox::OutboxItem, now: Timestamp) -> Result<(), DeliveryError> {
         let uuid =
             item.payload.parse().map_err(|_| DeliveryError::Permanent("it does not name a job".into()))?;
         let later = |error: store::Error| DeliveryError::Temporary(error.to_string());
-        let found = self.db.read(move |tx| find(tx, uuid)).await;
+        let found = self.db.read(move |tx| find(tx, uuid, now)).await;
         let found = found.map_err(|error| DeliveryError::Temporary(error.cause().unwrap_or_default()))?;
         let Some(ended_job) = found else { return Ok(()) };
         // A lost runner can reconnect, and the job then ends with another status, which needs another callback.
@@ -125,7 +125,7 @@ impl CallbackSender {
 }
 
 /// Reads the end of a job; `None` if its callback was already sent or the job has not ended.
-fn find(tx: &mut Tx<'_>, uuid: JobUuid) -> Result<Option<EndedJob>> {
+fn find(tx: &mut Tx<'_>, uuid: JobUuid, now: Timestamp) -> Result<Option<EndedJob>> {
     let found = match job::find(tx, uuid) {
         Err(store::Error::NotFound(_)) => return Ok(None),
         found => found?,
@@ -138,8 +138,8 @@ fn find(tx: &mut Tx<'_>, uuid: JobUuid) -> Result<Option<EndedJob>> {
     let suffix = [(found.config.build_time, "-build_time"), (found.config.file_size, "-file_size")];
     let suffix = suffix.into_iter().filter(|(is_wanted, _)| *is_wanted == Some(true)).map(|(_, word)| word);
     let is_processed = found.job.status == JobStatus::Processed;
-    let input =
-        is_processed.then(|| VerdictInput::read(tx, found.project, &project_row.project, found.report, None));
+    let input = is_processed
+        .then(|| VerdictInput::read(tx, found.project, &project_row.project, found.report, None, now));
     let input = input.transpose()?;
     Ok(Some(EndedJob { job: found.job, callback, report, input, suffix: suffix.collect() }))
 }

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::domain::{
     app::App,
+    mute::Mutes,
     plot::{self, Tone},
 };
 
@@ -43,7 +44,7 @@ pub(super) struct BadgeQuery {
 /// View a badge with the number of active alerts or of notified regressions.
 ///
 /// The notification settings of the project decide between alerts and regressions. Alerts and changes of archived branches,
-/// testbeds and measures do not count.
+/// testbeds and measures and muted series do not count.
 #[utoipa::path(get, path = "/v0/projects/{project}/badge", operation_id = "proj_badge_get", tag = "alerts",
     params(ProjectPath, BadgeQuery),
     responses((status = 200, description = "The badge.", content((String = "image/svg+xml")))),
@@ -54,7 +55,7 @@ pub(super) async fn view(
     Query(query): Query<BadgeQuery>,
     headers: HeaderMap,
 ) -> Result<Response> {
-    let id = project.id;
+    let (id, now) = (project.id, app.clock.now());
     let label = query.label.clone();
     let read = move |tx: &mut Tx<'_>| {
         let names = SeriesNames {
@@ -66,7 +67,16 @@ pub(super) async fn view(
         let part = names.find(tx, id)?;
         Ok::<_, Error>(match detection::settings(tx, id)?.notifies {
             Notifies::Alerts => (badge::alerts(tx, id, &part)?, "alert"),
-            Notifies::Changes => (badge::regressions(tx, id, &part)?, "regression"),
+            Notifies::Changes => {
+                let mutes = Mutes::read(tx, id, now)?;
+                let count = badge::regressions(tx, id, &part)?.map(|regressed| {
+                    let regressed = regressed.iter();
+                    let unmuted =
+                        regressed.filter(|one| !mutes.matches(&one.branch, &one.testbed, &one.benchmark));
+                    unmuted.map(|one| one.regressions).sum()
+                });
+                (count, "regression")
+            }
         })
     };
     let (message, tone) = match app.db.read(read).await? {

@@ -14,7 +14,7 @@ use super::{
     project::ProjectPath,
     series_filter::SeriesNames,
 };
-use crate::domain::app::App;
+use crate::domain::{app::App, mute::Mutes};
 
 /// Path parameters: project and change.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -40,6 +40,7 @@ pub(super) async fn list(
     Query(filter): Query<ChangeFilter>,
     Query(page): Query<Page>,
 ) -> Result<Paged<Change>> {
+    let now = app.clock.now();
     let read = move |tx: &mut Tx<'_>| {
         let id = project.id;
         let names = SeriesNames {
@@ -54,7 +55,9 @@ pub(super) async fn list(
             part: names.find(tx, id)?,
             report: filter.report.map(|uuid| report::find(tx, id, uuid)).transpose()?,
         };
-        Ok::<_, Error>(change::list(tx, id, &which, filter.sort.unwrap_or_default(), &page)?)
+        let (mut changes, total) = change::list(tx, id, &which, filter.sort.unwrap_or_default(), &page)?;
+        Mutes::read(tx, id, now)?.mark_changes(&mut changes);
+        Ok::<_, Error>((changes, total))
     };
     Ok(Paged(app.db.read(read).await?))
 }
@@ -68,5 +71,11 @@ pub(super) async fn view(
     project: Project<View>,
     Path(path): Path<ChangePath>,
 ) -> Result<Json<Change>> {
-    Ok(Json(app.db.read(move |tx| change::view(tx, project.id, path.change)).await?))
+    let now = app.clock.now();
+    let read = move |tx: &mut Tx<'_>| {
+        let mut change = change::view(tx, project.id, path.change)?;
+        Mutes::read(tx, project.id, now)?.mark_changes([&mut change]);
+        Ok::<_, Error>(change)
+    };
+    Ok(Json(app.db.read(read).await?))
 }

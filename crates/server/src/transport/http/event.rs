@@ -2,8 +2,8 @@
 
 use axum::{Json, extract::State};
 use serde::Deserialize;
-use tidemark_api::{ChangeDirection, Event, EventFilter, EventPatch, EventUuid, Page, ResourceId};
-use tidemark_store::{Lock, Tx, event};
+use tidemark_api::{ChangeDirection, Event, EventFilter, EventPatch, EventUuid, Page, ResourceId, Timestamp};
+use tidemark_store::{Lock, ProjectId, Tx, event};
 use utoipa::IntoParams;
 
 use super::{
@@ -14,7 +14,7 @@ use super::{
     project::ProjectPath,
     series_filter::SeriesNames,
 };
-use crate::domain::app::App;
+use crate::domain::{app::App, mute::Mutes};
 
 /// Path parameters: project and event.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -42,6 +42,7 @@ pub(super) async fn list(
     Query(filter): Query<EventFilter>,
     Query(page): Query<Page>,
 ) -> Result<Paged<Event>> {
+    let now = app.clock.now();
     let read = move |tx: &mut Tx<'_>| {
         let names = SeriesNames {
             branch: filter.branch.as_ref(),
@@ -49,13 +50,19 @@ pub(super) async fn list(
             benchmark: filter.benchmark.as_ref(),
             measure: filter.measure.as_ref(),
         };
+        let mutes = Mutes::read(tx, project.id, now)?;
+        let muted = mutes.events(tx, project.id, filter.status, None)?;
         let which = event::EventFilter {
             status: filter.status,
             cause: filter.cause,
             worse: filter.change_direction.map(ChangeDirection::number),
             part: names.find(tx, project.id)?,
+            muted: filter.muted.map(|is_muted| muted.filter(is_muted)),
         };
-        Ok::<_, Error>(event::list(tx, project.id, &which, filter.sort.unwrap_or_default(), &page)?)
+        let (mut events, total) =
+            event::list(tx, project.id, &which, filter.sort.unwrap_or_default(), &page)?;
+        muted.mark(&mutes, &mut events);
+        Ok::<_, Error>((events, total))
     };
     Ok(Paged(app.db.read(read).await?))
 }
@@ -69,7 +76,8 @@ pub(super) async fn view(
     project: Project<View>,
     Path(path): Path<EventPath>,
 ) -> Result<Json<Event>> {
-    Ok(Json(app.db.read(move |tx| event::view(tx, project.id, path.event)).await?))
+    let now = app.clock.now();
+    Ok(Json(app.db.read(move |tx| find(tx, project.id, path.event, now)).await?))
 }
 
 /// Set the status and the note of an event: open, expected, fixed or false alarm.
@@ -92,7 +100,7 @@ pub(super) async fn update(
         let note = patch.note.as_ref().map(Option::as_ref);
         let status = patch.status.map(Into::into);
         event::update(tx, &fresh, project.id, path.event, status, note, &project.origin.actor)?;
-        let event = event::view(tx, project.id, path.event)?;
+        let event = find(tx, project.id, path.event, fresh.now)?;
         let detail = [
             ("project", project.project.slug.as_str()),
             ("status", event.status.as_str()),
@@ -103,4 +111,13 @@ pub(super) async fn update(
         Ok::<_, Error>(event)
     };
     Ok(Json(app.db.write(write).await?))
+}
+
+/// Returns an event with its mutes.
+fn find(tx: &mut Tx<'_>, project: ProjectId, event: EventUuid, now: Timestamp) -> Result<Event> {
+    let mutes = Mutes::read(tx, project, now)?;
+    let muted = mutes.events(tx, project, None, Some(event))?;
+    let mut found = event::view(tx, project, event)?;
+    muted.mark(&mutes, std::slice::from_mut(&mut found));
+    Ok(found)
 }

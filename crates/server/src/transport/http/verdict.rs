@@ -37,6 +37,7 @@ pub(super) async fn view(
     let permit = app.analyses.acquire(project.origin.address).await?;
     let held = Arc::clone(&permit);
     let VerdictQuery { base, benchmark, limit } = query;
+    let now = app.clock.now();
     let read = move |tx: &mut Tx<'_>| {
         let id = report::find(tx, project.id, path.report)?;
         let base = base.map(|base| report::find(tx, project.id, base)).transpose()?;
@@ -44,7 +45,7 @@ pub(super) async fn view(
         let benchmark =
             names.find(tx, project.id)?.benchmark.map(|id| Benchmark::view(tx, id)).transpose()?;
         let _held = held;
-        Ok::<_, Error>((VerdictInput::read(tx, project.id, &project.project, id, base)?, benchmark))
+        Ok::<_, Error>((VerdictInput::read(tx, project.id, &project.project, id, base, now)?, benchmark))
     };
     let (input, benchmark) = app.db.read(read).await?;
     let judge = move || {

@@ -164,6 +164,16 @@ pub const TOOLS: &[Tool] = &[
         "Set the status of an event and of all its changes and alerts, with a note: expected, fixed, false alarm, or open.",
     ),
     tool(
+        "list_mutes",
+        "proj_mutes_get",
+        "List the mutes: patterns of benchmarks, branches and testbeds that cause no notifications and no failing gates for a period. Filter with `expired: false` for mutes that have effect.",
+    ),
+    tool(
+        "create_mute",
+        "proj_mute_post",
+        "Mute benchmarks, branches or testbeds by name or pattern, for a number of seconds (`ttl`) and with a reason. They are still measured, and their results are marked as muted.",
+    ),
+    tool(
         "view_verdict",
         "proj_report_verdict_get",
         "Compare a report with its baseline, the previous runs or the branch that its own branch starts from: regressed, improved, unchanged and inconclusive series with confidence intervals, and whether the machine is the probable cause.",

@@ -15,7 +15,7 @@ use tidemark_store::{
     event::{self, NewEvent},
     head, invitation, job, key,
     lane::Lane,
-    member, notice, organization, plot, project, project_key, project_member, report, runner, series,
+    member, mute, notice, organization, plot, project, project_key, project_member, report, runner, series,
     session, sign_in, spec, sso, threshold, token, user,
 };
 use uuid::Uuid;
@@ -131,6 +131,7 @@ pub(super) struct Project {
     alert: Uuid,
     change: Uuid,
     event: Uuid,
+    mute: Uuid,
     /// The dimensions of the plot, in the form of a body.
     dimensions: Value,
 }
@@ -265,6 +266,7 @@ impl Stage {
             "alert" => self.project.alert.to_string(),
             "change" => self.project.change.to_string(),
             "event" => self.project.event.to_string(),
+            "mute" => self.project.mute.to_string(),
             "metric" => self.project.metric.to_string(),
             _ => panic!("{}: say in `Stage::parameter` what stands for {{{name}}}", operation.id),
         }
@@ -308,6 +310,7 @@ impl Stage {
                 Some(body)
             }
             "runner_specs_post" => Some(json!({ "spec": self.spec })),
+            "proj_mute_post" => Some(json!({ "benchmark": "free", "reason": "Flaky" })),
             "proj_notice_post" | "user_notice_post" => {
                 Some(json!({ "name": "Hook", "kind": "webhook", "url": "https://example.org/hook" }))
             }
@@ -425,6 +428,9 @@ impl Project {
         let report = report::complete(tx, report).unwrap();
         let (notice, delivery) =
             notice_with_delivery(tx, fresh, notice::NoticeOwner::Project(found.id), found.id);
+        let new = serde_json::from_value(json!({ "benchmark": "free", "reason": "Flaky" })).unwrap();
+        let actor = tidemark_api::Actor { kind: tidemark_api::ActorKind::System, uuid: None, name: None };
+        let mute = mute::create(tx, fresh, found.id, &new, &actor).unwrap();
         let places = json!({ "branch": "used", "testbed": "used" });
         let empty = record(tx, fresh, (organization, found.id), json!([]), places);
         let job = wait(tx, fresh, &found, empty);
@@ -442,6 +448,7 @@ impl Project {
             alert: report.alerts.unwrap()[0].uuid.uuid(),
             change,
             event,
+            mute: mute.uuid.uuid(),
             dimensions: json!({
                 "branches": dimensions.branches, "testbeds": dimensions.testbeds,
                 "benchmarks": dimensions.benchmarks, "measures": dimensions.measures,

@@ -32,7 +32,7 @@ impl Gate {
         let by_verdict = self.on_change || (self.on_alert && has_no_threshold);
         let worse = verdict.filter(|_| by_verdict).map_or(0, verdict::regressions);
         // Alerts of an expected event are dismissed.
-        match (report.counts.alerts.active, worse) {
+        match (report.counts.alerts.unmuted(), worse) {
             (1, _) if self.on_alert => Some("There is 1 alert.".to_owned()),
             (alerts @ 2.., _) if self.on_alert => Some(format!("There are {alerts} alerts.")),
             (_, 0) => None,

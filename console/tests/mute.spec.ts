@@ -1,0 +1,103 @@
+import type { APIRequestContext, Page } from "@playwright/test";
+import { lab, step } from "./seed";
+import { accessible, expect, fits, make, test } from "./support";
+
+/** Counts the clicks of a user from now on. Clicks that the keyboard causes do not count. */
+async function countClicks(page: Page): Promise<() => number> {
+  let clicks = 0;
+  await page.exposeBinding("countClick", () => {
+    clicks++;
+  });
+  await page.addInitScript(() => {
+    const count = (event: MouseEvent) => {
+      if (event.isTrusted && event.detail > 0) (window as unknown as { countClick: () => void }).countClick();
+    };
+    addEventListener("click", count, { capture: true });
+  });
+  return () => clicks;
+}
+
+/** Waits until a list of events has a number of rows. */
+async function events(request: APIRequestContext, slug: string, query: string, wanted: number): Promise<void> {
+  const total = async () =>
+    ((await (await request.get(`/v0/projects/${slug}/events?${query}`)).json()) as object[]).length;
+  await expect.poll(total).toBe(wanted);
+}
+
+test("mute a flaky benchmark with 3 clicks", async ({ page }, { project }) => {
+  const { project: slug } = await lab(page, `Tasks-mute-${project.name}`);
+  const { request } = page.context();
+  await step(request, slug);
+  await events(request, slug, "status=open", 1);
+  const clicks = await countClicks(page);
+  await page.goto(`/console/projects/${slug}/plots`);
+  await page
+    .getByRole("region", { name: "Open regressions" })
+    .getByRole("link", { name: /queue::push/ })
+    .click();
+  await page.getByRole("button", { name: "Mute", exact: true }).click();
+  const dialog = page.getByRole("dialog", { name: "Mute" });
+  await expect(dialog.getByLabel("Benchmark")).toHaveValue("queue::push");
+  await expect(dialog.getByLabel("Reason")).toBeFocused();
+  await page.keyboard.type("Flaky since the move");
+  await dialog.getByRole("button", { name: "Mute", exact: true }).click();
+  await expect(page.getByText(/^Muted until /).first()).toBeVisible();
+  expect(clicks()).toBe(3);
+  await events(request, slug, "status=open&muted=false", 0);
+});
+
+test("a muted event leaves the list, and its mute is listed", async ({ page }, { project }) => {
+  const { project: slug } = await lab(page, `Muted-${project.name}`);
+  const { request } = page.context();
+  await step(request, slug);
+  await events(request, slug, "status=open", 1);
+  await page.goto(`/console/projects/${slug}/regressions`);
+  await page.getByRole("link", { name: /1 regression/ }).click();
+  await expect(page.getByRole("heading", { name: "1 regression", level: 1 })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Mute", exact: true })).toBeVisible();
+  // The keyboard opens the dialog.
+  await page.keyboard.press("m");
+  const dialog = page.getByRole("dialog", { name: "Mute" });
+  await expect(dialog.getByLabel("Reason")).toBeFocused();
+  await accessible(page);
+  await fits(page);
+  await page.keyboard.type("Flaky");
+  await dialog.getByLabel("Period").selectOption("Until it is unmuted");
+  await dialog.getByRole("button", { name: "Mute", exact: true }).click();
+  await expect(page.getByText("Muted until it is unmuted: Flaky")).toBeVisible();
+  await accessible(page);
+  await fits(page);
+
+  await page.goto(`/console/projects/${slug}/regressions`);
+  await expect(page.getByRole("heading", { name: "No open regressions" })).toBeVisible();
+  await page.getByRole("combobox", { name: "Muted" }).selectOption("Muted");
+  await expect(page.getByRole("row").nth(1)).toContainText("muted");
+
+  await page.goto(`/console/projects/${slug}/mutes`);
+  const row = page.getByRole("row").nth(1);
+  await expect(row).toContainText("queue::push");
+  await expect(row).toContainText("Flaky");
+  await accessible(page);
+  await fits(page);
+  await row.getByRole("button", { name: "Unmute" }).click();
+  await expect(page.getByRole("heading", { name: "No mutes" })).toBeVisible();
+  await events(request, slug, "status=open&muted=false", 1);
+});
+
+test("a benchmark is muted on its page and in the list", async ({ page }, { project }) => {
+  const { project: slug } = await lab(page, `Mute-benchmark-${project.name}`);
+  const { request } = page.context();
+  await make(request, `/v0/projects/${slug}/benchmarks`, { name: "parse" });
+  await page.goto(`/console/projects/${slug}/benchmarks?view=all`);
+  await page.getByRole("row").nth(1).getByRole("button", { name: "Mute" }).click();
+  const dialog = page.getByRole("dialog", { name: "Mute" });
+  await expect(dialog.getByLabel("Benchmark")).toHaveValue("parse");
+  await page.keyboard.press("Escape");
+  await page.getByRole("link", { name: "parse" }).click();
+  await page.getByRole("button", { name: "Mute", exact: true }).click();
+  await dialog.getByLabel("Reason").fill("Flaky");
+  await dialog.getByRole("button", { name: "Mute", exact: true }).click();
+  await expect(page.getByText("muted", { exact: true })).toBeVisible();
+  await accessible(page);
+  await fits(page);
+});

@@ -1,0 +1,168 @@
+//! Mutes: series that cause no notifications and no failing gates for a period. `domain/mute.rs` of the server matches them.
+
+use tidemark_api::{
+    Actor, EventStatus, EventUuid, Mute, MuteFilter, MuteUuid, Muted, NewMute, Page, Timestamp,
+    page::Direction,
+};
+
+use crate::{
+    EventId, List, MuteId, ProjectId, Result, Tx, WriteContext,
+    columns::columns,
+    sql::{Conditions, direction},
+};
+
+/// Maximum number of mutes of a project that have effect.
+pub const MAX_ACTIVE_MUTES: i64 = 1_000;
+
+columns!(Mute {
+    uuid: "mute.uuid",
+    benchmark: "mute.benchmark",
+    branch: "mute.branch",
+    testbed: "mute.testbed",
+    reason: "mute.reason",
+    actor: Actor { kind: "mute.actor_kind", uuid: "mute.actor_uuid", name: "mute.actor_name" },
+    created: "mute.created",
+    expires: "mute.expires",
+});
+
+columns!(Muted { mute: "mute.uuid", reason: "mute.reason", expires: "mute.expires" });
+
+columns! {
+    /// A mute with its primary key.
+    #[derive(Clone, Debug)]
+    pub struct MuteRow {
+        /// Primary key.
+        pub id: MuteId = "mute.id",
+        /// Representation in the API.
+        pub mute: Mute,
+    }
+}
+
+/// Predicate that a mute has effect; `$2` is the current time.
+const ACTIVE: &str = "(mute.expires is null or mute.expires > $2)";
+
+/// Returns the mutes of a project that have effect, oldest first.
+pub fn active(tx: &mut Tx<'_>, project: ProjectId, now: Timestamp) -> Result<Vec<MuteRow>> {
+    let sql =
+        format!("select {{columns}} from mute where mute.project_id = $1 and {ACTIVE} order by mute.id");
+    tx.fetch_all(&sql, &[&project, &now])
+}
+
+/// Returns the number of mutes of a project that have effect.
+pub fn count_active(tx: &mut Tx<'_>, project: ProjectId, now: Timestamp) -> Result<i64> {
+    let sql = format!("select count(*) from mute where mute.project_id = $1 and {ACTIVE}");
+    tx.value(&sql, &[&project, &now])
+}
+
+/// Inserts a mute.
+pub fn create(
+    tx: &mut Tx<'_>,
+    context: &WriteContext,
+    project: ProjectId,
+    new: &NewMute,
+    actor: &Actor,
+) -> Result<Mute> {
+    let uuid = MuteUuid::from(context.uuid());
+    let NewMute { benchmark, branch, testbed, reason, ttl } = new;
+    let expires = ttl.map(|ttl| context.now.plus_seconds(i64::from(ttl.get())));
+    let Actor { kind, uuid: actor_uuid, name } = actor;
+    tx.execute(
+        "insert into mute (uuid, project_id, benchmark, branch, testbed, reason, actor_kind, actor_uuid, actor_name,
+                           created, expires)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+        &[
+            &uuid,
+            &project,
+            benchmark,
+            branch,
+            testbed,
+            reason,
+            kind,
+            actor_uuid,
+            name,
+            &context.now,
+            &expires,
+        ],
+    )?;
+    Ok(find(tx, project, uuid)?.mute)
+}
+
+/// Returns a mute.
+pub fn find(tx: &mut Tx<'_>, project: ProjectId, mute: MuteUuid) -> Result<MuteRow> {
+    tx.fetch_one(
+        "mute",
+        "select {columns} from mute where mute.project_id = $1 and mute.uuid = $2",
+        &[&project, &mute],
+    )
+}
+
+/// Lists the mutes of a project, newest first.
+pub fn list(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    filter: &MuteFilter,
+    now: Timestamp,
+    page: &Page,
+) -> Result<(Vec<Mute>, i64)> {
+    let (condition, params): (_, Vec<&dyn crate::Param>) = match filter.expired {
+        None => (String::new(), vec![&project]),
+        Some(true) => (format!(" and not {ACTIVE}"), vec![&project, &now]),
+        Some(false) => (format!(" and {ACTIVE}"), vec![&project, &now]),
+    };
+    let direction = direction(page.direction.unwrap_or(Direction::Desc));
+    tx.page(
+        &List {
+            from: &format!("mute where mute.project_id = $1{condition}"),
+            order: &format!("mute.id {direction}"),
+        },
+        &params,
+        page,
+    )
+}
+
+/// Deletes a mute. The alerts that were raised while it was active are no longer muted.
+pub fn delete(tx: &mut Tx<'_>, mute: MuteId) -> Result<()> {
+    tx.execute("delete from mute where id = $1", &[&mute])?;
+    Ok(())
+}
+
+columns! {
+    /// Names of a series of an event.
+    #[derive(Clone, Debug)]
+    pub struct EventSeries {
+        /// Key of the event.
+        pub event: EventId = "event.id",
+        /// UUID of the event.
+        pub uuid: EventUuid = "event.uuid",
+        /// Branch.
+        pub branch: String = "branch.name",
+        /// Testbed.
+        pub testbed: String = "testbed.name",
+        /// Benchmark.
+        pub benchmark: String = "benchmark.name",
+    }
+}
+
+/// Returns the names of the series of the events of a project, with a change or an alert: of all events on the current heads, of the
+/// events with a status, or of one event.
+pub fn event_series(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    status: Option<EventStatus>,
+    event: Option<EventUuid>,
+) -> Result<Vec<EventSeries>> {
+    let live = "event.project_id = $1 and head.replaced is null".to_owned();
+    let mut conditions = Conditions::new(live, vec![&project]);
+    conditions.and("event.status =", &status);
+    conditions.and("event.uuid =", &event);
+    let sql = format!(
+        "select {{columns}} from event join change on change.event_id = event.id {names}
+         where {conditions} and change.withdrawn is null
+         union select {{columns}} from event join event_series as change on change.event_id = event.id {names}
+         where {conditions}",
+        conditions = conditions.sql,
+        names = "join head on head.id = event.head_id join branch on branch.id = head.branch_id
+                 join testbed on testbed.id = change.testbed_id join benchmark on benchmark.id = change.benchmark_id"
+    );
+    tx.fetch_all(&sql, &conditions.params)
+}
