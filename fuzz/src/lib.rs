@@ -1,5 +1,5 @@
-//! The functions of the fuzz targets. The families of adapters are here: each has its own target, so that a fuzzer
-//! learns the output format of related tools instead of spending its time on all of them.
+//! The functions of the fuzz targets. The families of adapters are here: each syntax has its own target, so that a fuzzer
+//! learns the syntax instead of spending its time on all of them.
 
 pub mod channel;
 #[cfg(target_os = "linux")]
@@ -7,19 +7,18 @@ pub mod layer;
 pub mod registry;
 pub mod signature;
 
-use tidemark_adapters::{ADAPTERS, parse};
+use tidemark_adapters::{ADAPTERS, Format, Syntax, parse};
 
-/// Families with a name; the name of an adapter starts with it.
-const FAMILIES: [&str; 5] = ["cpp", "js", "load", "python", "rust"];
-
-/// Parses a text with every adapter of a family: no adapter may panic or hang, whatever the text is. The family
-/// `rest` contains the adapters of no other family.
+/// Parses a text with every adapter that has a format of a family, which is a syntax in lower case: no adapter may panic or hang,
+/// whatever the text is.
 pub fn read(family: &str, text: &str) {
-    for tool in ADAPTERS {
-        let word = tool.adapter.to_string();
-        let known = FAMILIES.into_iter().find(|family| word.split('_').next() == Some(family));
-        if known.unwrap_or("rest") == family {
-            let _ = parse(tool.adapter, text, None).map_err(|error| error.to_string());
-        }
+    let is_member = |format: &Format| match format.syntax {
+        Syntax::Json | Syntax::Ndjson => family == "json",
+        Syntax::Csv => family == "csv",
+        Syntax::Xml => family == "xml",
+        Syntax::Text => family == "text",
+    };
+    for tool in ADAPTERS.iter().filter(|tool| tool.formats.iter().any(is_member)) {
+        let _ = parse(tool.adapter, text, None).map_err(|error| error.to_string());
     }
 }

@@ -1,11 +1,42 @@
-//! Adapter for BenchmarkDotNet: parses the JSON of its full exporters, not the printed tables.
+//! Adapter for BenchmarkDotNet: parses the JSON of its full exporters. See [`crate::c_sharp_dot_net_text`] for the CSV and the
+//! printed tables.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, de::IgnoredAny};
-use tidemark_api::Average;
+use tidemark_api::{Adapter, Average};
 
-use crate::{Entry, Failure, Input, ParsedMetric, Position, document, variant};
+use crate::{
+    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, c_sharp_dot_net_text, document,
+    variant,
+};
+
+pub(crate) const TOOL: Tool = Tool {
+    adapter: Adapter::CSharpDotNet,
+    title: "BenchmarkDotNet",
+    metrics: "latency ± standard deviation (median ± interquartile range); with the memory diagnoser allocated bytes, collections, operations; from the CSV and the printed tables, which contain no namespaces, latency and allocated bytes",
+    averages: &[Average::Mean, Average::Median],
+    formats: &[
+        Format::new(
+            Syntax::Json,
+            "dotnet run -c Release -- --exporters json",
+            &[r#""HostEnvironmentInfo""#, r#""Benchmarks""#],
+            parse,
+        ),
+        Format::new(
+            Syntax::Csv,
+            "dotnet run -c Release -- --exporters csv",
+            &["Method", "AnalyzeLaunchVariance"],
+            c_sharp_dot_net_text::parse_csv,
+        ),
+        Format::new(
+            Syntax::Text,
+            "dotnet run -c Release",
+            &["BenchmarkDotNet", "Method ", "Mean "],
+            c_sharp_dot_net_text::parse_tables,
+        ),
+    ],
+};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -57,7 +88,7 @@ struct Memory {
 }
 
 /// Parses a document: times, and the counts of the memory diagnoser.
-pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let Document { benchmarks: rows, .. } = document::read::<Shape, _>(input.text)?;
     let position = |index| Position::Path(format!("Benchmarks[{index}]"));
     let entries = rows.iter().enumerate().map(|(index, row)| {

@@ -1,17 +1,35 @@
-//! Adapter for the console tables of Catch2: below the name of a test case, three lines per benchmark, with the mean in the
-//! second and the standard deviation in the third.
+//! Adapter for Catch2: parses its XML reporter and its console tables. Below the name of a test case, a table has three lines
+//! per benchmark, with the mean in the second and the standard deviation in the third. With `--benchmark-no-analysis`, it has one
+//! line per benchmark, with the mean.
+
+use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Input, ParsedMetric,
+    Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
     text::{self, Line, Scan, Unit, is_blank},
+    xml::{self, Element, Part},
+};
+
+pub(crate) const TOOL: Tool = Tool {
+    adapter: Adapter::CppCatch2,
+    title: "Catch2",
+    metrics: "latency ± standard deviation; without a range with `--benchmark-no-analysis`",
+    averages: &[Average::Mean],
+    formats: &[
+        Format::new(Syntax::Xml, "./tests --reporter xml", &["<TestCase", "<Catch"], parse_xml),
+        Format::new(Syntax::Text, "./tests --benchmark-no-analysis", &["benchmark name ", RULE], parse_means),
+        Format::new(Syntax::Text, r#"./tests "[benchmark]""#, &[], parse),
+    ],
 };
 
 /// Rule above and below the name of a test case.
 const RULE: &str = "-------------------------------------------------------------------------------";
+/// Words of the header of a table without analysis.
+const HEADER_OF_MEANS: [&str; 5] = ["benchmark", "name", "samples", "iterations", "mean"];
 /// Maximum number of lines of a name.
 const NAME_LINES: usize = 16;
 
-pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let mut entries = Vec::new();
     let mut test_case: Option<String> = None;
     // Lines since the last rule, blank line or benchmark.
@@ -42,6 +60,96 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         entries,
         "the name of a test case between rules, and three lines of times for each benchmark",
     )
+}
+
+/// Parses the tables of `--benchmark-no-analysis`.
+fn parse_means(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let mut entries = Vec::new();
+    let mut test_case: Option<String> = None;
+    // Lines since the last rule, blank line or benchmark.
+    let mut block: Vec<&str> = Vec::new();
+    let mut after_rule = false;
+    let mut in_table = false;
+    for line in text::lines(input.text) {
+        if line.text == RULE {
+            in_table = block.last().is_some_and(|header| header.split_whitespace().eq(HEADER_OF_MEANS));
+            if !in_table && after_rule && (1..=NAME_LINES).contains(&block.len()) {
+                test_case = Some(join(block.drain(..)));
+            }
+            block.clear();
+            after_rule = !in_table;
+        } else if line.text.trim_matches(|character| is_blank(character) || character == '.').is_empty() {
+            block.clear();
+            (after_rule, in_table) = (false, false);
+        } else if let (true, Some(test_case), Some(name)) = (in_table, &test_case, first_line(line.text)) {
+            let mean = line.text.rsplit(is_blank).filter(|word| !word.is_empty()).take(2).collect::<Vec<_>>();
+            let mean = text::duration(&format!("{} {}", mean[1], mean[0]));
+            let mean = mean.ok_or_else(|| line.invalid("a mean with a unit of time"))?;
+            let name = join(block.drain(..).chain([name]));
+            entries.push(entry(line, test_case, &name, ParsedMetric::latency(mean))?);
+        } else if let Some((name, _)) = line.text.split_once("Benchmark failed (").filter(|_| in_table) {
+            input.skip(join(block.drain(..).chain([name])), "they failed");
+        } else {
+            block.push(line.text);
+        }
+    }
+    text::require_entries(
+        entries,
+        "a table with the columns `benchmark name`, `samples`, `iterations`, `mean`",
+    )
+}
+
+/// Parses the document of the XML reporter, whose times are nanoseconds.
+fn parse_xml(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let mut entries = Vec::new();
+    let mut mean = None;
+    let mut deviation = None;
+    let mut has_failed = false;
+    xml::read(input.text, &["Catch", "Catch2TestRun"], |part, around| {
+        let parent = around.last().map_or("", |parent| parent.name.as_str());
+        match part {
+            Part::Start(element) => match (parent, element.name.as_str()) {
+                (_, "BenchmarkResults") => (mean, deviation, has_failed) = (None, None, false),
+                ("BenchmarkResults", "mean") => mean = Some(element.require_number("value")?),
+                ("BenchmarkResults", "standardDeviation") => {
+                    deviation = Some(element.require_number("value")?);
+                }
+                ("BenchmarkResults", "failed") => has_failed = true,
+                _ => {}
+            },
+            Part::End(element) if element.name == "BenchmarkResults" => {
+                let name = xml_name(element, around);
+                match (mean.take(), deviation.take()) {
+                    (None, _) if has_failed => input.skip(name, "they failed"),
+                    (None, _) => return Err(Failure::missing(element.position(), "the element `mean`")),
+                    (Some(mean), deviation) => {
+                        let latency = ParsedMetric::latency(mean);
+                        // Without analysis, the deviation is written as zero.
+                        let deviation = deviation.filter(|deviation| *deviation > 0.0);
+                        let latency = match deviation {
+                            Some(deviation) => latency.with_deviation(deviation),
+                            None => latency,
+                        };
+                        entries.push(Entry::new(|| element.position(), &name, vec![latency])?);
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    })?;
+    if entries.is_empty() {
+        return Err(Failure::missing(crate::Position::Line(1), "at least one element `BenchmarkResults`"));
+    }
+    Ok(entries)
+}
+
+/// Returns the same name as the console: test case, sections and benchmark.
+fn xml_name(benchmark: &Element, around: &[Element]) -> String {
+    let name = |element: &'_ Element| element.attribute("name").unwrap_or_default().to_owned();
+    let outer = around.iter().filter(|element| matches!(element.name.as_str(), "TestCase" | "Section"));
+    let outer: Vec<_> = outer.map(name).collect();
+    format!("{}: {}", join(outer.iter().map(String::as_str)), name(benchmark).trim())
 }
 
 fn entry(line: Line<'_>, test_case: &str, benchmark: &str, metric: ParsedMetric) -> Result<Entry, Failure> {
@@ -115,7 +223,7 @@ fn join<'a>(parts: impl Iterator<Item = &'a str>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tidemark_api::Adapter::CppCatch2;
+    use tidemark_api::Adapter::{CppCatch2, Magic};
 
     use super::RULE;
     use crate::tests::read;
@@ -146,5 +254,56 @@ mod tests {
         );
         insta::assert_snapshot!(read(CppCatch2, &text), @"A B: sort 10 of many numbers latency 344000 [343981, 344019]");
         insta::assert_snapshot!(read(CppCatch2, "sort 100 208 7 ms\n 1 ns 1 ns 1 ns\n 1 ns 1 ns 1 ns"), @"The adapter `cpp_catch2` cannot read the output: expected the name of a test case between rules, and three lines of times for each benchmark.");
+    }
+
+    #[test]
+    fn the_xml_reporter() {
+        let text = include_str!("../fixtures/cpp_catch2/reporter.xml");
+        insta::assert_snapshot!(read(CppCatch2, text), @r#"
+        Parser suite: sum tiny latency 3.55692 [2.8545439999999997, 4.259296]
+        Parser suite: sum <int> & "more" latency 5.16253 [4.584956, 5.7401040000000005]
+        Sorting inner section: sort latency 6664.37 [6041.248, 7287.492]
+        "#);
+        assert_eq!(read(Magic, text), read(CppCatch2, text));
+        // The root element of version 3.
+        let newer = text.replace("<Catch ", "<Catch2TestRun ").replace("</Catch>", "</Catch2TestRun>");
+        assert_eq!(read(Magic, &newer), read(CppCatch2, text));
+        let document = |benchmark: &str| {
+            let text = format!("<Catch name=\"c\">\n<TestCase name=\"t\">\n{benchmark}\n</TestCase></Catch>");
+            read(CppCatch2, &text)
+        };
+        let ran = "<BenchmarkResults name=\"b\"><mean value=\"2.5\"/><standardDeviation value=\"0\"/></BenchmarkResults>";
+        let failed = "<BenchmarkResults name=\"x\"><failed message=\"no device\"/></BenchmarkResults>";
+        assert_eq!(document(&format!("{failed}{ran}")), "t: b latency 2.5\n");
+        let errors = [
+            document(failed),
+            document("<BenchmarkResults name=\"b\"/>"),
+            document(&ran.replace("2.5", "nan")),
+        ];
+        insta::assert_snapshot!(errors.join("\n"), @"
+        The adapter `cpp_catch2` cannot read the output at line 1: expected at least one element `BenchmarkResults`.
+        The adapter `cpp_catch2` cannot read the output at line 3: expected the element `mean`.
+        The adapter `cpp_catch2` cannot read the output at line 3: expected a number as attribute `value`, found `nan`.
+        ");
+    }
+
+    #[test]
+    fn tables_without_analysis() {
+        let text = include_str!("../fixtures/cpp_catch2/no_analysis.txt");
+        insta::assert_snapshot!(read(CppCatch2, text), @r#"
+        Parser suite: sum tiny latency 2.07437
+        Parser suite: sum <int> & "more" latency 2.79001
+        Sorting inner section: sort latency 10883.1
+        "#);
+        assert_eq!(read(Magic, text), read(CppCatch2, text));
+        let header = "benchmark name      samples    iterations     mean";
+        let text = format!(
+            "{RULE}\nx\n{RULE}\nc.cpp:4\n.....\n\n{header}\n{RULE}\nsum with a  \nlong 5 name     5   2,973  9.5 us \n\
+             throws     Benchmark failed (no device) \nlast    5    1    2 ns\n"
+        );
+        insta::assert_snapshot!(read(CppCatch2, &text), @"
+        x: sum with a long 5 name latency 9500
+        x: last latency 2
+        ");
     }
 }

@@ -1,11 +1,42 @@
-//! Adapter for the JSON format of Google Benchmark. It does not read the console format or counters.
+//! Adapter for Google Benchmark: parses the JSON format, without counters. See [`crate::cpp_google_text`] for the CSV and the
+//! console.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Deserialize, de::IgnoredAny};
-use tidemark_api::{Average, Parameters};
+use tidemark_api::{Adapter, Average, Parameters};
 
-use crate::{Entry, Failure, Input, ParsedMetric, Position, document, text::Unit};
+use crate::{
+    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, cpp_google_text, document,
+    text::Unit,
+};
+
+pub(crate) const TOOL: Tool = Tool {
+    adapter: Adapter::CppGoogle,
+    title: "Google Benchmark",
+    metrics: "latency: real time; with repetitions their mean or median, within mean ± standard deviation; from the CSV and the console also `bytes_per_second` as bandwidth, `items_per_second` as throughput, and counters as measures without a unit",
+    averages: &[Average::Mean, Average::Median],
+    formats: &[
+        Format::new(
+            Syntax::Json,
+            "./bench --benchmark_format=json",
+            &[r#""context""#, r#""caches""#, r#""benchmarks""#],
+            parse,
+        ),
+        Format::new(
+            Syntax::Csv,
+            "./bench --benchmark_format=csv",
+            &["name,iterations,real_time,cpu_time,time_unit"],
+            cpp_google_text::parse_csv,
+        ),
+        Format::new(
+            Syntax::Text,
+            "./bench",
+            &["Benchmark ", " Time ", " CPU ", " Iterations"],
+            cpp_google_text::parse_console,
+        ),
+    ],
+};
 
 #[derive(Deserialize)]
 #[expect(dead_code, reason = "their presence identifies the tool")]
@@ -50,7 +81,7 @@ struct Aggregates {
 }
 
 /// Parses a document. For a repeated benchmark, it uses the aggregates and ignores the repetitions.
-pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let Document { benchmarks: rows, .. } = document::read::<Shape, _>(input.text)?;
     let average = input.average.unwrap_or(Average::Mean);
     let mut aggregates: HashMap<&str, Aggregates> = HashMap::new();
@@ -152,7 +183,7 @@ impl Aggregates {
 
 /// Extracts the arguments from a name: `BM_sort/64/real_time/threads:4` is `BM_sort/real_time` with two parameters. An
 /// argument without a name is named by its position.
-fn split(name: &str) -> (String, Option<Parameters>) {
+pub(crate) fn split(name: &str) -> (String, Option<Parameters>) {
     let parts: Vec<&str> = name.split('/').collect();
     let count =
         parts[1..].iter().rev().take_while(|part| is_setting(part) || argument(part).is_some()).count();

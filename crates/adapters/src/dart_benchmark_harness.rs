@@ -1,14 +1,24 @@
 //! Adapter for the output of benchmark_harness for Dart.
 
+use tidemark_api::{Adapter, Average};
+
 use crate::{
-    Entry, Failure, Input, ParsedMetric,
+    Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
     text::{self, Line, Unit, is_blank},
+};
+
+pub(crate) const TOOL: Tool = Tool {
+    adapter: Adapter::DartBenchmarkHarness,
+    title: "benchmark_harness",
+    metrics: "latency",
+    averages: &[Average::Mean],
+    formats: &[Format::new(Syntax::Text, "dart run bench.dart", &["(RunTime):"], parse)],
 };
 
 const MARK: &str = "(RunTime):";
 const ROW: &str = "a line such as `Name(RunTime): 12.5 us.`";
 
-pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let mut entries = Vec::new();
     for line in text::lines(input.text) {
         if let Some((name, time)) = line.text.split_once(MARK) {

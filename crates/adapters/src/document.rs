@@ -1,6 +1,6 @@
 //! Parses JSON documents and reports the path and the reason of an error. The adapters interpret the documents.
 
-use std::marker::PhantomData;
+use std::{borrow::Cow, marker::PhantomData};
 
 use serde::de::{DeserializeOwned, DeserializeSeed};
 use serde_path_to_error::Track;
@@ -23,6 +23,34 @@ pub(crate) fn read<Shape: DeserializeOwned, Document: DeserializeOwned>(
             (Ok(_), Ok(document)) => Ok(document),
         }
     })
+}
+
+/// Replaces `NaN`, `Infinity` and `-Infinity`, which Python writes but JSON does not allow, by `null`.
+pub(crate) fn without_python_numbers(text: &str) -> Cow<'_, str> {
+    if !text.contains("NaN") && !text.contains("Infinity") {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len());
+    // Every other part is a string, because escaped quotes do not end a part.
+    let (mut rest, mut is_string) = (text, false);
+    while !rest.is_empty() {
+        let mut escaped = false;
+        let end = rest.bytes().position(|byte| {
+            let ends = byte == b'"' && !escaped;
+            escaped = is_string && byte == b'\\' && !escaped;
+            ends
+        });
+        let (part, after) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
+        if is_string {
+            plain.push_str(part);
+        } else {
+            plain.push_str(
+                &part.replace("-Infinity", "null").replace("Infinity", "null").replace("NaN", "null"),
+            );
+        }
+        (rest, is_string) = (after, !is_string);
+    }
+    Cow::Owned(plain)
 }
 
 /// Returns the entries of a document, or an error if there are none; `path` is their expected path.
@@ -132,6 +160,13 @@ mod tests {
         insta::assert_snapshot!(failure(r#"{"rows": [{"mean": 1}, {"mean": "x"}]}"#), @r#"The adapter `json` cannot read the output at `rows[1].mean`: expected a number, found `string "x"`."#);
         insta::assert_snapshot!(failure(r#"{"rows": [{}]}"#), @"The adapter `json` cannot read the output at `rows[0]`: expected the member `mean`.");
         insta::assert_snapshot!(failure(r#"{"rows": 5}"#), @"The adapter `json` cannot read the output at `rows`: expected an array, found `integer 5`.");
+    }
+
+    #[test]
+    fn numbers_of_python_are_null() {
+        let text = r#"{"NaN": [NaN, -Infinity, "a \" NaN \\", Infinity]}"#;
+        assert_eq!(without_python_numbers(text), r#"{"NaN": [null, null, "a \" NaN \\", null]}"#);
+        assert!(matches!(without_python_numbers("[1]"), Cow::Borrowed("[1]")));
     }
 
     #[test]

@@ -4,17 +4,30 @@ use std::fmt;
 
 use tidemark_api::{Adapter, excerpt};
 
-/// Parse error: its [`Display`](fmt::Display) is one sentence.
+/// Parse error: its [`Display`](fmt::Display) is one sentence, or two.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParseError {
-    /// Adapter that failed; `magic` if no adapter recognized the output.
-    pub adapter: Adapter,
-    /// Position in the output.
-    pub position: Option<Position>,
-    /// Expected input.
-    pub expected: String,
-    /// Actual input, truncated.
-    pub found: Option<String>,
+pub enum ParseError {
+    /// An adapter cannot read the output.
+    Invalid {
+        /// Name of the adapter that failed; never `magic`.
+        adapter: String,
+        /// Position in the output.
+        position: Option<Position>,
+        /// Expected input.
+        expected: String,
+        /// Actual input, truncated.
+        found: Option<String>,
+    },
+    /// No adapter recognized the output.
+    Unrecognized {
+        /// Tools whose output is similar, the most similar first.
+        nearest: Vec<&'static str>,
+    },
+    /// Several adapters can read the output.
+    Ambiguous {
+        /// Adapters and the number of benchmarks that each reads.
+        candidates: Vec<(Adapter, usize)>,
+    },
 }
 
 /// Position in an output.
@@ -26,24 +39,55 @@ pub enum Position {
     Path(String),
 }
 
+impl ParseError {
+    /// Returns the position and the expected input without the name of the adapter, as the end of a sentence.
+    pub(crate) fn reason(&self) -> String {
+        let sentence = self.to_string();
+        let reason =
+            sentence.split_once(" cannot read the output").map_or(sentence.as_str(), |(_, reason)| reason);
+        reason.trim_start_matches([':', ' ']).trim_end_matches('.').to_owned()
+    }
+}
+
 // Written by hand: most parts of the sentence are optional, which a format string of `thiserror` cannot express.
 impl fmt::Display for ParseError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { adapter, position, expected, found } = self;
-        if *adapter == Adapter::Magic {
-            return write!(formatter, "No adapter recognized the output; {expected}.");
+        match self {
+            Self::Invalid { adapter, position, expected, found } => {
+                write!(formatter, "The adapter `{adapter}` cannot read the output")?;
+                match position {
+                    Some(Position::Line(line)) => write!(formatter, " at line {line}")?,
+                    Some(Position::Path(path)) => write!(formatter, " at `{path}`")?,
+                    None => {}
+                }
+                write!(formatter, ": expected {expected}")?;
+                if let Some(found) = found {
+                    write!(formatter, ", found `{found}`")?;
+                }
+                formatter.write_str(".")
+            }
+            Self::Unrecognized { nearest } => {
+                formatter.write_str("No adapter recognized the output")?;
+                if !nearest.is_empty() {
+                    write!(formatter, " (similar formats: {})", nearest.join(", "))?;
+                }
+                formatter
+                    .write_str("; set the adapter, or write the results in the format of the adapter `json`.")
+            }
+            Self::Ambiguous { candidates } => {
+                let candidate = |(adapter, count): &(Adapter, usize)| {
+                    let benchmarks = if *count == 1 { "benchmark" } else { "benchmarks" };
+                    format!("`{adapter}` ({count} {benchmarks})")
+                };
+                let candidates: Vec<_> = candidates.iter().map(candidate).collect();
+                write!(
+                    formatter,
+                    "Several adapters can read the output: {}. Set the adapter, or send the output of each tool \
+                     as a separate result.",
+                    candidates.join(", ")
+                )
+            }
         }
-        write!(formatter, "The adapter `{adapter}` cannot read the output")?;
-        match position {
-            Some(Position::Line(line)) => write!(formatter, " at line {line}")?,
-            Some(Position::Path(path)) => write!(formatter, " at `{path}`")?,
-            None => {}
-        }
-        write!(formatter, ": expected {expected}")?;
-        if let Some(found) = found {
-            write!(formatter, ", found `{found}`")?;
-        }
-        formatter.write_str(".")
     }
 }
 
@@ -83,10 +127,10 @@ impl Failure {
         Self::Invalid(Reason { position: Some(position), expected: expected.into(), found: None })
     }
 
-    pub(crate) fn into_error(self, adapter: Adapter) -> ParseError {
+    pub(crate) fn into_error(self, adapter: impl fmt::Display) -> ParseError {
         let (Self::Unrecognized(reason) | Self::Invalid(reason)) = self;
         let Reason { position, expected, found } = reason;
-        ParseError { adapter, position, expected, found }
+        ParseError::Invalid { adapter: adapter.to_string(), position, expected, found }
     }
 }
 

@@ -1,11 +1,34 @@
-//! Adapter for the output of Benchmark.js: operations per second and the margin of error in percent.
+//! Adapter for the output of Benchmark.js: operations per second and the margin of error in percent. It reads the printed lines,
+//! and suites and benchmarks as JSON.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::Value;
+use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Input, ParsedMetric,
+    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
     text::{self, Scan, is_blank},
 };
 
-pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+pub(crate) const TOOL: Tool = Tool {
+    adapter: Adapter::JsBenchmark,
+    title: "Benchmark.js",
+    metrics: "throughput ± relative margin of error",
+    averages: &[Average::Median],
+    formats: &[
+        Format::new(Syntax::Text, "node bench.js", &["ops/sec"], parse),
+        Format::new(
+            Syntax::Json,
+            "JSON.stringify(suite)",
+            &[r#""stats""#, r#""rme""#, r#""moe""#],
+            parse_json,
+        ),
+    ],
+};
+
+fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let mut entries = Vec::new();
     for line in text::lines(input.text) {
         if let Some((name, metric)) = row(line.text) {
@@ -47,11 +70,113 @@ fn rate(mut scan: Scan<'_>) -> Option<ParsedMetric> {
     Some(ParsedMetric::throughput(value).with_deviation(value * percent / 100.0))
 }
 
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "their presence identifies the tool")]
+struct Shape {
+    name: IgnoredAny,
+    stats: ShapeStatistics,
+}
+
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "their presence identifies the tool")]
+struct ShapeStatistics {
+    rme: IgnoredAny,
+    moe: IgnoredAny,
+    deviation: IgnoredAny,
+}
+
+/// A suite: an object with its benchmarks as members `0`, `1`, ….
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "their presence identifies the tool")]
+struct ShapeSuite {
+    #[serde(rename = "0")]
+    first: Shape,
+    length: IgnoredAny,
+}
+
+#[derive(Deserialize)]
+struct Benchmark {
+    name: String,
+    /// Missing after an error.
+    hz: Option<f64>,
+    stats: Statistics,
+}
+
+#[derive(Deserialize)]
+struct Statistics {
+    rme: f64,
+}
+
+/// Parses a suite, a list of benchmarks, or a benchmark.
+fn parse_json(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let benchmarks = if input.text.trim_start().starts_with('[') {
+        document::read::<Vec<Shape>, _>(input.text)?
+    } else if let Ok(benchmark) = document::read::<Shape, Benchmark>(input.text) {
+        vec![benchmark]
+    } else {
+        document::read::<ShapeSuite, ShapeSuite>(input.text)?;
+        of_suite(document::read::<ShapeSuite, _>(input.text)?)?
+    };
+    let mut entries = Vec::new();
+    for (index, benchmark) in benchmarks.iter().enumerate() {
+        match benchmark.hz.filter(|hz| *hz > 0.0) {
+            Some(hz) => {
+                let metric = ParsedMetric::throughput(hz).with_deviation(hz * benchmark.stats.rme / 100.0);
+                let position = || Position::Path(format!("[{index}]"));
+                entries.push(Entry::new(position, &benchmark.name, vec![metric])?);
+            }
+            None => input.skip(&benchmark.name, "they failed"),
+        }
+    }
+    document::require_entries(entries, "[0]")
+}
+
+fn of_suite(mut members: BTreeMap<String, Value>) -> Result<Vec<Benchmark>, Failure> {
+    let members = (0..).map_while(|index: usize| Some((index, members.remove(&index.to_string())?)));
+    let benchmarks = members.map(|(index, member)| {
+        Benchmark::deserialize(member).map_err(|error| {
+            let position = Position::Path(format!("[{index}]"));
+            Failure::invalid(position, "a benchmark with `name`, `hz` and `stats`", &error.to_string())
+        })
+    });
+    benchmarks.collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use tidemark_api::Adapter::JsBenchmark;
+    use tidemark_api::Adapter::{JsBenchmark, Magic};
 
-    use crate::tests::read;
+    use crate::{parse_with_skipped, tests::read};
+
+    #[test]
+    fn suites_and_benchmarks_as_json() {
+        let text = include_str!("../fixtures/js_benchmark/suite.json");
+        insta::assert_snapshot!(read(JsBenchmark, text), @"
+        RegExp#test throughput 7308633.057547484 [5029545.353856573, 9587720.761238394]
+        String#indexOf throughput 200479265.7646087 [158916538.68778828, 242041992.84142914]
+        ");
+        assert_eq!(read(Magic, text), read(JsBenchmark, text));
+        assert_eq!(parse_with_skipped(Magic, text, None).unwrap().1.len(), 1);
+        assert_eq!(
+            read(Magic, include_str!("../fixtures/js_benchmark/mapped.json")),
+            read(JsBenchmark, text)
+        );
+        let one = r#"{"name":"a","hz":200,"stats":{"rme":1,"moe":0,"deviation":0}}"#;
+        assert_eq!(read(Magic, one), "a throughput 200 [198, 202]\n");
+        let errors = [
+            format!("[{}]", one.replace("200", "\"200\"")),
+            format!(r#"{{"0":{},"length":1}}"#, one.replace("200", "\"200\"")),
+            one.replace("200", "0"),
+            r#"{"a":1}"#.to_owned(),
+        ]
+        .map(|text| read(JsBenchmark, &text));
+        insta::assert_snapshot!(errors.join("\n"), @r#"
+        The adapter `js_benchmark` cannot read the output at `[0].hz`: expected a number, found `string "200"`.
+        The adapter `js_benchmark` cannot read the output at `[0]`: expected a benchmark with `name`, `hz` and `stats`, found `invalid type: string "200", expected f64`.
+        The adapter `js_benchmark` cannot read the output at `[0]`: expected at least one benchmark.
+        The adapter `js_benchmark` cannot read the output: expected the member `0`.
+        "#);
+    }
 
     #[test]
     fn a_real_run() {

@@ -1,10 +1,28 @@
-//! Adapter for the JSON format of mitata. It does not read samples, hardware counters or garbage-collection times.
+//! Adapter for mitata: its JSON and the tables that it prints. It does not read samples, hardware counters or
+//! garbage-collection times.
 
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
-use tidemark_api::Average;
+use tidemark_api::{Adapter, Average};
 
-use crate::{Entry, Failure, Input, ParsedMetric, Position, document, variant};
+use crate::{
+    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    table::{bordered_cells, is_rule},
+    text::{self, Line, Scan, is_blank},
+    variant,
+};
+
+pub(crate) const TOOL: Tool = Tool {
+    adapter: Adapter::JsMitata,
+    title: "mitata",
+    metrics: "latency (median within its quartiles); allocated bytes; printed tables have the mean latency and its percentiles 75 and 99",
+    averages: &[Average::Mean, Average::Median],
+    formats: &[
+        Format::new(Syntax::Json, "run({ format: 'json' })", &[r#""layout""#, r#""benchmarks""#], parse),
+        Format::new(Syntax::Text, "run({ format: 'markdown' })", &["/iter`"], parse_markdown),
+        Format::new(Syntax::Text, "run()", &["avg (min … max)", "/iter"], parse_printed),
+    ],
+};
 
 #[derive(Deserialize)]
 #[expect(dead_code, reason = "their presence identifies the tool")]
@@ -65,7 +83,7 @@ struct Heap {
 
 /// Parses a document. The mean has no range, because mitata reports no spread around it; the median has the quartiles as
 /// range.
-pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let Document { layout, benchmarks } = document::read::<Shape, _>(input.text)?;
     let average = input.average.unwrap_or(Average::Mean);
     let mut entries = Vec::new();
@@ -106,11 +124,153 @@ impl Statistics {
     }
 }
 
+/// Parses the printed tables. The first line of a benchmark has the mean and the percentile 75, its second line has the least and
+/// the greatest time and the percentile 99.
+fn parse_printed(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let mut entries: Vec<Entry> = Vec::new();
+    let (mut group, mut title) = (None, None);
+    let mut in_table = false;
+    let mut is_second_line = false;
+    for line in text::lines(input.text) {
+        let starts_entry = in_table && !line.text.starts_with(is_blank);
+        if line.text.starts_with("benchmark ") && line.text.contains(" avg (min … max)") {
+            title = None;
+        } else if let Some(name) = line.text.strip_prefix("• ") {
+            title = Some(name);
+        } else if is_rule(line.text) {
+            in_table = true;
+            group = title.take();
+        } else if line.text == "summary" {
+            in_table = false;
+        } else if let Some((name, mean, p75)) = printed_row(line.text).filter(|_| starts_entry) {
+            require_mean(input, line)?;
+            entries.push(line.entry(&in_group(group, name), printed_metrics(mean, [Some(p75), None]))?);
+            is_second_line = true;
+            continue;
+        } else if starts_entry && line.text.contains("  error: ") {
+            return Err(line.invalid("a benchmark that ran"));
+        } else if let Some(entry) = entries.last_mut().filter(|_| is_second_line) {
+            let rest = line.text.trim_start_matches(is_blank);
+            let p99 = rest
+                .strip_prefix('(')
+                .and_then(|rest| rest.split_once(") "))
+                .and_then(|(range, rest)| range.contains(" … ").then(|| time(rest)).flatten());
+            let p99 = p99.ok_or_else(|| line.invalid("the least and the greatest time and a percentile"))?;
+            entry.metrics.push(ParsedMetric::of("latency-p99", p99));
+        }
+        is_second_line = false;
+    }
+    text::require_entries(entries, "a table with the header `benchmark  avg (min … max) p75 / p99`")
+}
+
+/// Parses the first line of a benchmark: `sort(64)  52.99 µs/iter  57.65 µs █`.
+fn printed_row(line: &str) -> Option<(&str, f64, f64)> {
+    let (before, after) = line.rsplit_once("/iter ")?;
+    let (before, unit) = before.rsplit_once(' ')?;
+    let (name, count) = before.rsplit_once(' ')?;
+    Some((name.trim_end(), time(&format!("{count} {unit}"))?, time(after)?))
+}
+
+/// Parses a time at the start of a text, in nanoseconds.
+fn time(text: &str) -> Option<f64> {
+    let mut scan = Scan::new(text.trim_start_matches(is_blank));
+    let time = scan.duration()?;
+    (scan.rest().is_empty() || scan.rest().starts_with(is_blank)).then_some(time)
+}
+
+/// Parses the tables of Markdown, one per group.
+fn parse_markdown(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let mut entries = Vec::new();
+    let mut table = None;
+    for line in text::lines(input.text) {
+        let Some(cells) = bordered_cells(line.text) else {
+            table = None;
+            continue;
+        };
+        match (cells.as_slice(), table) {
+            ([title, "avg", "min", "p75", "p99", "max"], _) => table = Some(title.strip_prefix("• ")),
+            _ if is_rule(line.text) => {}
+            ([name, mean, _, p75, p99, _], Some(group)) => {
+                let cell = |cell: &str| time(cell.trim_matches('`').trim_end_matches("/iter"));
+                let (Some(mean), Some(p75), Some(p99)) = (cell(mean), cell(p75), cell(p99)) else {
+                    return Err(line.invalid("times with units"));
+                };
+                require_mean(input, line)?;
+                entries
+                    .push(line.entry(&in_group(group, name), printed_metrics(mean, [Some(p75), Some(p99)]))?);
+            }
+            (_, Some(_)) => return Err(line.invalid("a benchmark that ran")),
+            (_, None) => {}
+        }
+    }
+    text::require_entries(entries, "a table with the header `| benchmark | avg | min | p75 | p99 | max |`")
+}
+
+fn in_group(group: Option<&str>, name: &str) -> String {
+    group.map_or_else(|| name.to_owned(), |group| format!("{group} > {name}"))
+}
+
+fn require_mean(input: &Input<'_>, line: Line<'_>) -> Result<(), Failure> {
+    match input.average {
+        Some(Average::Median) => Err(line.invalid("a median, which mitata writes only as JSON")),
+        _ => Ok(()),
+    }
+}
+
+fn printed_metrics(mean: f64, percentiles: [Option<f64>; 2]) -> Vec<ParsedMetric> {
+    let percentiles = ["latency-p75", "latency-p99"].into_iter().zip(percentiles);
+    let percentiles = percentiles.filter_map(|(slug, value)| Some(ParsedMetric::of(slug, value?)));
+    [ParsedMetric::latency(mean)].into_iter().chain(percentiles).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use tidemark_api::{Adapter, Average};
 
     use crate::parse;
+
+    #[test]
+    fn printed_tables() {
+        let text = include_str!("../fixtures/js_mitata/printed.txt");
+        insta::assert_snapshot!(read(text, None), @"
+        noop latency 0.38562
+        noop latency-p75 0.10352
+        noop latency-p99 0.13867
+        sort > sort(64) latency 52990
+        sort > sort(64) latency-p75 57650
+        sort > sort(64) latency-p99 62180
+        sort > sort(512) latency 841710
+        sort > sort(512) latency-p75 139790
+        sort > sort(512) latency-p99 24200000
+        parse json latency 2260
+        parse json latency-p75 3530
+        parse json latency-p99 10450
+        date latency 363.51
+        date latency-p75 62.7
+        date latency-p99 6960
+        a benchmark with a rather long name that is cut latency 103.43
+        a benchmark with a rather long name that is cut latency-p75 16.4
+        a benchmark with a rather long name that is cut latency-p99 3930
+        ");
+        assert_eq!(parse(Adapter::Magic, text, None).unwrap().to_string(), read(text, None));
+        insta::assert_snapshot!(read(text, Some(Average::Median)), @"The adapter `js_mitata` cannot read the output at line 7: expected a median, which mitata writes only as JSON, found `noop                                            385.62 ps/it…`.");
+        insta::assert_snapshot!(read(include_str!("../fixtures/js_mitata/errored.txt"), None), @"The adapter `js_mitata` cannot read the output at line 11: expected a benchmark that ran, found `throws                       error: no such table`.");
+        insta::assert_snapshot!(read(include_str!("../fixtures/js_mitata/errored.md"), None), @"The adapter `js_mitata` cannot read the output at line 8: expected a benchmark that ran, found `| throws | error: no such table |`.");
+        let markdown = "| benchmark |              avg |         min |         p75 |         p99 |         max |\n\
+            | ------ | ---------------- | ----------- | ----------- | ----------- | ----------- |\n\
+            | noop   | `990.23 ps/iter` | ` 86.43 ps` | `126.22 ps` | `252.20 ps` | ` 11.78 µs` |\n\n\
+            | • sort |              avg |         min |         p75 |         p99 |         max |\n\
+            | ------ | ---------------- | ----------- | ----------- | ----------- | ----------- |\n\
+            | s(64)  | `  1.50 ms/iter` | `  1.43 ms` | `  1.60 ms` | `  1.70 ms` | `  2.78 ms` |\n";
+        insta::assert_snapshot!(parse(Adapter::Magic, markdown, None).unwrap(), @"
+        noop latency 0.99023
+        noop latency-p75 0.12622
+        noop latency-p99 0.2522
+        sort > s(64) latency 1500000
+        sort > s(64) latency-p75 1600000
+        sort > s(64) latency-p99 1700000
+        ");
+    }
 
     fn read(text: &str, average: Option<Average>) -> String {
         parse(Adapter::JsMitata, text, average)
@@ -157,7 +317,8 @@ mod tests {
     fn a_benchmark_that_threw_is_an_error() {
         let text = include_str!("../fixtures/js_mitata/errored.json");
         insta::assert_snapshot!(read(text, None), @"The adapter `js_mitata` cannot read the output at `benchmarks[3].runs[0]`: expected a benchmark that ran, found `throws: no such table`.");
-        assert_eq!(parse(Adapter::Magic, text, None).unwrap_err().adapter, Adapter::JsMitata);
+        let error = parse(Adapter::Magic, text, None).unwrap_err().to_string();
+        assert!(error.starts_with("The adapter `js_mitata` "), "{error}");
         insta::assert_snapshot!(read(r#"{"layout":[],"benchmarks":[]}"#, None), @"The adapter `js_mitata` cannot read the output at `benchmarks`: expected at least one benchmark.");
     }
 }

@@ -1,28 +1,77 @@
-//! Adapter for timers of `console.time`, as browsers and Node print them. The format of Node is so generic that `magic` tries
-//! it last; the format of browsers is distinctive and tried early.
+//! Adapter for timers of `console.time`, as browsers and Node print them. The format of browsers is distinctive and tried early.
+//! Many programs print lines like those of Node, so `magic` reads them last and only if most lines are timers.
+
+use tidemark_api::Adapter;
 
 use crate::{
-    Entry, Failure, Input, ParsedMetric,
+    Detection, Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
     text::{self, Scan, Unit},
 };
 
-pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+pub(crate) const TOOL: Tool = Tool {
+    adapter: Adapter::JsTime,
+    title: "`console.time`",
+    metrics: "latency",
+    averages: &[],
+    formats: &[
+        Format::new(Syntax::Text, "node bench.js", &["ended"], parse_browser),
+        Format::new(Syntax::Text, "node bench.js", &[], parse).detected(Detection::Named),
+        Format::new(Syntax::Text, "node bench.js", &[": "], parse_node).detected(Detection::Generic),
+    ],
+};
+
+const EXPECTED: &str = "a line such as `name: 12.5ms` or `name: 12ms - timer ended`";
+
+fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let mut entries = Vec::new();
     for line in text::lines(input.text) {
         if let Some((name, nanoseconds)) = row(line.text) {
             entries.push(line.entry(name, vec![ParsedMetric::latency(nanoseconds)])?);
         }
     }
-    text::require_entries(entries, "a line such as `name: 12.5ms` or `name: 12ms - timer ended`")
+    text::require_entries(entries, EXPECTED)
 }
 
 /// Parses the output if at least one timer has the format of browsers.
-pub(crate) fn parse_browser(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_browser(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let of_browser = |line: &str| line.ends_with("ended") && row(line).is_some();
     if text::lines(input.text).any(|line| of_browser(line.text)) {
         return parse(input);
     }
     Err(Failure::unrecognized("a line such as `name: 12ms - timer ended`"))
+}
+
+/// Parses the timers of Node if more than half of the lines are timers whose name has no blanks. Other programs print lines such
+/// as `Build finished in: 3s` or `total time: 10.0s`.
+fn parse_node(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let mut entries = Vec::new();
+    let (mut all, mut certain) = (0_usize, 0_usize);
+    for line in text::lines(input.text).filter(|line| !line.text.trim().is_empty()) {
+        all += 1;
+        let Some((name, nanoseconds)) = row(line.text).filter(|(name, _)| is_of_node(line.text, name)) else {
+            continue;
+        };
+        certain += usize::from(!name.contains(char::is_whitespace));
+        entries.push(line.entry(name, vec![ParsedMetric::latency(nanoseconds)])?);
+    }
+    if certain * 2 > all { Ok(entries) } else { Err(Failure::unrecognized(EXPECTED)) }
+}
+
+/// Whether a timer has exactly the format of Node: one blank, then up to 999.999 ms with at most three decimals, or seconds with
+/// three decimals, or a clock with its legend.
+fn is_of_node(line: &str, name: &str) -> bool {
+    let Some(time) = line.strip_prefix(name).and_then(|rest| rest.strip_prefix(": ")) else { return false };
+    let decimals = |number: &str| {
+        let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
+        let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_number = (1..=3).contains(&whole.len()) && is_digits(whole) && is_digits(decimals);
+        (is_number && !number.ends_with('.')).then_some(decimals.len())
+    };
+    match (time.strip_suffix("ms"), time.strip_suffix('s')) {
+        (Some(number), _) => decimals(number).is_some_and(|count| count <= 3),
+        (None, Some(number)) => decimals(number) == Some(3),
+        (None, None) => time.ends_with(" (m:ss.mmm)") || time.ends_with(" (h:mm:ss)"),
+    }
 }
 
 /// Returns the name, which may contain a colon, and the time.
@@ -91,6 +140,27 @@ mod tests {
         let libtest = "test a ... bench: 1 ns/iter (+/- 1)";
         assert_eq!(read(Magic, &format!("parse: 12ms - timer ended\n{libtest}")), "parse latency 12000000\n");
         assert_eq!(read(Magic, &format!("parse: 12ms\n{libtest}")), "a latency 1 [0, 2]\n");
+    }
+
+    #[test]
+    fn magic_does_not_read_lines_of_other_programs() {
+        for text in [
+            "Build finished in: 3s",
+            "Compiled successfully in: 345.2ms",
+            "total time: 10.0s",
+            "    total time:                          10.0001s",
+            "total time:                          10.001s",
+            "installing\nresolving\nfetch: 12.5ms",
+            "elapsed: 10.0s\nwall: 3s",
+            "time: 1.2us",
+        ] {
+            assert!(read(Magic, text).starts_with("No adapter recognized"), "{text}");
+            assert!(!read(JsTime, text).is_empty());
+        }
+        assert_eq!(
+            read(Magic, "parse: 12ms\n\nrender: 1.234s\nin total: 1.5ms\n"),
+            "parse latency 12000000\nrender latency 1234000000\nin total latency 1500000\n"
+        );
     }
 
     #[test]

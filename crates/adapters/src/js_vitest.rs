@@ -1,9 +1,33 @@
-//! Adapter for Vitest benchmarks: parses the JSON of `--outputJson`.
+//! Adapter for Vitest benchmarks: parses the JSON of `--outputJson` and the printed tables.
 
 use serde::{Deserialize, de::IgnoredAny};
-use tidemark_api::{Average, BenchmarkName};
+use tidemark_api::{Adapter, Average, BenchmarkName};
 
-use crate::{Entry, Failure, Input, ParsedMetric, Position, document, text::Unit};
+use crate::{
+    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    text::{self, Unit, is_blank, quantity},
+};
+
+pub(crate) const TOOL: Tool = Tool {
+    adapter: Adapter::JsVitest,
+    title: "Vitest",
+    metrics: "latency ± standard deviation (median alone); throughput ± relative margin of error; the latency in printed tables is the mean ± relative margin of error",
+    averages: &[Average::Mean, Average::Median],
+    formats: &[
+        Format::new(
+            Syntax::Json,
+            "vitest bench --run --outputJson bench.json",
+            &[r#""files""#, r#""groups""#],
+            parse,
+        ),
+        Format::new(
+            Syntax::Text,
+            "vitest bench --run",
+            &[" hz ", " p995 ", " rme ", " samples"],
+            parse_printed,
+        ),
+    ],
+};
 
 #[derive(Deserialize)]
 #[expect(dead_code, reason = "their presence identifies the tool")]
@@ -46,7 +70,7 @@ struct Benchmark {
 }
 
 /// Parses a document: the time per run and the runs per second.
-pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let Document { files } = document::read::<Shape, _>(input.text)?;
     let average = input.average.unwrap_or(Average::Mean);
     let mut entries = Vec::new();
@@ -88,6 +112,78 @@ impl Benchmark {
     }
 }
 
+/// Columns of the printed tables after the name; times are in milliseconds.
+const COLUMNS: [&str; 10] = ["hz", "min", "max", "mean", "p75", "p99", "p995", "p999", "rme", "samples"];
+
+/// Parses the printed tables. Vitest can print a table more than once.
+fn parse_printed(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let mut entries = Vec::new();
+    // Line above the current one, and the title of the current table.
+    let (mut above, mut group) = ("", None);
+    for line in text::lines(input.text) {
+        let trimmed = line.text.trim_matches(is_blank);
+        if trimmed.split_ascii_whitespace().eq(["name"].into_iter().chain(COLUMNS)) {
+            group = Some(title(above));
+        } else if let (Some(group), Some(row)) = (group, trimmed.strip_prefix("· ")) {
+            if input.average == Some(Average::Median) {
+                return Err(line.invalid("a median, which Vitest writes only with `--outputJson`"));
+            }
+            let (name, metrics) =
+                printed_row(row).ok_or_else(|| line.invalid("a name and the numbers of all columns"))?;
+            entries.push(line.entry(&format!("{group} > {name}"), metrics)?);
+        } else if let (Some(group), Some(name)) = (group, trimmed.strip_prefix("↓ ")) {
+            let name = name.trim_end_matches("[skipped]").trim_matches(is_blank);
+            input.skip(format!("{group} > {name}"), "the benchmark skipped them");
+        } else {
+            group = None;
+        }
+        above = trimmed;
+    }
+    text::require_entries(
+        entries,
+        "a table with the header `name hz min max mean p75 p99 p995 p999 rme samples`",
+    )
+}
+
+/// Returns the file and the suites of a table from its title, for example `✓ a.bench.ts > sort 736ms`.
+fn title(line: &str) -> &str {
+    let name = line.split_once(' ').map_or(line, |(_, name)| name);
+    match name.rsplit_once(' ') {
+        Some((name, time)) if text::duration(time).is_some() => name,
+        _ => name,
+    }
+}
+
+/// Parses a row from right to left, because the name can contain blanks. Older versions mark the fastest and slowest row.
+fn printed_row(row: &str) -> Option<(&str, Vec<ParsedMetric>)> {
+    let row = row.strip_suffix("fastest").or(row.strip_suffix("slowest")).unwrap_or(row);
+    let mut name = row.trim_end_matches(is_blank);
+    let mut cells = [""; COLUMNS.len()];
+    for cell in cells.iter_mut().rev() {
+        let (rest, value) = name.rsplit_once(is_blank)?;
+        (name, *cell) = (rest.trim_end_matches(is_blank), value);
+    }
+    let number = |text| quantity(text).filter(|(_, rest)| rest.is_empty()).map(|(number, _)| number);
+    let [hz, .., rme, samples] = cells;
+    let (hz, mean) = (number(hz)?, number(cells[3])?);
+    let percent = number(rme.strip_prefix('±')?.strip_suffix('%')?)?;
+    number(samples)?;
+    let mean = Unit::Milliseconds.nanoseconds(precise_mean(mean, hz));
+    let metrics = vec![
+        ParsedMetric::latency(mean).with_deviation(mean * percent / 100.0),
+        ParsedMetric::throughput(hz).with_deviation(hz * percent / 100.0),
+    ];
+    (!name.is_empty()).then_some((name, metrics))
+}
+
+/// Returns the mean in milliseconds. A short mean has few digits, and the rate is its inverse with more digits.
+fn precise_mean(mean: f64, hz: f64) -> f64 {
+    /// Difference that the rounding to four decimals explains.
+    const ROUNDING: f64 = 0.000_051;
+    let inverse = 1000.0 / hz;
+    if mean < 1.0 && (inverse - mean).abs() <= ROUNDING { inverse } else { mean }
+}
+
 #[cfg(test)]
 mod tests {
     use tidemark_api::{Adapter, Average};
@@ -125,6 +221,30 @@ mod tests {
         sort.bench.mjs > sort > strings > localeCompare latency 765.957530901243 [-40569.890384895174, 42101.80544669766]
         sort.bench.mjs > sort > strings > localeCompare throughput 1305555.4122215854 [927017.8451285616, 1684092.9793146092]
         ");
+    }
+
+    #[test]
+    fn printed_tables() {
+        let text = include_str!("../fixtures/js_vitest/printed.txt");
+        insta::assert_snapshot!(read(text, None), @"
+        src/sort.bench.mjs > sort > strings > localeCompare latency 866.4922215643139 [455.94820698714193, 1277.036236141486]
+        src/sort.bench.mjs > sort > strings > localeCompare throughput 1154078.45 [607276.0803899999, 1700880.8196100001]
+        src/sort.bench.mjs > sort > native latency 1118.1748077340349 [308.83988189614047, 1927.5097335719292]
+        src/sort.bench.mjs > sort > native throughput 894314.55 [247009.67871, 1541619.42129]
+        src/sort.bench.mjs > sort > to sorted (copy) latency 771.4202557386203 [205.73778220549002, 1337.1027292717506]
+        src/sort.bench.mjs > sort > to sorted (copy) throughput 1296310.27 [345725.9490090001, 2246894.5909909997]
+        src/sort.bench.mjs > top level latency 726.683981123657 [240.60506615004283, 1212.762896097271]
+        src/sort.bench.mjs > top level throughput 1376114 [455631.3454000001, 2296596.6546]
+        ");
+        assert_eq!(parse(Adapter::Magic, text, None).unwrap().to_string(), read(text, None));
+        insta::assert_snapshot!(read(text, Some(Average::Median)), @"The adapter `js_vitest` cannot read the output at line 7: expected a median, which Vitest writes only with `--outputJson`, found `· localeCompare  1,154,078.45  0.0001  7.3702  0.0009  0.000…`.");
+        let slow = " ✓ a.bench.ts > x 2.5s\n name hz min max mean p75 p99 p995 p999 rme samples\n \
+            · a 1 0.5032 1,900.10 2,100.20 1,987.12 1 1 1 1 ±1.00% 10   fastest\n";
+        insta::assert_snapshot!(read(slow, None), @"
+        a.bench.ts > x > a 1 latency 1987120000 [1967248800, 2006991200]
+        a.bench.ts > x > a 1 throughput 0.5032 [0.498168, 0.508232]
+        ");
+        insta::assert_snapshot!(read(&slow.replace("±1.00%", "NaN"), None), @"The adapter `js_vitest` cannot read the output at line 3: expected a name and the numbers of all columns, found `· a 1 0.5032 1,900.10 2,100.20 1,987.12 1 1 1 1 NaN 10   fas…`.");
     }
 
     #[test]

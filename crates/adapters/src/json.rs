@@ -8,15 +8,23 @@ use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
     de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
-use tidemark_api::{BenchmarkName, Parameters, ResourceName};
+use tidemark_api::{Adapter, Average, BenchmarkName, Parameters, ResourceName};
 
-use crate::{Entry, Failure, Input, Label, ParsedMetric, Results, document};
+use crate::{Entry, Failure, Format, Input, Label, ParsedMetric, Results, Syntax, Tool, document};
+
+pub(crate) const TOOL: Tool = Tool {
+    adapter: Adapter::Json,
+    title: "any tool",
+    metrics: "any measure, in the [format below](#the-format-json)",
+    averages: &[Average::Mean, Average::Median],
+    formats: &[Format::new(Syntax::Json, "", &[], parse)],
+};
 
 /// Depth of the members of a metric in a document.
 const METRIC_DEPTH: usize = 3;
 
 /// Parses the format. The average setting has no effect.
-pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let metric_seen = Cell::new(false);
     let document = Document { metric_seen: &metric_seen };
     let mut deserializer = serde_json::Deserializer::from_str(input.text);
@@ -159,16 +167,17 @@ impl<'de> Visitor<'de> for Measures<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut measures: A) -> Result<Vec<ParsedMetric>, A::Error> {
         let mut metrics = Vec::with_capacity(2);
         while let Some(measure) = measures.next_key::<ResourceName>()? {
-            let Metric { value, lower_value, upper_value } = measures.next_value()?;
+            let Metric { units, value, lower_value, upper_value } = measures.next_value()?;
             self.metric_seen.set(true);
-            metrics.push(ParsedMetric { measure, units: None, value, lower_value, upper_value });
+            metrics.push(ParsedMetric { measure, units, value, lower_value, upper_value });
         }
         Ok(metrics)
     }
 }
 
-/// The numbers of a measure.
+/// The numbers of a measure, and its units if the server has to create the measure.
 struct Metric {
+    units: Option<ResourceName>,
     value: f64,
     lower_value: Option<f64>,
     upper_value: Option<f64>,
@@ -177,6 +186,7 @@ struct Metric {
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "snake_case")]
 enum MetricMember {
+    Units,
     Value,
     LowerValue,
     UpperValue,
@@ -197,9 +207,14 @@ impl<'de> Deserialize<'de> for Metric {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Metric, A::Error> {
-                let (mut value, mut lower_value, mut upper_value) = (None, None, None);
+                let (mut units, mut value, mut lower_value, mut upper_value) = (None, None, None, None);
                 while let Some(member) = members.next_key()? {
                     match member {
+                        // The contract ignores all other members, so `units` is never an error.
+                        MetricMember::Units => {
+                            let text = members.next_value::<serde_json::Value>()?;
+                            units = text.as_str().and_then(|text| text.parse().ok());
+                        }
                         MetricMember::Value => value = Some(members.next_value()?),
                         MetricMember::LowerValue => lower_value = members.next_value()?,
                         MetricMember::UpperValue => upper_value = members.next_value()?,
@@ -207,7 +222,7 @@ impl<'de> Deserialize<'de> for Metric {
                     }
                 }
                 let value = value.ok_or_else(|| A::Error::missing_field("value"))?;
-                Ok(Metric { value, lower_value, upper_value })
+                Ok(Metric { units, value, lower_value, upper_value })
             }
         }
 
@@ -218,7 +233,7 @@ impl<'de> Deserialize<'de> for Metric {
 /// Suffix with which an ignored benchmark is serialized, so that parsing the output ignores it again.
 const IGNORED_SUFFIX: &str = "_tidemark_ignore";
 
-/// Serializes as an object, or as an array if any benchmark has parameters. The format does not include units.
+/// Serializes as an object, or as an array if any benchmark has parameters.
 impl Serialize for Results {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.entries.iter().any(|entry| entry.parameters.is_some()) {
@@ -257,23 +272,23 @@ struct SerializedMeasures<'a>(&'a [ParsedMetric]);
 impl Serialize for SerializedMeasures<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|measured| {
-            let ParsedMetric { measure, value, lower_value, upper_value, .. } = measured;
-            (
-                measure,
-                SerializedMetric { value: *value, lower_value: *lower_value, upper_value: *upper_value },
-            )
+            let ParsedMetric { measure, units, value, lower_value, upper_value } = measured;
+            let (value, lower_value, upper_value) = (*value, *lower_value, *upper_value);
+            (measure, SerializedMetric { value, lower_value, upper_value, units: units.as_ref() })
         }))
     }
 }
 
 /// The numbers of a measure, for serialization.
 #[derive(Serialize)]
-struct SerializedMetric {
+struct SerializedMetric<'a> {
     value: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     lower_value: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     upper_value: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    units: Option<&'a ResourceName>,
 }
 
 #[cfg(test)]

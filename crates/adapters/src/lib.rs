@@ -3,26 +3,60 @@
 //! The crate has no I/O and does not know projects: the server matches benchmarks and checks thresholds. To add a tool, add a
 //! file and its row in [`ADAPTERS`].
 
+mod ab;
+mod autocannon;
+mod benchee;
+mod benchmark_ips;
+mod benchmark_tools;
 mod c_sharp_dot_net;
+mod c_sharp_dot_net_text;
+mod clickbench;
 mod cpp_catch2;
 mod cpp_google;
+mod cpp_google_text;
+mod csv;
+mod ctest;
+mod custom;
 mod dart_benchmark_harness;
+mod detect;
 mod document;
 mod error;
+mod fio;
 mod fold;
+mod gatling;
 mod go_bench;
+mod haskell_criterion;
+mod hey;
+mod iperf3;
 mod java_jmh;
+mod jmeter;
 mod js_benchmark;
 mod js_mitata;
 mod js_time;
 mod js_vitest;
 mod json;
+mod junit;
+mod lighthouse;
+mod llama_bench;
 mod load_k6;
 mod load_oha;
 mod load_wrk;
+mod locust;
+mod memtier;
+mod mocha;
+mod nanobench;
+mod nyrkio;
+mod perf_stat;
+mod pgbench;
+mod phpbench;
+mod playwright;
 mod python_asv;
+mod python_asv_result;
+mod python_asv_show;
 mod python_pyperf;
 mod python_pytest;
+mod records;
+mod redis_benchmark;
 mod results;
 mod ruby_benchmark;
 mod rust_bench;
@@ -32,122 +66,100 @@ mod rust_gungraun;
 mod rust_gungraun_json;
 mod rust_gungraun_stdout;
 mod rust_iai;
+mod sample;
 mod shell_hyperfine;
 mod skipped;
+mod sysbench;
+mod table;
+mod tasty_bench;
 mod text;
+mod time;
+mod tinybench;
+mod tool;
+mod trx;
 mod variant;
-
-use std::cell::RefCell;
+mod vegeta;
+mod xml;
+mod zbench;
 
 use tidemark_api::{Adapter, Average};
 
-use crate::error::Failure;
 pub use crate::{
+    custom::{CustomFormat, Description, Match, MeasureDescription},
+    detect::{Explanation, explain},
     error::{ParseError, Position},
     fold::fold,
     results::{Entry, Label, ParsedMetric, Results},
-    skipped::Skipped,
+    skipped::{Skipped, unread_lines},
+    tool::{Detection, Format, Syntax, Tool},
 };
+use crate::{error::Failure, tool::Input};
 
-/// A tool whose output can be parsed.
-pub struct Tool {
-    /// Adapter of the tool.
-    pub adapter: Adapter,
-    /// Averages that the output provides, default first; empty if the tool does not support the setting.
-    pub averages: &'static [Average],
-    /// Whether `magic` tries this row; formats that another row already covers are not tried again.
-    pub detected: bool,
-    parse: fn(&Input<'_>) -> Result<Vec<Entry>, Failure>,
-}
+/// All tools, in alphabetical order of their adapters.
+pub const ADAPTERS: &[&Tool] = &[
+    &ab::TOOL,
+    &autocannon::TOOL,
+    &benchee::TOOL,
+    &benchmark_ips::TOOL,
+    &benchmark_tools::TOOL,
+    &c_sharp_dot_net::TOOL,
+    &clickbench::TOOL,
+    &cpp_catch2::TOOL,
+    &cpp_google::TOOL,
+    &csv::TOOL,
+    &ctest::TOOL,
+    &dart_benchmark_harness::TOOL,
+    &fio::TOOL,
+    &gatling::TOOL,
+    &go_bench::TOOL,
+    &haskell_criterion::TOOL,
+    &hey::TOOL,
+    &iperf3::TOOL,
+    &java_jmh::TOOL,
+    &jmeter::TOOL,
+    &js_benchmark::TOOL,
+    &js_mitata::TOOL,
+    &js_time::TOOL,
+    &js_vitest::TOOL,
+    &json::TOOL,
+    &junit::TOOL,
+    &lighthouse::TOOL,
+    &llama_bench::TOOL,
+    &load_k6::TOOL,
+    &load_oha::TOOL,
+    &load_wrk::TOOL,
+    &locust::TOOL,
+    &memtier::TOOL,
+    &mocha::TOOL,
+    &nanobench::TOOL,
+    &nyrkio::TOOL,
+    &perf_stat::TOOL,
+    &pgbench::TOOL,
+    &phpbench::TOOL,
+    &playwright::TOOL,
+    &python_asv::TOOL,
+    &python_pyperf::TOOL,
+    &python_pytest::TOOL,
+    &redis_benchmark::TOOL,
+    &ruby_benchmark::TOOL,
+    &rust_bench::TOOL,
+    &rust_criterion::TOOL,
+    &rust_divan::TOOL,
+    &rust_gungraun::TOOL,
+    &rust_gungraun_json::TOOL,
+    &rust_gungraun_stdout::TOOL,
+    &rust_iai::TOOL,
+    &shell_hyperfine::TOOL,
+    &sysbench::TOOL,
+    &tasty_bench::TOOL,
+    &time::TOOL,
+    &tinybench::TOOL,
+    &trx::TOOL,
+    &vegeta::TOOL,
+    &zbench::TOOL,
+];
 
-/// All tools, in the order in which `magic` tries them.
-///
-/// The order is part of the contract for outputs that several adapters accept. Newer tools are placed so that they do not
-/// take outputs from the others. An adapter with two rows is recognized early by one of its formats; its last row parses all
-/// of them.
-pub const ADAPTERS: &[Tool] = {
-    use Adapter::*;
-    use Average::{Mean, Median};
-    &[
-        tool(Json, &[Mean, Median], json::parse),
-        tool(CSharpDotNet, &[Mean, Median], c_sharp_dot_net::parse),
-        tool(CppCatch2, &[Mean], cpp_catch2::parse),
-        tool(CppGoogle, &[Mean, Median], cpp_google::parse),
-        tool(DartBenchmarkHarness, &[Mean], dart_benchmark_harness::parse),
-        tool(GoBench, &[Mean], go_bench::parse),
-        tool(JavaJmh, &[Mean], java_jmh::parse),
-        tool(JsBenchmark, &[Median], js_benchmark::parse),
-        tool(JsTime, &[], js_time::parse_browser),
-        tool(JsVitest, &[Mean, Median], js_vitest::parse),
-        tool(PythonAsv, &[Median], python_asv::parse),
-        tool(PythonPytest, &[Mean, Median], python_pytest::parse),
-        tool(RubyBenchmark, &[], ruby_benchmark::parse),
-        tool(RustBench, &[Median], rust_bench::parse),
-        tool(RustCriterion, &[Mean], rust_criterion::parse),
-        tool(RustIai, &[], rust_iai::parse),
-        tool(RustGungraun, &[], rust_gungraun::parse),
-        undetected_tool(RustGungraunJson, &[], rust_gungraun_json::parse),
-        undetected_tool(RustGungraunStdout, &[], rust_gungraun_stdout::parse),
-        tool(ShellHyperfine, &[Mean, Median], shell_hyperfine::parse),
-        tool(RustDivan, &[Mean, Median], rust_divan::parse),
-        tool(JsMitata, &[Mean, Median], js_mitata::parse),
-        tool(PythonPyperf, &[Mean, Median], python_pyperf::parse),
-        tool(LoadK6, &[Mean, Median], load_k6::parse),
-        tool(LoadOha, &[Mean, Median], load_oha::parse),
-        tool(LoadWrk, &[Mean, Median], load_wrk::parse),
-        // The lines of Node are so generic that the output of another tool may contain one.
-        tool(JsTime, &[], js_time::parse),
-    ]
-};
-
-const fn tool(
-    adapter: Adapter,
-    averages: &'static [Average],
-    parse: fn(&Input<'_>) -> Result<Vec<Entry>, Failure>,
-) -> Tool {
-    Tool { adapter, averages, detected: true, parse }
-}
-
-/// Creates a tool whose format another row covers for `magic`.
-const fn undetected_tool(
-    adapter: Adapter,
-    averages: &'static [Average],
-    parse: fn(&Input<'_>) -> Result<Vec<Entry>, Failure>,
-) -> Tool {
-    Tool { detected: false, ..tool(adapter, averages, parse) }
-}
-
-/// Input of an adapter.
-struct Input<'a> {
-    /// Output of the tool, without color codes.
-    text: &'a str,
-    /// Requested average; always one that the tool provides.
-    average: Option<Average>,
-    /// Parts of the output that the adapter does not read.
-    skipped: RefCell<Vec<Skipped>>,
-}
-
-impl<'a> Input<'a> {
-    fn new(text: &'a str, average: Option<Average>) -> Self {
-        Self { text, average, skipped: RefCell::default() }
-    }
-
-    /// Records that the adapter does not read a result.
-    fn skip(&self, name: impl Into<String>, reason: &'static str) {
-        self.skipped.borrow_mut().push(Skipped { name: name.into(), only_parameters: false, reason });
-    }
-
-    /// Records that the adapter reads a result without its parameters.
-    fn skip_parameters(&self, name: &str) {
-        let reason = skipped::PARAMETERS;
-        self.skipped.borrow_mut().push(Skipped { name: name.to_owned(), only_parameters: true, reason });
-    }
-}
-
-/// Parses the output of a tool.
-///
-/// `magic` uses the first tool whose adapter succeeds. If none does, it returns the error of the tool that recognized the
-/// output.
+/// Parses the output of a tool. `magic` detects the tool.
 pub fn parse(adapter: Adapter, text: &str, average: Option<Average>) -> Result<Results, ParseError> {
     parse_with_skipped(adapter, text, average).map(|(results, _)| results)
 }
@@ -160,15 +172,25 @@ pub fn parse_with_skipped(
 ) -> Result<(Results, Vec<Skipped>), ParseError> {
     let text = text::without_colors(text.strip_prefix('\u{feff}').unwrap_or(text));
     let input = Input::new(&text, average);
-    let results = match adapter.plain() {
-        Adapter::Magic => detect(&input),
+    match adapter.plain() {
+        Adapter::Magic => detect::detect(&input),
         adapter => {
-            let tool =
-                ADAPTERS.iter().rfind(|tool| tool.adapter == adapter).expect("every adapter has its row");
-            tool.read(&input).map_err(|failure| failure.into_error(adapter))
+            let results =
+                tool(adapter).read(&input, |_| true).map_err(|failure| failure.into_error(adapter))?;
+            Ok((results, input.skipped.take()))
         }
-    }?;
-    Ok((results, input.skipped.into_inner()))
+    }
+}
+
+/// Returns the adapters that claim an output. `magic` reads an output that one adapter claims.
+pub fn candidates(text: &str) -> Vec<Adapter> {
+    let text = text::without_colors(text.strip_prefix('\u{feff}').unwrap_or(text));
+    detect::candidates(&Input::new(&text, None))
+}
+
+/// Returns the tool of an adapter, which must not be `magic`.
+fn tool(adapter: Adapter) -> &'static Tool {
+    ADAPTERS.iter().find(|tool| tool.adapter == adapter).expect("every adapter has its row")
 }
 
 /// Returns the average of a tool that the values of a setting are: the requested average, or the default of the tool. `None` if the
@@ -180,56 +202,6 @@ pub fn effective_average(adapter: Adapter, average: Option<Average>) -> Option<A
         return None;
     }
     average.or(tool.averages.first().copied())
-}
-
-/// Detects the tool from its output.
-fn detect(input: &Input<'_>) -> Result<Results, ParseError> {
-    let mut invalid = None;
-    for tool in ADAPTERS.iter().filter(|tool| tool.detected && tool.supports_average(input.average)) {
-        match tool.read(input) {
-            Ok(results) => return Ok(results),
-            Err(Failure::Unrecognized(_)) => {}
-            Err(failure @ Failure::Invalid(_)) => {
-                invalid.get_or_insert_with(|| failure.into_error(tool.adapter));
-            }
-        }
-    }
-    if let Some(error) = invalid {
-        return Err(error);
-    }
-    let other_average = ADAPTERS
-        .iter()
-        .filter(|tool| tool.detected && !tool.supports_average(input.average))
-        .find(|tool| (tool.parse)(&Input::new(input.text, None)).is_ok());
-    Err(match other_average {
-        Some(tool) => tool.unsupported_average().into_error(tool.adapter),
-        None => {
-            Failure::unrecognized("set the adapter, or write the results in the format of the adapter `json`")
-                .into_error(Adapter::Magic)
-        }
-    })
-}
-
-impl Tool {
-    fn read(&self, input: &Input<'_>) -> Result<Results, Failure> {
-        if !self.supports_average(input.average) {
-            return Err(self.unsupported_average());
-        }
-        // `magic` may have tried another tool before.
-        input.skipped.borrow_mut().clear();
-        (self.parse)(input).and_then(|entries| Results::collect(self.adapter, entries))
-    }
-
-    fn supports_average(&self, average: Option<Average>) -> bool {
-        average.is_none_or(|average| self.averages.contains(&average))
-    }
-
-    fn unsupported_average(&self) -> Failure {
-        Failure::unrecognized(match self.averages.first() {
-            Some(average) => format!("the average `{average}`, or no average setting"),
-            None => "no average setting, because the tool provides no averages".to_owned(),
-        })
-    }
 }
 
 #[cfg(test)]
@@ -246,12 +218,7 @@ mod tests {
         for adapter in Adapter::ALL {
             let adapter = adapter.plain();
             let rows = ADAPTERS.iter().filter(|tool| tool.adapter == adapter).count();
-            let expected = match adapter {
-                Adapter::Magic => 0,
-                Adapter::JsTime => 2,
-                _ => 1,
-            };
-            assert_eq!(rows, expected, "{adapter}");
+            assert_eq!(rows, usize::from(adapter != Adapter::Magic), "{adapter}");
         }
     }
 

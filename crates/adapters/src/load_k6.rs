@@ -1,12 +1,37 @@
-//! Adapter for the summary of k6: the file of `--summary-export`, or the data of `handleSummary` as JSON. It does not read
-//! the individual metrics of `--out json`.
+//! Adapter for k6: the summary as JSON (the file of `--summary-export`, or the data of `handleSummary`), the printed summary, and
+//! the points of `--out json`, which it aggregates.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, de::IgnoredAny};
-use tidemark_api::{Average, Parameters, excerpt};
+use tidemark_api::{Adapter, Average, Parameters, Timestamp, excerpt};
 
-use crate::{Entry, Failure, Input, ParsedMetric, Position, document, text::Unit};
+use crate::{
+    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    text::{self, Unit, decimal},
+};
+
+pub(crate) const TOOL: Tool = Tool {
+    adapter: Adapter::LoadK6,
+    title: "k6",
+    metrics: "for each metric: latency and its percentiles 90, 95 and 99 where the summary has them; throughput; bandwidth; error rate",
+    averages: &[Average::Mean, Average::Median],
+    formats: &[
+        Format::new(
+            Syntax::Ndjson,
+            "k6 run --out json=points.json script.js",
+            &[r#""type":"Point""#, r#""metric":""#],
+            parse_points,
+        ),
+        Format::new(
+            Syntax::Json,
+            "k6 run --summary-export=summary.json script.js",
+            &[r#""root_group""#, r#""metrics""#],
+            parse,
+        ),
+        Format::new(Syntax::Text, "k6 run script.js", &["iterations...", "...: "], parse_printed),
+    ],
+};
 
 /// Counters of completed operations, whose rates are throughputs.
 const THROUGHPUTS: [&str; 5] = ["http_reqs", "iterations", "ws_sessions", "ws_msgs_sent", "ws_msgs_received"];
@@ -28,7 +53,7 @@ struct Document {
 }
 
 /// A metric. The two formats differ in whether its numbers are in a nested object.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Metric {
     contains: Option<String>,
     values: Option<Numbers>,
@@ -53,7 +78,7 @@ struct Numbers {
 
 /// Parses a summary. Each metric is a benchmark, and the tags of a submetric are its parameters. Counts of users and checks
 /// are not performance measures and are ignored.
-pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let Document { metrics, .. } = document::read::<Shape, _>(input.text)?;
     let average = input.average.unwrap_or(Average::Mean);
     let mut entries = Vec::new();
@@ -99,6 +124,165 @@ impl Metric {
         };
         all.into_iter().filter_map(|(slug, value)| Some(ParsedMetric::of(slug, value?))).collect()
     }
+}
+
+/// A line of the points: the definition of a metric, or a value of it.
+#[derive(Deserialize)]
+struct Record {
+    r#type: String,
+    metric: String,
+    data: RecordData,
+}
+
+#[derive(Deserialize)]
+struct RecordData {
+    /// Type of the metric.
+    r#type: Option<String>,
+    contains: Option<String>,
+    time: Option<Timestamp>,
+    value: Option<f64>,
+}
+
+/// The points of a metric.
+#[derive(Default)]
+struct Series {
+    kind: Option<String>,
+    contains: Option<String>,
+    values: Vec<f64>,
+}
+
+/// Aggregates points: rates are relative to the time from the first to the last point.
+fn parse_points(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let mut all: BTreeMap<String, Series> = BTreeMap::new();
+    let mut span: Option<(Timestamp, Timestamp)> = None;
+    for line in text::lines(input.text).filter(|line| !line.text.trim().is_empty()) {
+        let expected = "a point or a metric of k6 as JSON";
+        let Ok(Record { r#type, metric, data }) = serde_json::from_str(line.text) else {
+            return Err(if all.is_empty() {
+                Failure::unrecognized(expected)
+            } else {
+                line.invalid(expected)
+            });
+        };
+        let series = all.entry(metric).or_default();
+        match (r#type.as_str(), data.time, data.value) {
+            ("Point", Some(time), Some(value)) => {
+                let (first, last) = span.unwrap_or((time, time));
+                span = Some((first.min(time), last.max(time)));
+                series.values.push(value);
+            }
+            ("Metric", ..) => (series.kind, series.contains) = (data.r#type, data.contains),
+            _ => return Err(line.invalid(expected)),
+        }
+    }
+    let microseconds = span.map_or(0, |(first, last)| last.micros() - first.micros());
+    let seconds = i32::try_from(microseconds / 1000).ok().map(|milliseconds| f64::from(milliseconds) / 1e3);
+    let seconds = seconds.filter(|seconds| *seconds > 0.0);
+    let mut entries = Vec::new();
+    for (name, series) in all {
+        let metric = series.metric(seconds);
+        let measured = metric.measured(&name, input.average.unwrap_or(Average::Mean));
+        if !measured.is_empty() {
+            entries.push(Entry::new(|| Position::Path(excerpt::of_path(&name)), &name, measured)?);
+        }
+    }
+    text::require_entries(entries, "the points of k6 as JSON")
+}
+
+impl Series {
+    /// Aggregates the points as the summary of k6 does.
+    fn metric(mut self, seconds: Option<f64>) -> Metric {
+        self.values.sort_by(f64::total_cmp);
+        let sum: f64 = self.values.iter().sum();
+        let count: f64 = self.values.iter().map(|_| 1.0).sum();
+        let mean = (count > 0.0).then(|| sum / count);
+        let percentile = |percent| percentile(&self.values, percent);
+        let numbers = match self.kind.as_deref() {
+            Some("counter") => Numbers { rate: seconds.map(|seconds| sum / seconds), ..Numbers::default() },
+            Some("rate") => Numbers { value: mean, ..Numbers::default() },
+            Some("trend") => Numbers {
+                avg: mean,
+                med: percentile(50),
+                p90: percentile(90),
+                p95: percentile(95),
+                p99: percentile(99),
+                ..Numbers::default()
+            },
+            _ => Numbers::default(),
+        };
+        Metric { contains: self.contains, values: Some(numbers), own: Numbers::default() }
+    }
+}
+
+/// Returns a percentile of sorted values, interpolated between its neighbors.
+fn percentile(sorted: &[f64], percent: usize) -> Option<f64> {
+    let position = percent * sorted.len().checked_sub(1)?;
+    let (index, remainder) = (position / 100, u8::try_from(position % 100).ok()?);
+    let (lower, upper) = (sorted.get(index)?, sorted.get(index + 1).or(sorted.get(index))?);
+    Some(lower + (upper - lower) * f64::from(remainder) / 100.0)
+}
+
+/// Parses the printed summary: lines such as `http_reqs......: 300 29.75/s`. The line of a submetric has only its tags.
+fn parse_printed(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let mut entries = Vec::new();
+    let mut parent = "";
+    let mut is_recognized = false;
+    for line in text::lines(input.text) {
+        let Some((title, values)) = line.text.split_once("...: ") else { continue };
+        let title = title.trim().trim_end_matches('.');
+        let title = title.strip_prefix("✓ ").or(title.strip_prefix("✗ ")).unwrap_or(title).trim();
+        let key = match title.strip_prefix('{').and_then(|tags| tags.strip_suffix('}')) {
+            Some(tags) => format!("{parent}{{{}}}", tags.trim()),
+            None => {
+                parent = title;
+                title.to_owned()
+            }
+        };
+        is_recognized |= title == "iterations" && values.trim_end().ends_with("/s");
+        let (name, parameters) = split(&key);
+        let metric = printed(name, values).ok_or_else(|| line.invalid("numbers with the units of k6"))?;
+        let measured = metric.measured(name, input.average.unwrap_or(Average::Mean));
+        if !measured.is_empty() {
+            entries.push(Entry { parameters, ..line.entry(name, measured)? });
+        }
+    }
+    if !is_recognized {
+        return Err(Failure::unrecognized("a line such as `iterations.....: 300 29.75/s`"));
+    }
+    text::require_entries(entries, "the summary of k6")
+}
+
+/// Parses the values of a metric: a trend, a rate in percent, or a count and its rate per second.
+fn printed(name: &str, values: &str) -> Option<Metric> {
+    let words: Vec<_> = values.split_whitespace().collect();
+    let mut numbers = Numbers::default();
+    let mut contains = "default";
+    if words.iter().all(|word| word.contains('=')) {
+        for (key, value) in words.iter().filter_map(|word| word.split_once('=')) {
+            let number = match text::go_duration(value) {
+                Some(nanoseconds) => {
+                    contains = "time";
+                    nanoseconds / Unit::Milliseconds.nanoseconds(1.0)
+                }
+                None => decimal(value)?,
+            };
+            match key {
+                "avg" => numbers.avg = Some(number),
+                "med" => numbers.med = Some(number),
+                "p(90)" => numbers.p90 = Some(number),
+                "p(95)" => numbers.p95 = Some(number),
+                "p(99)" => numbers.p99 = Some(number),
+                _ => {}
+            }
+        }
+    } else if let Some(percent) = words.first()?.strip_suffix('%') {
+        numbers.value = Some(decimal(percent)? / 100.0);
+    } else if THROUGHPUTS.contains(&name) {
+        numbers.rate = Some(decimal(words.last()?.strip_suffix("/s")?)?);
+    } else if let ([.., number, unit], true) = (words.as_slice(), BANDWIDTHS.contains(&name)) {
+        numbers.rate = Some(text::bytes(&format!("{number} {}", unit.strip_suffix("/s")?))?);
+    }
+    Some(Metric { contains: Some(contains.to_owned()), values: Some(numbers), own: Numbers::default() })
 }
 
 /// Separates the tags from a submetric: `http_req_duration{scenario:buy}`.
@@ -157,6 +341,67 @@ mod tests {
         ");
         assert_eq!(read(include_str!("../fixtures/load_k6/handle_summary.json"), None), read(text, None));
         assert!(read(text, Some(Average::Median)).contains("http_req_duration latency 4500000\n"));
+    }
+
+    #[test]
+    fn points_are_aggregated() {
+        let text = include_str!("../fixtures/load_k6/points.ndjson");
+        insta::assert_snapshot!(read(text, None), @"
+        data_received bandwidth 1500
+        http_req_duration latency 7000000
+        http_req_duration latency-p90 10000000
+        http_req_duration latency-p95 10500000
+        http_req_duration latency-p99 10900000
+        http_req_failed error-rate 50
+        http_reqs throughput 1.5
+        ");
+        assert_eq!(parse(Adapter::Magic, text, None).unwrap().to_string(), read(text, None));
+        assert!(read(text, Some(Average::Median)).contains("http_req_duration latency 6000000\n"));
+        insta::assert_snapshot!(read(&format!("{text}x"), None), @"The adapter `load_k6` cannot read the output at line 16: expected a point or a metric of k6 as JSON, found `x`.");
+    }
+
+    #[test]
+    fn printed_summaries() {
+        let text = include_str!("../fixtures/load_k6/printed.txt");
+        insta::assert_snapshot!(read(text, None), @"
+        data_received bandwidth 91000
+        data_sent bandwidth 2400
+        http_req_duration latency 5250000
+        http_req_duration latency-p90 8750000
+        http_req_duration latency-p95 11500000
+        http_req_duration {expected_response=true} latency 5000000
+        http_req_duration {expected_response=true} latency-p90 8500000
+        http_req_duration {expected_response=true} latency-p95 11250000
+        http_req_failed error-rate 1
+        http_req_waiting latency 980500
+        http_req_waiting latency-p90 1250000
+        http_req_waiting latency-p95 1500000
+        http_reqs throughput 29.75
+        iteration_duration latency 1010000000
+        iteration_duration latency-p90 1010000000
+        iteration_duration latency-p95 1010000000
+        iterations throughput 29.75
+        queue_depth queue_depth 3.5
+        ");
+        assert_eq!(parse(Adapter::Magic, text, None).unwrap().to_string(), read(text, None));
+        insta::assert_snapshot!(parse(Adapter::Magic, include_str!("../fixtures/load_k6/printed_v1.txt"), None).unwrap(), @"
+        http_req_duration latency 5250000
+        http_req_duration latency-p90 8750000
+        http_req_duration latency-p95 11500000
+        http_req_duration {expected_response=true} latency 5000000
+        http_req_duration {expected_response=true} latency-p90 8500000
+        http_req_duration {expected_response=true} latency-p95 11250000
+        http_req_failed error-rate 1
+        http_reqs throughput 29.75
+        iteration_duration latency 1010000000
+        iteration_duration latency-p90 1010000000
+        iteration_duration latency-p95 1010000000
+        iterations throughput 29.75
+        data_received bandwidth 91000
+        data_sent bandwidth 2400
+        ");
+        insta::assert_snapshot!(read(&text.replace("avg=5.25ms", "avg=x"), None), @"The adapter `load_k6` cannot read the output at line 7: expected numbers with the units of k6, found `✓ http_req_duration..............: avg=x  min=1.2ms   med=4.…`.");
+        insta::assert_snapshot!(read("a...: 5", None), @"The adapter `load_k6` cannot read the output: expected a line such as `iterations.....: 300 29.75/s`.");
     }
 
     #[test]

@@ -1,9 +1,33 @@
-//! Adapter for the JSON summary of oha. It does not read the printed summary.
+//! Adapter for the summary of oha, as JSON or printed.
 
 use serde::{Deserialize, de::IgnoredAny};
-use tidemark_api::Average;
+use tidemark_api::{Adapter, Average};
 
-use crate::{Entry, Failure, Input, ParsedMetric, Position, document, text::Unit};
+use crate::{
+    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    text::{self, Unit, decimal},
+};
+
+pub(crate) const TOOL: Tool = Tool {
+    adapter: Adapter::LoadOha,
+    title: "oha",
+    metrics: "latency and its percentiles 90, 95 and 99; throughput; bandwidth; error rate; the benchmark is named `oha`, because the summary has no name",
+    averages: &[Average::Mean, Average::Median],
+    formats: &[
+        Format::new(
+            Syntax::Json,
+            "oha --no-tui --output-format json URL",
+            &[r#""summary""#, r#""latencyPercentiles""#, r#""statusCodeDistribution""#],
+            parse,
+        ),
+        Format::new(
+            Syntax::Text,
+            "oha --no-tui URL",
+            &["Summary:", "Success rate:", "Response time distribution:"],
+            parse_printed,
+        ),
+    ],
+};
 
 /// Name of the benchmark: a summary does not include the URL.
 const NAME: &str = "oha";
@@ -46,7 +70,7 @@ struct Percentiles {
 }
 
 /// Parses a summary, which is one benchmark.
-pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let Document { summary, latency_percentiles: percentiles, .. } = document::read::<Shape, _>(input.text)?;
     let nanoseconds = |seconds| Unit::Seconds.nanoseconds(seconds);
     let metrics = vec![
@@ -62,6 +86,55 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         ParsedMetric::of("error-rate", (1.0 - summary.success_rate) * 100.0),
     ];
     Ok(vec![Entry::new(|| Position::Path("summary".to_owned()), NAME, metrics)?])
+}
+
+/// Parses the printed summary, which has the same values with fewer digits.
+fn parse_printed(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let find = |title: &str| {
+        let mut lines = text::lines(input.text)
+            .filter_map(|line| Some((line, line.text.trim_start().strip_prefix(title)?.trim())));
+        match (lines.next(), lines.next()) {
+            (_, Some((second, _))) => Err(second.invalid("one summary, because a summary has no name")),
+            (Some(found), None) => Ok(found),
+            (None, None) => {
+                Err(Failure::unrecognized("the lines `Success rate:` and `Requests/sec:` of a summary"))
+            }
+        }
+    };
+    let number = |title: &str, parse: &dyn Fn(&str) -> Option<f64>| {
+        let (line, value) = find(title)?;
+        parse(value).ok_or_else(|| line.invalid("a number with the unit of oha"))
+    };
+    // Older versions print a fraction.
+    let percent = |text: &str| match text.strip_suffix('%') {
+        Some(percent) => decimal(percent),
+        None => decimal(text).map(|fraction| fraction * 100.0),
+    };
+    let success = number("Success rate:", &percent)?;
+    let rate = number("Requests/sec:", &decimal)?;
+    let time = |title: &str| number(title, &time);
+    let latency = match input.average.unwrap_or(Average::Mean) {
+        Average::Mean => time("Average:")?,
+        Average::Median => time("50.00% in")?,
+    };
+    let metrics = vec![
+        ParsedMetric::latency(latency),
+        ParsedMetric::of("latency-p90", time("90.00% in")?),
+        ParsedMetric::of("latency-p95", time("95.00% in")?),
+        ParsedMetric::of("latency-p99", time("99.00% in")?),
+        ParsedMetric::throughput(rate),
+        ParsedMetric::of("bandwidth", number("Size/sec:", &text::bytes)?),
+        ParsedMetric::of("error-rate", 100.0 - success),
+    ];
+    Ok(vec![find("Success rate:")?.0.entry(NAME, metrics)?])
+}
+
+/// Parses a time; seconds have the unit `sec` or `secs`.
+fn time(text: &str) -> Option<f64> {
+    match text.strip_suffix(" secs").or(text.strip_suffix(" sec")) {
+        Some(seconds) => decimal(seconds).map(|seconds| Unit::Seconds.nanoseconds(seconds)),
+        None => text::duration(text),
+    }
 }
 
 #[cfg(test)]
@@ -94,5 +167,34 @@ mod tests {
     #[test]
     fn a_test_without_responses_is_an_error() {
         insta::assert_snapshot!(read(include_str!("../fixtures/load_oha/no_answer.json"), None), @"The adapter `load_oha` cannot read the output at `summary.average`: expected a number, found `null`.");
+    }
+
+    #[test]
+    fn a_printed_summary() {
+        let text = include_str!("../fixtures/load_oha/printed.txt");
+        insta::assert_snapshot!(read(text, None), @"
+        oha latency 1773000
+        oha latency-p90 3505900
+        oha latency-p95 5503700
+        oha latency-p99 20353600
+        oha throughput 2080.1972
+        oha bandwidth 70727.68
+        oha error-rate 0
+        ");
+        assert_eq!(parse(Adapter::Magic, text, None).unwrap().to_string(), read(text, None));
+        assert!(read(text, Some(Average::Median)).starts_with("oha latency 1045600"));
+        let old = text.replace("1.7730 ms", "0.0018 secs").replace("100.00%", "0.7500");
+        assert!(read(&old, None).starts_with("oha latency 1800000\n"));
+        assert!(read(&old, None).ends_with("oha error-rate 25\n"));
+        let errors = [
+            include_str!("../fixtures/load_oha/no_answer.txt").to_owned(),
+            format!("{text}{text}"),
+            "x".to_owned(),
+        ];
+        insta::assert_snapshot!(errors.map(|text| read(&text, None)).join("\n"), @"
+        The adapter `load_oha` cannot read the output at line 6: expected a number with the unit of oha, found `Average: NaN ns`.
+        The adapter `load_oha` cannot read the output at line 45: expected one summary, because a summary has no name, found `Success rate: 100.00%`.
+        The adapter `load_oha` cannot read the output: expected the lines `Success rate:` and `Requests/sec:` of a summary.
+        ");
     }
 }

@@ -1,15 +1,23 @@
 //! Adapter for the summary of wrk and wrk2. One run is one benchmark, named by its URL.
 
-use tidemark_api::Average;
+use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Input, ParsedMetric,
-    text::{self, Line, Unit, is_blank},
+    Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
+    text::{self, Line, is_blank},
+};
+
+pub(crate) const TOOL: Tool = Tool {
+    adapter: Adapter::LoadWrk,
+    title: "wrk, wrk2",
+    metrics: "latency ± standard deviation (median alone); with `--latency` its percentiles 90 and 99; throughput; bandwidth; error rate; the URL is the name of the benchmark",
+    averages: &[Average::Mean, Average::Median],
+    formats: &[Format::new(Syntax::Text, "wrk --latency URL", &[" test @ "], parse)],
 };
 
 const TITLE: &str = " test @ ";
 
-pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let mut runs: Vec<Run<'_>> = Vec::new();
     for line in text::lines(input.text) {
         if let Some((_, url)) = line.text.strip_prefix("Running ").and_then(|rest| rest.split_once(TITLE)) {
@@ -54,24 +62,24 @@ impl<'a> Run<'a> {
     fn read(&mut self, line: Line<'_>) -> Result<(), Failure> {
         let words: Vec<_> = line.text.split(is_blank).filter(|word| !word.is_empty()).take(10).collect();
         let known = match words.as_slice() {
-            ["Latency", mean, deviation, _, percent] if percent.ends_with('%') => {
-                time(mean).zip(time(deviation)).map(|latency| self.latency = Some(latency))
-            }
-            ["50%" | "50.000%", value] => time(value).map(|value| self.median = Some(value)),
-            ["90%" | "90.000%", value] => time(value).map(|value| self.push("latency-p90", value)),
-            ["99%" | "99.000%", value] => time(value).map(|value| self.push("latency-p99", value)),
-            [count, "requests", "in", ..] => number(count).map(|count| self.requests = Some(count)),
+            ["Latency", mean, deviation, _, percent] if percent.ends_with('%') => text::duration(mean)
+                .zip(text::duration(deviation))
+                .map(|latency| self.latency = Some(latency)),
+            ["50%" | "50.000%", value] => text::duration(value).map(|value| self.median = Some(value)),
+            ["90%" | "90.000%", value] => text::duration(value).map(|value| self.push("latency-p90", value)),
+            ["99%" | "99.000%", value] => text::duration(value).map(|value| self.push("latency-p99", value)),
+            [count, "requests", "in", ..] => text::decimal(count).map(|count| self.requests = Some(count)),
             ["Non-2xx", "or", "3xx", "responses:", count] => {
-                number(count).map(|count| self.failures += count)
+                text::decimal(count).map(|count| self.failures += count)
             }
             ["Socket", "errors:", counts @ ..] => counts
                 .iter()
                 .filter(|word| !word.starts_with(char::is_alphabetic))
-                .map(|count| number(count.trim_end_matches(',')))
+                .map(|count| text::decimal(count.trim_end_matches(',')))
                 .sum::<Option<f64>>()
                 .map(|count| self.failures += count),
-            ["Requests/sec:", rate] => number(rate).map(|rate| self.push("throughput", rate)),
-            ["Transfer/sec:", rate] => bytes(rate).map(|rate| self.push("bandwidth", rate)),
+            ["Requests/sec:", rate] => text::decimal(rate).map(|rate| self.push("throughput", rate)),
+            ["Transfer/sec:", rate] => text::binary_bytes(rate).map(|rate| self.push("bandwidth", rate)),
             _ => Some(()),
         };
         known.ok_or_else(|| line.invalid("numbers with the units of wrk"))
@@ -101,33 +109,6 @@ impl<'a> Run<'a> {
         }
         self.line.entry(self.url.trim(), metrics)
     }
-}
-
-/// Splits a number and the unit that follows it.
-fn split(word: &str) -> Option<(f64, &str)> {
-    let end = word.find(|character: char| !matches!(character, '0'..='9' | '.')).unwrap_or(word.len());
-    let (digits, unit) = word.split_at(end);
-    Some((number(digits)?, unit))
-}
-
-fn number(word: &str) -> Option<f64> {
-    word.parse().ok().filter(|number: &f64| number.is_finite())
-}
-
-fn time(word: &str) -> Option<f64> {
-    let (count, unit) = split(word)?;
-    match unit {
-        "m" => Some(Unit::Seconds.nanoseconds(count * 60.0)),
-        "h" => Some(Unit::Seconds.nanoseconds(count * 3600.0)),
-        unit => Unit::from_symbol(unit).map(|unit| unit.nanoseconds(count)),
-    }
-}
-
-/// Parses bytes with the prefixes of wrk, which are multiples of 1024.
-fn bytes(word: &str) -> Option<f64> {
-    let (count, unit) = split(word)?;
-    let power = ["B", "KB", "MB", "GB", "TB", "PB"].iter().position(|known| *known == unit)?;
-    Some(count * 1024.0_f64.powi(i32::try_from(power).ok()?))
 }
 
 #[cfg(test)]

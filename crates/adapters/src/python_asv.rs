@@ -1,16 +1,35 @@
-//! Adapter for the output of airspeed velocity while it runs. It reads only time benchmarks on a line of their own, and reports
-//! memory benchmarks and parameter tables as skipped.
+//! Adapter for airspeed velocity: the output while it runs, its result files, and the tables of `asv show`. From the output of a
+//! run, it reads only time benchmarks on a line of their own, and reports memory benchmarks and parameter tables as skipped.
+
+use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Input, ParsedMetric,
-    text::{self, Scan, is_blank},
+    Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool, python_asv_result, python_asv_show,
+    text::{self, Scan, Unit, is_blank},
+};
+
+pub(crate) const TOOL: Tool = Tool {
+    adapter: Adapter::PythonAsv,
+    title: "airspeed velocity",
+    metrics: "latency ± range; from the result files and from `asv show` also `peakmem_` as peak memory, `mem_` as allocated, `track_` as the measure `value`, and parameters as variants",
+    averages: &[Average::Median],
+    formats: &[
+        Format::new(
+            Syntax::Json,
+            "asv run, which writes results/MACHINE/COMMIT-ENVIRONMENT.json",
+            &[r#""commit_hash""#, r#""env_name""#, r#""results""#],
+            python_asv_result::parse,
+        ),
+        Format::new(Syntax::Text, "asv show HEAD", &["Commit: ", "  started: "], python_asv_show::parse),
+        Format::new(Syntax::Text, "asv run", &["·"], parse),
+    ],
 };
 
 const PARAMETER_TABLE: &str =
     "asv prints their parameters as a table; read its result files with `tidemark import`";
 const NOT_A_TIME: &str = "they are not times; read the result files of asv with `tidemark import`";
 
-pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let mut entries = Vec::new();
     for line in text::lines(input.text) {
         match row(line.text) {
@@ -49,7 +68,49 @@ fn row(line: &str) -> Option<(&str, Result<ParsedMetric, &'static str>)> {
     Some((name, metric))
 }
 
-fn time(mut scan: Scan<'_>) -> Option<ParsedMetric> {
+/// A kind of benchmark, which asv derives from the name.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    Time,
+    Memory,
+    PeakMemory,
+    Track,
+}
+
+impl Kind {
+    /// Returns the kind of a benchmark by the beginning of its function: `time_sort` or `TimeSort`.
+    pub(crate) fn of(name: &str) -> Self {
+        let function = name.rsplit('.').next().unwrap_or(name);
+        let starts = |snake: &str, camel: &str| function.starts_with(snake) || function.starts_with(camel);
+        if starts("time_", "Time") || starts("timeraw_", "Timeraw") {
+            Self::Time
+        } else if starts("peakmem_", "PeakMem") {
+            Self::PeakMemory
+        } else if starts("mem_", "Mem") {
+            Self::Memory
+        } else {
+            Self::Track
+        }
+    }
+
+    /// Returns the metric of a value in seconds, bytes, or the unit of a tracked value.
+    pub(crate) fn metric(self, value: f64) -> Option<ParsedMetric> {
+        match self {
+            Self::Time => Some(ParsedMetric::latency(self.scaled(value))),
+            Self::Memory => Some(ParsedMetric::of("allocated", value)),
+            Self::PeakMemory => Some(ParsedMetric::of("peak-memory", value)),
+            Self::Track => ParsedMetric::named("value", None, value),
+        }
+    }
+
+    /// Converts a value to the units of its measure.
+    pub(crate) fn scaled(self, value: f64) -> f64 {
+        if matches!(self, Self::Time) { Unit::Seconds.nanoseconds(value) } else { value }
+    }
+}
+
+/// Parses a time with its range.
+pub(crate) fn time(mut scan: Scan<'_>) -> Option<ParsedMetric> {
     let value = scan.number()?;
     scan.literal("±")?;
     let spread = scan.number()?;

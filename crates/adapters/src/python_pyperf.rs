@@ -1,9 +1,29 @@
-//! Adapter for the JSON format of pyperf. It does not read warm-ups and calibrations, which the file also contains.
+//! Adapter for pyperf: its JSON format, and the printed averages. It does not read warm-ups and calibrations, which the file also
+//! contains.
 
 use serde::{Deserialize, de::IgnoredAny};
-use tidemark_api::Average;
+use tidemark_api::{Adapter, Average};
 
-use crate::{Entry, Failure, Input, ParsedMetric, Position, document, fold::mean_of, text::Unit};
+use crate::{
+    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, sample,
+    text::{self, Unit},
+};
+
+pub(crate) const TOOL: Tool = Tool {
+    adapter: Adapter::PythonPyperf,
+    title: "pyperf",
+    metrics: "latency ± standard deviation (median ± median absolute deviation); with `--track-memory` the peak memory",
+    averages: &[Average::Mean, Average::Median],
+    formats: &[
+        Format::new(
+            Syntax::Json,
+            "python bench.py -o bench.json",
+            &[r#""version""#, r#""benchmarks""#, r#""runs""#],
+            parse,
+        ),
+        Format::new(Syntax::Text, "python bench.py, python -m pyperf stats bench.json", &[MEAN], parse_text),
+    ],
+};
 
 #[derive(Deserialize)]
 #[expect(dead_code, reason = "their presence identifies the tool")]
@@ -49,7 +69,7 @@ struct Run {
 
 /// Parses a document: over the values of all runs, the mean with the standard deviation, or the median with the median
 /// absolute deviation, as pyperf itself reports them.
-pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let Document { benchmarks, metadata: common, .. } = document::read::<Shape, _>(input.text)?;
     let average = input.average.unwrap_or(Average::Mean);
     let entries = benchmarks.into_iter().enumerate().map(|(index, benchmark)| {
@@ -67,8 +87,8 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
             return Err(Failure::invalid(position(), "the unit `second` or `byte`", unit));
         };
         let (value, spread) = match average {
-            Average::Mean => mean(&values),
-            Average::Median => median(values),
+            Average::Mean => sample::mean(&values),
+            Average::Median => sample::median(values),
         };
         Entry::new(position, name, vec![measured(value).with_deviation(measured(spread).value)])
     });
@@ -84,31 +104,59 @@ fn measure(unit: &str) -> Option<fn(f64) -> ParsedMetric> {
     }
 }
 
-/// Returns the mean and the sample standard deviation, which is zero for a single value.
-fn mean(values: &[f64]) -> (f64, f64) {
-    let mean = mean_of(values.iter().copied());
-    let variance = mean_of(values.iter().map(|value| (value - mean).powi(2)));
-    let count = values.len() as f64;
-    (mean, (variance * count / (count - 1.0).max(1.0)).sqrt())
-}
+const MEAN: &str = "Mean +- std dev:";
+const MEDIAN: &str = "Median +- MAD:";
 
-/// Returns the median and the median absolute deviation.
-fn median(mut values: Vec<f64>) -> (f64, f64) {
-    let median = middle(&mut values);
-    for value in &mut values {
-        *value = (*value - median).abs();
+/// Parses the printed averages. The name is before the average on its line, or is the last underlined title.
+fn parse_text(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let label = if input.average == Some(Average::Median) { MEDIAN } else { MEAN };
+    let mut entries = Vec::new();
+    let (mut title, mut previous, mut first) = (None, "", None);
+    for line in text::lines(input.text) {
+        let is_underline = !line.text.is_empty() && line.text.bytes().all(|byte| byte == b'-');
+        if is_underline && line.text.len() == previous.chars().count() {
+            title = Some(previous);
+        }
+        previous = line.text;
+        if line.text.contains(MEAN) {
+            first.get_or_insert(line);
+        }
+        let Some((start, values)) = line.text.rsplit_once(label) else { continue };
+        let name = match start.strip_suffix(": ") {
+            Some(name) => Some(name),
+            None if start.is_empty() => title,
+            None => continue,
+        };
+        let name = name.ok_or_else(|| {
+            line.invalid("the name of the benchmark, which the JSON of `--output` contains")
+        })?;
+        let metric = printed(values).ok_or_else(|| line.invalid("an average and its spread with units"))?;
+        entries.push(line.entry(name, vec![metric])?);
     }
-    (median, middle(&mut values))
+    match first {
+        Some(line) if entries.is_empty() && label == MEDIAN => {
+            Err(line.invalid("the median, which `pyperf stats` prints"))
+        }
+        _ => text::require_entries(entries, "a line such as `name: Mean +- std dev: 1.25 us +- 0.05 us`"),
+    }
 }
 
-/// Sorts the values, at least one, and returns the median.
-fn middle(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let upper = values.len() / 2;
-    if values.len().is_multiple_of(2) {
-        mean_of(values[upper - 1..=upper].iter().copied())
-    } else {
-        values[upper]
+/// Parses `14.5 us +- 3.8 us`.
+fn printed(values: &str) -> Option<ParsedMetric> {
+    let (value, spread) = values.trim().split_once(" +- ")?;
+    let (value, spread) = (printed_value(value)?, printed_value(spread)?);
+    (value.measure == spread.measure).then(|| value.with_deviation(spread.value))
+}
+
+/// Parses a number with its unit; bytes have prefixes of powers of 1024.
+fn printed_value(text: &str) -> Option<ParsedMetric> {
+    let (number, unit) = text::quantity(text)?;
+    match unit {
+        "sec" => measure("second").map(|measured| measured(number)),
+        "ms" | "us" | "ns" => text::duration(text).map(ParsedMetric::latency),
+        "byte" | "bytes" => measure("byte").map(|measured| measured(number)),
+        unit if unit.ends_with("iB") => text::bytes(text).map(|bytes| ParsedMetric::of("peak-memory", bytes)),
+        _ => None,
     }
 }
 
@@ -146,6 +194,50 @@ mod tests {
     fn a_single_benchmark_has_its_name_in_the_suite() {
         insta::assert_snapshot!(read(include_str!("../fixtures/python_pyperf/timeit.json"), None), @"timeit latency 1181.702303312826 [1089.4060775423998, 1273.9985290832522]");
         insta::assert_snapshot!(read(include_str!("../fixtures/python_pyperf/track_memory.json"), None), @"timeit peak-memory 13287424 [13281631.38124852, 13293216.61875148]");
+    }
+
+    #[test]
+    fn printed_averages() {
+        let text = include_str!("../fixtures/python_pyperf/runner.txt");
+        insta::assert_snapshot!(read(text, None), @"
+        sort latency 14500 [10700, 18300]
+        join words latency 1310 [1040, 1580]
+        ");
+        insta::assert_snapshot!(read(text, Some(Average::Median)), @"The adapter `python_pyperf` cannot read the output at line 10: expected the median, which `pyperf stats` prints, found `sort: Mean +- std dev: 14.5 us +- 3.8 us`.");
+        assert_eq!(crate::tests::read(Adapter::Magic, text), read(text, None));
+        let text = include_str!("../fixtures/python_pyperf/stats.txt");
+        insta::assert_snapshot!(read(text, None), @"
+        sort latency 14500 [10700, 18300]
+        join words latency 1310 [1040, 1580]
+        ");
+        insta::assert_snapshot!(read(text, Some(Average::Median)), @"
+        sort latency 14500 [11400, 17600]
+        join words latency 1230 [1160, 1300]
+        ");
+        let memory = "a: Mean +- std dev: 12.7 MiB +- 19.8 KiB\nb: Mean +- std dev: 1.5 sec +- 0.5 sec";
+        insta::assert_snapshot!(read(memory, None), @"
+        a peak-memory 13316915.2 [13296640, 13337190.399999999]
+        b latency 1500000000 [1000000000, 2000000000]
+        ");
+    }
+
+    #[test]
+    fn an_invalid_average_is_reported_with_its_line() {
+        let errors = [
+            ".....\nMean +- std dev: 1.86 us +- 0.31 us",
+            "a: Mean +- std dev: [base] 1.5 us +- 0.1 us -> [new] 1.6 us +- 0.1 us: 1.07x slower",
+            "a: Mean +- std dev: 5 +- 1",
+            "a: Mean +- std dev: 5 us +- 1 MiB",
+            "Mean",
+        ]
+        .map(|text| read(text, None));
+        insta::assert_snapshot!(errors.join("\n"), @"
+        The adapter `python_pyperf` cannot read the output at line 2: expected the name of the benchmark, which the JSON of `--output` contains, found `Mean +- std dev: 1.86 us +- 0.31 us`.
+        The adapter `python_pyperf` cannot read the output at line 1: expected an average and its spread with units, found `a: Mean +- std dev: [base] 1.5 us +- 0.1 us -> [new] 1.6 us …`.
+        The adapter `python_pyperf` cannot read the output at line 1: expected an average and its spread with units, found `a: Mean +- std dev: 5 +- 1`.
+        The adapter `python_pyperf` cannot read the output at line 1: expected an average and its spread with units, found `a: Mean +- std dev: 5 us +- 1 MiB`.
+        The adapter `python_pyperf` cannot read the output: expected a line such as `name: Mean +- std dev: 1.25 us +- 0.05 us`.
+        ");
     }
 
     #[test]

@@ -1,12 +1,32 @@
-//! Adapter for pytest-benchmark: parses the JSON of `--benchmark-json`, not the printed table.
+//! Adapter for pytest-benchmark: parses the JSON of `--benchmark-json` and the printed table, which has shorter names.
 
 use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
-use tidemark_api::{Average, Parameters};
+use tidemark_api::{Adapter, Average, Parameters};
 
-use crate::{Entry, Failure, Input, ParsedMetric, Position, document, text::Unit, variant};
+use crate::{
+    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, table,
+    text::{self, Line, Scan, Unit},
+    variant,
+};
+
+pub(crate) const TOOL: Tool = Tool {
+    adapter: Adapter::PythonPytest,
+    title: "pytest-benchmark",
+    metrics: "latency ± standard deviation (median ± interquartile range)",
+    averages: &[Average::Mean, Average::Median],
+    formats: &[
+        Format::new(
+            Syntax::Json,
+            "pytest --benchmark-json bench.json",
+            &[r#""machine_info""#, r#""commit_info""#, r#""benchmarks""#],
+            parse,
+        ),
+        Format::new(Syntax::Text, "pytest", &["- benchmark", "Name (time in "], parse_tables),
+    ],
+};
 
 #[derive(Deserialize)]
 #[expect(dead_code, reason = "their presence identifies the tool")]
@@ -44,7 +64,7 @@ struct Statistics {
 }
 
 /// Parses a document.
-pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let Document { benchmarks: rows, .. } = document::read::<Shape, _>(input.text)?;
     let average = input.average.unwrap_or(Average::Mean);
     let mut taken = HashSet::new();
@@ -91,8 +111,155 @@ impl Statistics {
     }
 }
 
+/// Parses the printed tables, one per group. The names have no file, so benchmarks with the same name are distinguished by their
+/// group, or rejected.
+fn parse_tables(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let mut rows: Vec<TableRow<'_>> = Vec::new();
+    let mut group = "";
+    let mut header: Option<Header<'_>> = None;
+    for line in text::lines(input.text) {
+        if let Some(title) = group_of(line.text) {
+            (group, header) = (title, None);
+        } else if let Some(new) = Header::read(line)? {
+            header = Some(new);
+        } else if table::is_rule(line.text) {
+            continue;
+        } else if line.text.trim().is_empty() {
+            header = None;
+        } else if let Some(header) = &header {
+            rows.push(TableRow { line, group, ..header.row(line, input.average)? });
+        }
+    }
+    // A comparison also contains the results of saved runs.
+    if rows.iter().any(|row| row.name.ends_with(NOW)) {
+        rows.retain(|row| {
+            let is_new = row.name.ends_with(NOW);
+            if !is_new {
+                input.skip(row.name, "they are from a saved run");
+            }
+            is_new
+        });
+    }
+    let mut entries = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let name = row.name.strip_suffix(NOW).unwrap_or(row.name);
+        entries.push(row.line.entry(name, vec![row.latency.clone()])?);
+    }
+    let groups = |index: usize| Some(rows[index].group);
+    variant::distinguish(
+        |index| Position::Line(rows[index].line.number),
+        &mut entries,
+        &[("group", &groups)],
+    )?;
+    text::require_entries(entries, "a table with the header `Name (time in us)`")
+}
+
+/// Suffix of the new results in a comparison.
+const NOW: &str = " (NOW)";
+
+/// Returns the group in the title of a table: `--- benchmark 'name': 2 tests ---`; empty without a group.
+fn group_of(line: &str) -> Option<&str> {
+    let title = line.strip_prefix('-')?.trim_matches('-').trim();
+    let (group, tests) = title.strip_prefix("benchmark")?.rsplit_once(": ")?;
+    tests.ends_with(" tests").then(|| group.trim().trim_matches('\''))
+}
+
+/// Columns of a table.
+struct Header<'a> {
+    unit: Unit,
+    columns: Vec<&'a str>,
+}
+
+struct TableRow<'a> {
+    line: Line<'a>,
+    group: &'a str,
+    name: &'a str,
+    latency: ParsedMetric,
+}
+
+impl<'a> Header<'a> {
+    fn read(line: Line<'a>) -> Result<Option<Self>, Failure> {
+        let Some(rest) = line.text.strip_prefix("Name (time in ") else { return Ok(None) };
+        let unit = rest.split_once(')').and_then(|(unit, _)| Unit::from_symbol(unit));
+        let unit = unit.ok_or_else(|| line.invalid("a unit of time in the header"))?;
+        Ok(Some(Self { unit, columns: table::cells(line.text) }))
+    }
+
+    fn row(&self, line: Line<'a>, average: Option<Average>) -> Result<TableRow<'a>, Failure> {
+        let cells = table::cells(line.text);
+        if cells.len() != self.columns.len() {
+            return Err(line.invalid("one value per column of the header"));
+        }
+        let time = |column: &str| {
+            let index = self.columns.iter().position(|name| *name == column)?;
+            let mut scan = Scan::new(cells[index]);
+            let value = scan.number()?;
+            // The ratio to the best value is in parentheses.
+            (scan.rest().is_empty() || scan.rest().starts_with(" (")).then(|| self.unit.nanoseconds(value))
+        };
+        let (column, spread) = match average {
+            Some(Average::Median) => ("Median", "IQR"),
+            _ => ("Mean", "StdDev"),
+        };
+        let value =
+            time(column).ok_or_else(|| line.invalid(&format!("a number in the column `{column}`")))?;
+        let latency = ParsedMetric::latency(value);
+        let latency = time(spread).map_or(latency.clone(), |spread| latency.with_deviation(spread));
+        Ok(TableRow { line, group: "", name: cells[0], latency })
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn printed_tables() {
+        let text = include_str!("../fixtures/python_pytest/table.txt");
+        insta::assert_snapshot!(read(text, None), @"
+        test_text[c] latency 215.5618 [-3646.4577, 4077.5813]
+        test_text[a b] latency 198.9069 [-3338.0652, 3735.879]
+        test_sort[10] latency 699.7929 [-11696.5291, 13096.1149]
+        test_sort[1000] latency 18044.8989 [-288860.7193, 324950.51710000006]
+        test_one latency 1403798 [1403798, 1403798]
+        test_sleep latency 12248300 [10354400, 14142200]
+        ");
+        insta::assert_snapshot!(read(text, Some(Average::Median)), @"
+        test_text[c] latency 55.39 [52.160000000000004, 58.62]
+        test_text[a b] latency 57.29 [54.79, 59.79]
+        test_sort[10] latency 189.8518 [182.8148, 196.8888]
+        test_sort[1000] latency 5204 [4180.0004, 6227.9996]
+        test_one latency 1403798 [1403798, 1403798]
+        test_sleep latency 12913800 [10207800, 15619800]
+        ");
+        assert_eq!(crate::tests::read(Adapter::Magic, text), read(text, None));
+        let compared = include_str!("../fixtures/python_pytest/compare.txt");
+        insta::assert_snapshot!(read(compared, None), @"
+        test_sort[10] latency 531.1326 [-6180.4775, 7242.7427]
+        test_sort[1000] latency 13770.7295 [-89412.488, 116953.947]
+        ");
+        let (_, skipped) = crate::parse_with_skipped(Adapter::Magic, compared, None).unwrap();
+        assert_eq!(skipped.len(), 2);
+        assert_eq!(skipped[0].reason, "they are from a saved run");
+    }
+
+    #[test]
+    fn an_invalid_table_is_reported_with_its_line() {
+        let errors = [
+            "-- benchmark: 1 tests --\nName (time in us)  Min  Max\ntest_a  1.0  2.0\n",
+            "-- benchmark: 1 tests --\nName (time in us)  Min  Mean\ntest_a  1.0\n",
+            "-- benchmark: 1 tests --\nName (time in days)  Min  Mean\n",
+            "-- benchmark: 1 tests --\nName (time in us)  Mean\na  1\na  2\n",
+            "-- benchmark: 1 tests --\nName (time in us)  Mean\n",
+        ]
+        .map(|text| read(text, None));
+        insta::assert_snapshot!(errors.join("\n"), @"
+        The adapter `python_pytest` cannot read the output at line 3: expected a number in the column `Mean`, found `test_a  1.0  2.0`.
+        The adapter `python_pytest` cannot read the output at line 3: expected one value per column of the header, found `test_a  1.0`.
+        The adapter `python_pytest` cannot read the output at line 2: expected a unit of time in the header, found `Name (time in days)  Min  Mean`.
+        The adapter `python_pytest` cannot read the output at line 4: expected a benchmark with a unique combination of name and parameters, found `a`.
+        The adapter `python_pytest` cannot read the output: expected a table with the header `Name (time in us)`.
+        ");
+    }
+
     use tidemark_api::{Adapter, Average};
 
     use crate::parse;

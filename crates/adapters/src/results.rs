@@ -109,6 +109,12 @@ impl ParsedMetric {
         Some(Self { units: Some(measure.clone()), measure, value, lower_value: None, upper_value: None })
     }
 
+    /// Creates a metric of a measure with a name and, if the tool states them, units. Returns `None` if they are not valid.
+    pub(crate) fn named(name: &str, units: Option<&str>, value: f64) -> Option<Self> {
+        let units = units.map(str::parse).transpose().ok()?;
+        Some(Self { measure: name.parse().ok()?, units, value, lower_value: None, upper_value: None })
+    }
+
     /// Creates a latency in nanoseconds.
     pub(crate) fn latency(value: f64) -> Self {
         Self::of("latency", value)

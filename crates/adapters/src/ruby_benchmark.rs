@@ -1,11 +1,21 @@
 //! Adapter for the tables of Ruby's Benchmark module; it reads the column `real`.
 
+use tidemark_api::Adapter;
+
 use crate::{
-    Entry, Failure, Input, ParsedMetric,
+    Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
     text::{self, Scan, Unit, is_blank},
 };
 
-pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+pub(crate) const TOOL: Tool = Tool {
+    adapter: Adapter::RubyBenchmark,
+    title: "Ruby Benchmark",
+    metrics: "latency: the column `real`",
+    averages: &[],
+    formats: &[Format::new(Syntax::Text, "ruby bench.rb", &["user", "system", "total", "real"], parse)],
+};
+
+fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let mut entries = Vec::new();
     let mut in_table = false;
     for line in text::lines(input.text) {

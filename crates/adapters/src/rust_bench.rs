@@ -1,13 +1,23 @@
-//! Adapter for the benchmarks of libtest, as `cargo bench` prints them.
+//! Adapter for the benchmarks of libtest, as `cargo bench` prints them, and for other tools that print this format.
+
+use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Input, ParsedMetric,
-    text::{self, Scan},
+    Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
+    text::{self, Scan, is_blank},
+};
+
+pub(crate) const TOOL: Tool = Tool {
+    adapter: Adapter::RustBench,
+    title: "libtest",
+    metrics: "latency ± deviation; bandwidth where bytes are set",
+    averages: &[Average::Median],
+    formats: &[Format::new(Syntax::Text, "cargo bench", &["... bench:"], parse)],
 };
 
 const ROW: &str = "a line such as `test name ... bench: 1,234 ns/iter (+/- 56)`";
 
-pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let mut entries = Vec::new();
     for line in text::lines(input.text) {
         let mut scan = Scan::new(line.text);
@@ -19,16 +29,16 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     text::require_entries(entries, ROW)
 }
 
-/// Parses the beginning of a line, which only a benchmark has; a test has `ok` there.
+/// Parses the beginning of a line, which only a benchmark has; a test has `ok` there. Names of Criterion can contain blanks.
 fn benchmark<'a>(scan: &mut Scan<'a>) -> Option<&'a str> {
     scan.literal("test")?;
     scan.blanks()?;
-    let name = scan.token()?;
-    scan.blanks()?;
-    scan.literal("...")?;
-    scan.blanks()?;
-    scan.literal("bench:")?;
-    Some(name)
+    let (start, values) = scan.rest().split_once("bench:")?;
+    let dots = start.trim_end_matches(is_blank);
+    let name = dots.strip_suffix("...")?;
+    let separated = dots.len() < start.len() && name.ends_with(is_blank);
+    *scan = Scan::new(values);
+    Some(name.trim_end_matches(is_blank)).filter(|name| separated && !name.is_empty())
 }
 
 fn measured(mut scan: Scan<'_>) -> Option<Vec<ParsedMetric>> {
@@ -58,7 +68,10 @@ fn measured(mut scan: Scan<'_>) -> Option<Vec<ParsedMetric>> {
 
 #[cfg(test)]
 mod tests {
-    use tidemark_api::{Adapter::RustBench, Average};
+    use tidemark_api::{
+        Adapter::{Magic, RustBench},
+        Average,
+    };
 
     use crate::{parse, tests::read};
 
@@ -69,6 +82,18 @@ mod tests {
         numbers::sort_large bandwidth 147000000
         numbers::sum_small latency 389.16 [186.05, 592.27]
         ");
+    }
+
+    #[test]
+    fn output_of_criterion_for_bencher() {
+        let text = include_str!("../fixtures/rust_bench/criterion_bencher.txt");
+        insta::assert_snapshot!(read(RustBench, text), @"
+        sum small latency 1 [1, 1]
+        sorting/sort/10 latency 54 [53, 55]
+        sorting/sort/1000 latency 1848 [1775, 1921]
+        copy/bytes latency 104 [99, 109]
+        ");
+        assert_eq!(read(Magic, text), read(RustBench, text));
     }
 
     #[test]

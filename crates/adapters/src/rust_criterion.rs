@@ -1,12 +1,99 @@
 //! Adapter for the output of Criterion: three estimates per benchmark, of which the outer two are the confidence interval. It
-//! does not read rates and changes.
+//! does not read printed rates and changes; the messages of `cargo criterion` also have rates. The output of
+//! `--output-format bencher` belongs to the adapter `rust_bench`.
+
+use serde::Deserialize;
+use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Input, ParsedMetric,
-    text::{self, Scan, is_blank},
+    Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
+    text::{self, Line, Scan, Unit, is_blank},
 };
 
-pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+pub(crate) const TOOL: Tool = Tool {
+    adapter: Adapter::RustCriterion,
+    title: "Criterion",
+    metrics: "latency within its confidence interval; from the messages of `cargo criterion` also bytes as bandwidth and elements as throughput",
+    averages: &[Average::Mean],
+    formats: &[
+        Format::new(
+            Syntax::Ndjson,
+            "cargo criterion --message-format=json",
+            &[r#""reason":"benchmark-complete""#, r#""typical""#],
+            parse_messages,
+        ),
+        Format::new(Syntax::Text, "cargo bench", &["time:"], parse),
+    ],
+};
+
+/// A message of `cargo criterion`.
+#[derive(Deserialize)]
+struct Message {
+    reason: String,
+}
+
+/// A complete benchmark.
+#[derive(Deserialize)]
+struct Benchmark {
+    id: String,
+    typical: Estimate,
+    #[serde(default)]
+    throughput: Vec<Throughput>,
+}
+
+#[derive(Deserialize)]
+struct Estimate {
+    estimate: f64,
+    lower_bound: f64,
+    upper_bound: f64,
+    unit: String,
+}
+
+#[derive(Deserialize)]
+struct Throughput {
+    per_iteration: f64,
+    unit: String,
+}
+
+/// Parses the messages of `cargo criterion`, which are on lines of their own between other output.
+fn parse_messages(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let mut entries = Vec::new();
+    for line in text::lines(input.text).filter(|line| line.text.starts_with('{')) {
+        match serde_json::from_str::<Message>(line.text) {
+            Ok(message) if message.reason == "benchmark-complete" => {
+                let benchmark: Benchmark = serde_json::from_str(line.text)
+                    .map_err(|error| line.invalid(&format!("a complete benchmark ({error})")))?;
+                entries.push(line.entry(&benchmark.id, benchmark.metrics(line)?)?);
+            }
+            _ => {}
+        }
+    }
+    text::require_entries(entries, r#"a message with `"reason":"benchmark-complete"`"#)
+}
+
+impl Benchmark {
+    fn metrics(&self, line: Line<'_>) -> Result<Vec<ParsedMetric>, Failure> {
+        let Estimate { estimate, lower_bound, upper_bound, unit } = &self.typical;
+        let unit = Unit::from_symbol(unit).ok_or_else(|| line.invalid("an estimate in a unit of time"))?;
+        let time = |value: &f64| unit.nanoseconds(*value);
+        let mut metrics =
+            vec![ParsedMetric::latency(time(estimate)).with_range(time(lower_bound), time(upper_bound))];
+        for Throughput { per_iteration, unit: counted } in &self.throughput {
+            let slug = match counted.as_str() {
+                "bytes" => "bandwidth",
+                "elements" => "throughput",
+                _ => continue,
+            };
+            let rate = |value: &f64| unit.per_second(per_iteration / value);
+            metrics.push(
+                ParsedMetric::of(slug, rate(estimate)).with_range(rate(upper_bound), rate(lower_bound)),
+            );
+        }
+        Ok(metrics)
+    }
+}
+
+fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let mut entries = Vec::new();
     let mut previous = "";
     for line in text::lines(input.text) {
@@ -60,6 +147,25 @@ mod tests {
         sorting/a_rather_long_function_name/10 latency 40.996 [39.7, 42.398]
         sorting/a_rather_long_function_name/1000 latency 9813.4 [9400.1, 10160]
         ");
+    }
+
+    #[test]
+    fn messages_of_cargo_criterion() {
+        let text = include_str!("../fixtures/rust_criterion/messages.ndjson");
+        insta::assert_snapshot!(read(RustCriterion, text), @"
+        sum small latency 1.203550793871287 [1.0640082759750065, 1.3583103597673716]
+        sorting/sort/10 latency 75.58226356878912 [61.973054574893624, 82.56222548525395]
+        sorting/sort/10 throughput 132306172.47786944 [121120766.0794712, 161360450.41825604]
+        sorting/sort/1000 latency 1319.07253467764 [1111.17941892091, 1816.3990000833255]
+        sorting/sort/1000 throughput 758108423.6920934 [550539831.8068475, 899944674.0753363]
+        copy/bytes latency 116.35437174710263 [95.95339834509504, 126.54885924544588]
+        copy/bytes bandwidth 35202802769.6518 [32366945260.689125, 42687388572.40672]
+        ");
+        assert_eq!(read(Magic, text), read(RustCriterion, text));
+        let invalid = r#"{"reason":"benchmark-complete","id":"a","typical":{"estimate":1,"lower_bound":1,"upper_bound":1,"unit":"cycles"}}"#;
+        insta::assert_snapshot!(read(Magic, invalid), @r#"The adapter `rust_criterion` cannot read the output at line 1: expected an estimate in a unit of time, found `{"reason":"benchmark-complete","id":"a","typical":{"estimate…`."#);
+        insta::assert_snapshot!(read(Magic, &invalid.replace(r#""estimate":1,"#, "")), @r#"The adapter `rust_criterion` cannot read the output at line 1: expected a complete benchmark (missing field `estimate` at line 1 column 99), found `{"reason":"benchmark-complete","id":"a","typical":{"lower_bo…`."#);
+        insta::assert_snapshot!(read(RustCriterion, r#"{"reason":"group-complete"}"#), @r#"The adapter `rust_criterion` cannot read the output: expected a message with `"reason":"benchmark-complete"`."#);
     }
 
     #[test]

@@ -1,11 +1,19 @@
 //! Adapter for the output of Divan: a tree of benchmarks next to a table of their times, and below some of them counters and
 //! allocations. A benchmark is named by its path; its arguments are the last part of the path.
 
-use tidemark_api::Average;
+use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Input, ParsedMetric,
+    Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
     text::{self, Line, Scan, is_blank},
+};
+
+pub(crate) const TOOL: Tool = Tool {
+    adapter: Adapter::RustDivan,
+    title: "Divan",
+    metrics: "latency from fastest to slowest; bandwidth where bytes are counted; with its allocation profiler allocations and allocated bytes",
+    averages: &[Average::Mean, Average::Median],
+    formats: &[Format::new(Syntax::Text, "cargo bench", &["fastest", "slowest", "│"], parse)],
 };
 
 const EXPECTED: &str = "a table with the columns fastest, slowest, median and mean";
@@ -17,7 +25,7 @@ const MEDIAN: usize = 2;
 const MEAN: usize = 3;
 const COLUMNS: usize = 6;
 
-pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let column = if input.average == Some(Average::Median) { MEDIAN } else { MEAN };
     let mut entries: Vec<Entry> = Vec::new();
     let mut path: Vec<&str> = Vec::new();

@@ -1,24 +1,25 @@
 //! Adapter for Gungraun, formerly Iai-Callgrind, in both of its formats. The counters depend on the Valgrind tools that it
 //! runs.
 
-use tidemark_api::{BuiltIn, built_in};
+use tidemark_api::{Adapter, BuiltIn, built_in};
 
-use crate::{Entry, Failure, Input, ParsedMetric, rust_gungraun_json, rust_gungraun_stdout};
+use crate::{Format, ParsedMetric, Syntax, Tool, rust_gungraun_json, rust_gungraun_stdout};
 
-/// Parses the JSON summaries, or the printed output if there are none.
-pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    match rust_gungraun_json::parse(input) {
-        Err(Failure::Unrecognized(_)) => {
-            rust_gungraun_stdout::parse(input).map_err(|failure| match failure {
-                Failure::Unrecognized(_) => {
-                    Failure::unrecognized("the printed output of Gungraun, or its summaries as JSON")
-                }
-                invalid @ Failure::Invalid(_) => invalid,
-            })
-        }
-        read => read,
-    }
-}
+pub(crate) const TOOL: Tool = Tool {
+    adapter: Adapter::RustGungraun,
+    title: "Gungraun",
+    metrics: "the counters of Callgrind, Cachegrind, DHAT, Memcheck, Helgrind and DRD",
+    averages: &[],
+    formats: &[
+        Format::new(
+            Syntax::Ndjson,
+            "cargo bench -- --output-format=json",
+            &[r#""version""#, r#""profiles""#],
+            rust_gungraun_json::parse,
+        ),
+        Format::new(Syntax::Text, "cargo bench", &[], rust_gungraun_stdout::parse),
+    ],
+};
 
 /// Creates a metric from a counter of a tool; `None` if the counter has no measure.
 pub(crate) fn counter_metric(tool: &str, name: &str, count: f64) -> Option<ParsedMetric> {
@@ -54,6 +55,6 @@ mod tests {
             );
             assert!(read(adapter, summary).contains("gung::numbers::bench_sort::short instructions 602\n"));
         }
-        insta::assert_snapshot!(read(RustGungraun, "a::b::c\n  d"), @"The adapter `rust_gungraun` cannot read the output: expected the printed output of Gungraun, or its summaries as JSON.");
+        insta::assert_snapshot!(read(RustGungraun, "a::b::c\n  d"), @"The adapter `rust_gungraun` cannot read the output: expected the path of a benchmark with a line such as `  Instructions:  1734|N/A  (***)` below it.");
     }
 }

@@ -1,22 +1,46 @@
 //! Adapter for the summaries of Gungraun: JSON objects of version 6 or 7, each on one line or pretty-printed, with any other
-//! text between them. Summaries of other versions are skipped if at least one is supported.
+//! text between them. Summaries of other versions, and truncated summaries before other objects, are skipped if at least one
+//! summary is supported.
 
 use std::marker::PhantomData;
 
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
 
+use tidemark_api::Adapter;
+
 use crate::{
-    Entry, Failure, Input, ParsedMetric, Position, document,
+    Detection, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
     error::Reason,
     rust_gungraun::counter_metric,
     text::{self, is_blank},
 };
 
+pub(crate) const TOOL: Tool = Tool {
+    adapter: Adapter::RustGungraunJson,
+    title: "Gungraun",
+    metrics: "as `rust_gungraun`",
+    averages: &[],
+    formats: &[Format::new(Syntax::Ndjson, "cargo bench -- --output-format=json", &[], parse)
+        .detected(Detection::Named)],
+};
+
 pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let mut entries = Vec::new();
-    let mut other_version = None;
-    for (line, object) in objects(input.text) {
+    let mut skipped = None;
+    for Object { line, text: object, is_truncated } in objects(input.text) {
+        if is_truncated {
+            if PARTS.iter().any(|member| object.contains(member)) {
+                input.skip(format!("line {line}"), "their summaries are truncated");
+                skipped.get_or_insert_with(|| {
+                    Failure::missing(
+                        Position::Line(line),
+                        "the summary to be valid JSON, but it is truncated",
+                    )
+                });
+            }
+            continue;
+        }
         let version = match serde_json::from_str::<Shape>(&object) {
             Ok(Shape { version: None, profiles: None, .. }) => continue,
             Ok(shape) => shape.version,
@@ -30,13 +54,13 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
             Some("6" | "7") | None => entries.push(entry(line, &summary(line, &object)?)?),
             Some(version) => {
                 input.skip(format!("line {line}"), "they are summaries of another version than 6 or 7");
-                other_version.get_or_insert_with(|| {
+                skipped.get_or_insert_with(|| {
                     Failure::invalid(Position::Line(line), "a summary of version 6 or 7", version)
                 });
             }
         }
     }
-    match other_version {
+    match skipped {
         Some(failure) if entries.is_empty() => Err(failure),
         _ => text::require_entries(entries, "a summary of Gungraun as a JSON object"),
     }
@@ -53,6 +77,9 @@ struct Shape {
 
 /// Members that identify a summary that is not valid JSON.
 const SHAPE: [&str; 2] = [r#""module_path""#, r#""profiles""#];
+
+/// Members of which a truncated summary contains at least one, unless it ends early.
+const PARTS: [&str; 3] = [r#""baselines""#, r#""module_path""#, r#""profiles""#];
 
 /// A summary of a supported version.
 #[derive(Deserialize)]
@@ -84,31 +111,49 @@ struct Profile {
     rest: Value,
 }
 
-/// Returns the texts that may be objects, each with the number of its first line. A pretty-printed object ends at the first
-/// closing brace with the indentation of its opening brace; a truncated object is returned as far as it goes.
-fn objects(text: &str) -> Vec<(usize, String)> {
+/// A text that may be an object.
+struct Object {
+    /// Number of its first line.
+    line: usize,
+    text: String,
+    /// Whether another object starts before its end.
+    is_truncated: bool,
+}
+
+/// Returns the texts that may be objects. A pretty-printed object ends at the first closing brace with the indentation of its
+/// opening brace. It is truncated if another object starts with this indentation, because its content is indented more. An object
+/// that is truncated by the end of the text is returned as far as it goes.
+fn objects(text: &str) -> Vec<Object> {
     let mut objects = Vec::new();
-    let mut open: Option<(usize, &str, String)> = None;
+    let mut open: Option<(&str, Object)> = None;
     for line in text::lines(text) {
         let indent = &line.text[..line.text.len() - line.text.trim_start_matches(is_blank).len()];
         let trimmed = line.text.trim_matches(is_blank);
-        if let Some((start, start_indent, mut object)) = open.take() {
-            object.push_str(line.text);
-            object.push('\n');
-            if indent == start_indent && matches!(trimmed, "}" | "},") {
-                let end = object.trim_end().trim_end_matches(',').len();
-                object.truncate(end);
-                objects.push((start, object));
+        let is_start = trimmed == "{" || (trimmed.starts_with('{') && trimmed.ends_with('}'));
+        if let Some((start_indent, mut object)) = open.take() {
+            if is_start && indent.len() <= start_indent.len() {
+                objects.push(Object { is_truncated: true, ..object });
             } else {
-                open = Some((start, start_indent, object));
+                object.text.push_str(line.text);
+                object.text.push('\n');
+                if indent == start_indent && matches!(trimmed, "}" | "},") {
+                    let end = object.text.trim_end().trim_end_matches(',').len();
+                    object.text.truncate(end);
+                    objects.push(object);
+                } else {
+                    open = Some((start_indent, object));
+                }
+                continue;
             }
-        } else if trimmed == "{" {
-            open = Some((line.number, indent, "{\n".to_owned()));
-        } else if trimmed.starts_with('{') && trimmed.ends_with('}') {
-            objects.push((line.number, trimmed.to_owned()));
+        }
+        if trimmed == "{" {
+            let object = Object { line: line.number, text: "{\n".to_owned(), is_truncated: false };
+            open = Some((indent, object));
+        } else if is_start {
+            objects.push(Object { line: line.number, text: trimmed.to_owned(), is_truncated: false });
         }
     }
-    objects.extend(open.map(|(start, _, object)| (start, object)));
+    objects.extend(open.map(|(_, object)| object));
     objects
 }
 
@@ -260,6 +305,28 @@ mod tests {
         let alone = read(RustGungraunJson, &summary);
         assert_eq!(read(RustGungraunJson, &format!("{newer}\n{summary}\n{newer}")), alone);
         insta::assert_snapshot!(read(RustGungraunJson, "{\n"), @"The adapter `rust_gungraun_json` cannot read the output: expected a summary of Gungraun as a JSON object.");
+    }
+
+    #[test]
+    fn a_truncated_summary_before_others_is_skipped() {
+        let value: Value = serde_json::from_str(VERSION_6).unwrap();
+        let pretty = format!("{value:#}");
+        let cut: String =
+            pretty.lines().take(pretty.lines().count() / 2).map(|line| format!("{line}\n")).collect();
+        let alone = read(RustGungraunJson, &pretty);
+        for rest in [value.to_string(), pretty.clone()] {
+            let text = format!("{cut}{rest}\n");
+            for adapter in [RustGungraunJson, Adapter::RustGungraun, Adapter::Magic] {
+                let (results, skipped) = crate::parse_with_skipped(adapter, &text, None).unwrap();
+                assert_eq!(results.to_string(), alone, "{adapter}");
+                let skipped: Vec<_> =
+                    skipped.iter().map(|skipped| (&*skipped.name, skipped.reason)).collect();
+                assert_eq!(skipped, [("line 1", "their summaries are truncated")], "{adapter}");
+            }
+        }
+        insta::assert_snapshot!(read(RustGungraunJson, &format!("{cut}{{}}\n")), @"The adapter `rust_gungraun_json` cannot read the output at line 1: expected the summary to be valid JSON, but it is truncated.");
+        insta::assert_snapshot!(read(RustGungraunJson, &cut), @"The adapter `rust_gungraun_json` cannot read the output at line 41: expected the summary to be valid JSON.");
+        assert_eq!(read(RustGungraunJson, &format!("{{\n  \"level\": \"INFO\",\n{value}\n")), alone);
     }
 
     #[test]

@@ -1,10 +1,20 @@
 //! Adapter for the printed output of Gungraun: the path of a benchmark, and below it the counters of each tool, new value
 //! first.
 
+use tidemark_api::Adapter;
+
 use crate::{
-    Entry, Failure, Input, ParsedMetric,
+    Detection, Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
     rust_gungraun::counter_metric,
     text::{self, Line, Scan, is_blank},
+};
+
+pub(crate) const TOOL: Tool = Tool {
+    adapter: Adapter::RustGungraunStdout,
+    title: "Gungraun",
+    metrics: "as `rust_gungraun`",
+    averages: &[],
+    formats: &[Format::new(Syntax::Text, "cargo bench", &[], parse).detected(Detection::Named)],
 };
 
 pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {

@@ -1,8 +1,18 @@
 //! Adapter for the output of Iai: a name, and below it five counters in a fixed order.
 
+use tidemark_api::Adapter;
+
 use crate::{
-    Entry, Failure, Input, ParsedMetric,
+    Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
     text::{self, Line, Scan},
+};
+
+pub(crate) const TOOL: Tool = Tool {
+    adapter: Adapter::RustIai,
+    title: "Iai",
+    metrics: "instructions, accesses, estimated cycles",
+    averages: &[],
+    formats: &[Format::new(Syntax::Text, "cargo bench", &["Instructions:", "Estimated Cycles:"], parse)],
 };
 
 const COUNTERS: [(&str, &str); 5] = [
@@ -13,7 +23,7 @@ const COUNTERS: [(&str, &str); 5] = [
     ("Estimated Cycles", "estimated-cycles"),
 ];
 
-pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let mut entries = Vec::new();
     let mut name: Option<Line<'_>> = None;
     let mut metrics: Vec<ParsedMetric> = Vec::new();

@@ -1,10 +1,46 @@
-//! Adapter for Hyperfine: parses the JSON of `--export-json`, not the printed output.
+//! Adapter for Hyperfine: parses the JSON, CSV and Markdown that it exports, and the text that it prints.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
-use tidemark_api::Average;
+use tidemark_api::{Adapter, Average};
 
-use crate::{Entry, Failure, Input, ParsedMetric, Position, document, text::Unit, variant};
+use crate::{
+    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    records::Records,
+    table,
+    text::{self, Line, Unit},
+    variant,
+};
+
+pub(crate) const TOOL: Tool = Tool {
+    adapter: Adapter::ShellHyperfine,
+    title: "Hyperfine",
+    metrics: "latency ± standard deviation (median from least to greatest; only from JSON and CSV); from CSV and text also user time and system time",
+    averages: &[Average::Mean, Average::Median],
+    formats: &[
+        Format::new(
+            Syntax::Json,
+            "hyperfine --export-json bench.json COMMAND",
+            &[r#""results""#, r#""command""#],
+            parse,
+        ),
+        Format::new(
+            Syntax::Csv,
+            "hyperfine --export-csv bench.csv COMMAND",
+            &["command,mean,stddev,median,user,system,min,max"],
+            parse_csv,
+        ),
+        Format::new(
+            Syntax::Text,
+            "hyperfine --export-markdown bench.md COMMAND",
+            &["| Command | Mean ["],
+            parse_markdown,
+        ),
+        Format::new(Syntax::Text, "hyperfine COMMAND", &["Benchmark ", "  Time (", "[User: "], parse_text),
+    ],
+};
 
 #[derive(Deserialize)]
 #[expect(dead_code, reason = "their presence identifies the tool")]
@@ -37,7 +73,7 @@ struct Row {
 }
 
 /// Parses a document. The name of a command includes the values of its parameters, because Hyperfine reports no other name.
-pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let Document { results } = document::read::<Shape, _>(input.text)?;
     let average = input.average.unwrap_or(Average::Mean);
     let entries = results.iter().enumerate().map(|(index, row)| {
@@ -64,6 +100,140 @@ impl Row {
                 latency(self.median).with_range(nanoseconds(self.min), nanoseconds(self.max))
             }
         }
+    }
+}
+
+/// Parses an exported CSV file. After one run there is no deviation.
+fn parse_csv(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    const COLUMNS: [&str; 8] = ["command", "mean", "stddev", "median", "user", "system", "min", "max"];
+    let records = Records::read(input.text, ',', &COLUMNS)?;
+    let average = input.average.unwrap_or(Average::Mean);
+    let entries = records.iter().map(|record| {
+        let (min, max) = (record.require_number("min")?, record.require_number("max")?);
+        let row = Row {
+            command: record.require_text("command")?.to_owned(),
+            mean: record.require_number("mean")?,
+            stddev: record.number("stddev").filter(|stddev| *stddev > 0.0 || min < max),
+            median: record.require_number("median")?,
+            min,
+            max,
+            parameters: None,
+        };
+        let seconds = |column| record.require_number(column).map(|value| Unit::Seconds.nanoseconds(value));
+        let metrics = vec![
+            row.latency(average),
+            ParsedMetric::of("user-time", seconds("user")?),
+            ParsedMetric::of("system-time", seconds("system")?),
+        ];
+        let parameters: BTreeMap<_, _> = records
+            .header()
+            .iter()
+            .filter_map(|column| Some((column.strip_prefix("parameter_")?, record.text(column)?)))
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        let parameters = variant::of_texts(|| record.position(), parameters)?;
+        Ok(Entry { parameters, ..record.entry(&row.command, metrics)? })
+    });
+    text::require_entries(entries.collect::<Result<_, Failure>>()?, "at least one command below the header")
+}
+
+/// Parses an exported Markdown table, whose header names the unit of all times.
+fn parse_markdown(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let mut entries = Vec::new();
+    let mut unit = None;
+    for line in text::lines(input.text) {
+        let row = line.text.trim();
+        let Some(inner) = row.strip_prefix('|').and_then(|row| row.strip_suffix('|')) else {
+            unit = None;
+            continue;
+        };
+        if let Some(header) = inner.strip_prefix(" Command | Mean [") {
+            unit = header.split_once(']').and_then(|(symbol, _)| Unit::from_symbol(symbol));
+            if unit.is_none() {
+                return Err(line.invalid("a unit of time in the header"));
+            }
+        } else if let Some(unit) = unit.filter(|_| !table::is_rule(row)) {
+            entries.push(markdown_entry(line, inner, unit, input.average)?);
+        }
+    }
+    text::require_entries(
+        entries,
+        "a table with the header `| Command | Mean [ms] | Min [ms] | Max [ms] | Relative |`",
+    )
+}
+
+/// Parses the cells of a command. The command can contain an escaped border, so the cells are split from the right.
+fn markdown_entry(line: Line<'_>, row: &str, unit: Unit, average: Option<Average>) -> Result<Entry, Failure> {
+    require_mean(line, average)?;
+    let expected = || line.invalid("a command with its mean, minimum and maximum");
+    let cells: Vec<_> = row.rsplitn(5, " | ").map(str::trim).collect();
+    let [_, max, min, mean, command] = cells.as_slice() else {
+        return Err(expected());
+    };
+    let (mean, deviation) =
+        mean.split_once(" ± ").map_or((*mean, None), |(mean, spread)| (mean, Some(spread)));
+    let number = |text: &str| text::decimal(text).map(|value| unit.nanoseconds(value)).ok_or_else(expected);
+    let (mean, _, _) = (number(mean)?, number(min)?, number(max)?);
+    let deviation = deviation.map(number).transpose()?;
+    let command = command.trim_matches('`').replace("\\|", "|");
+    line.entry(&command, vec![mean_latency(mean, deviation)])
+}
+
+/// Parses the printed text: a title per command, with its times below it.
+fn parse_text(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let mut entries = Vec::new();
+    let mut command = None;
+    for line in text::lines(input.text) {
+        if let Some(title) = title(line.text) {
+            command = Some(title);
+        } else if let Some(times) = line.text.strip_prefix("  Time (")
+            && let Some(command) = command.take()
+        {
+            require_mean(line, input.average)?;
+            let metrics = times_metrics(times)
+                .ok_or_else(|| line.invalid("a mean, its deviation, the user time and the system time"))?;
+            entries.push(line.entry(command, metrics)?);
+        }
+    }
+    text::require_entries(entries, "a line such as `Benchmark 1: COMMAND` and the times below it")
+}
+
+/// Returns the command of a title such as `Benchmark 1: sleep 1`; versions before 1.13 print `Benchmark #1: sleep 1`.
+fn title(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("Benchmark ")?;
+    let (number, command) = rest.strip_prefix('#').unwrap_or(rest).split_once(": ")?;
+    number.bytes().all(|byte| byte.is_ascii_digit()).then_some(command)
+}
+
+/// Parses `mean ± σ):  1.0 ms ±  0.2 ms  [User: 0.9 ms, System: 0.0 ms]`, or `abs ≡):` with one value after a single run.
+fn times_metrics(times: &str) -> Option<Vec<ParsedMetric>> {
+    let (kind, rest) = times.split_once("):")?;
+    let (latency, rest) = rest.split_once("[User: ")?;
+    let (user, system) = rest.trim_end().strip_suffix(']')?.split_once(", System: ")?;
+    let duration = |text: &str| text::duration(text.trim());
+    let latency = match kind {
+        "mean ± σ" => {
+            let (mean, deviation) = latency.split_once('±')?;
+            mean_latency(duration(mean)?, Some(duration(deviation)?))
+        }
+        "abs ≡" => mean_latency(duration(latency)?, None),
+        _ => return None,
+    };
+    let user = ParsedMetric::of("user-time", duration(user)?);
+    let system = ParsedMetric::of("system-time", duration(system)?);
+    Some(vec![latency, user, system])
+}
+
+fn mean_latency(mean: f64, deviation: Option<f64>) -> ParsedMetric {
+    let latency = ParsedMetric::latency(mean);
+    deviation.map_or_else(|| latency.clone(), |deviation| latency.clone().with_deviation(deviation))
+}
+
+/// Markdown and text contain no median.
+fn require_mean(line: Line<'_>, average: Option<Average>) -> Result<(), Failure> {
+    match average {
+        Some(Average::Median) => Err(line.invalid("a median, which Hyperfine exports only as JSON and CSV")),
+        _ => Ok(()),
     }
 }
 
@@ -121,5 +291,98 @@ mod tests {
         The adapter `shell_hyperfine` cannot read the output at `results`: expected at least one benchmark.
         The adapter `shell_hyperfine` cannot read the output at `results[0]`: expected the member `command`.
         "#);
+    }
+
+    #[test]
+    fn exported_tables_and_printed_text() {
+        let csv = include_str!("../fixtures/shell_hyperfine/plain.csv");
+        insta::assert_snapshot!(read(csv, None), @"
+        sleep 0.01 latency 12369129.400000002 [11132173.865963591, 13606084.934036411]
+        sleep 0.01 user-time 1061400
+        sleep 0.01 system-time 0
+        true latency 585147.4000000001 [556922.1020157449, 613372.6979842553]
+        true user-time 417399.99999999994
+        true system-time 107799.99999999999
+        ");
+        insta::assert_snapshot!(read(csv, Some(Average::Median)), @"
+        sleep 0.01 latency 12179594 [11211639, 14257267]
+        sleep 0.01 user-time 1061400
+        sleep 0.01 system-time 0
+        true latency 576703 [557817, 627836]
+        true user-time 417399.99999999994
+        true system-time 107799.99999999999
+        ");
+        insta::assert_snapshot!(read(include_str!("../fixtures/shell_hyperfine/parameters.csv"), None), @"
+        echo 1 a {kind=a, n=1} latency 990027.3333333335 [776123.9350846537, 1203930.7315820132]
+        echo 1 a {kind=a, n=1} user-time 897333.3333333334
+        echo 1 a {kind=a, n=1} system-time 0
+        echo 2 a {kind=a, n=2} latency 2270521.333333334 [-217068.98320601482, 4758111.649872682]
+        echo 2 a {kind=a, n=2} user-time 821333.3333333333
+        echo 2 a {kind=a, n=2} system-time 0
+        echo 1 b {kind=b, n=1} latency 651182.3333333333 [544396.0208849051, 757968.6457817615]
+        echo 1 b {kind=b, n=1} user-time 591333.3333333334
+        echo 1 b {kind=b, n=1} system-time 0
+        echo 2 b {kind=b, n=2} latency 621947.3333333334 [535190.0193918948, 708704.6472747718]
+        echo 2 b {kind=b, n=2} user-time 561666.6666666666
+        echo 2 b {kind=b, n=2} system-time 0
+        ");
+        insta::assert_snapshot!(read(include_str!("../fixtures/shell_hyperfine/one_run.csv"), None), @"
+        true latency 506727
+        true user-time 448000
+        true system-time 0
+        ");
+        let markdown = include_str!("../fixtures/shell_hyperfine/plain.md");
+        insta::assert_snapshot!(read(markdown, None), @"
+        sleep 0.01 latency 12400000 [11200000, 13600000]
+        true latency 600000 [600000, 600000]
+        ");
+        insta::assert_snapshot!(read(include_str!("../fixtures/shell_hyperfine/named.md"), None), @"a|b latency 49900000 [-15500000.000000007, 115300000]");
+        let text = include_str!("../fixtures/shell_hyperfine/parameters.txt");
+        insta::assert_snapshot!(read(text, None), @"
+        echo 1 a latency 1000000 [800000, 1200000]
+        echo 1 a user-time 900000
+        echo 1 a system-time 0
+        echo 2 a latency 2300000 [-200000, 4800000]
+        echo 2 a user-time 800000
+        echo 2 a system-time 0
+        echo 1 b latency 700000 [600000, 800000]
+        echo 1 b user-time 600000
+        echo 1 b system-time 0
+        echo 2 b latency 600000 [500000, 700000]
+        echo 2 b user-time 600000
+        echo 2 b system-time 0
+        ");
+        insta::assert_snapshot!(read(include_str!("../fixtures/shell_hyperfine/one_run.txt"), None), @"
+        true latency 500000
+        true user-time 400000
+        true system-time 0
+        ");
+        for text in [csv, markdown, text] {
+            let magic = parse(Adapter::Magic, text, None).unwrap();
+            assert_eq!((magic.adapter, magic.to_string()), (Adapter::ShellHyperfine, read(text, None)));
+        }
+    }
+
+    #[test]
+    fn errors_of_tables_and_text_have_the_line() {
+        let errors = [
+            "command,mean,stddev,median,user,system,min,max\na,x,0,1,1,1,1,1\n",
+            "command,mean,stddev,median,user,system,min,max\n",
+            "| Command | Mean [h] | Min [h] | Max [h] | Relative |\n",
+            "| Command | Mean [s] | Min [s] | Max [s] | Relative |\n|:---|---:|\n| `a` | x ± 1 | 1 | 2 | 1.00 |\n",
+            "Benchmark 1: a\n  Time (mean ± σ):  1.0 ms  [User: 1.0 ms, System: 1.0 ms]\n",
+            "Benchmark 1: a\n  Time (median):  1.0 ms  [User: 1.0 ms, System: 1.0 ms]\n",
+        ]
+        .map(|text| read(text, None));
+        insta::assert_snapshot!(errors.join("\n"), @"
+        The adapter `shell_hyperfine` cannot read the output at line 2: expected a number in the column `mean`, found `x`.
+        The adapter `shell_hyperfine` cannot read the output: expected a line such as `Benchmark 1: COMMAND` and the times below it.
+        The adapter `shell_hyperfine` cannot read the output at line 1: expected a unit of time in the header, found `| Command | Mean [h] | Min [h] | Max [h] | Relative |`.
+        The adapter `shell_hyperfine` cannot read the output at line 3: expected a command with its mean, minimum and maximum, found `| `a` | x ± 1 | 1 | 2 | 1.00 |`.
+        The adapter `shell_hyperfine` cannot read the output at line 2: expected a mean, its deviation, the user time and the system time, found `Time (mean ± σ):  1.0 ms  [User: 1.0 ms, System: 1.0 ms]`.
+        The adapter `shell_hyperfine` cannot read the output at line 2: expected a mean, its deviation, the user time and the system time, found `Time (median):  1.0 ms  [User: 1.0 ms, System: 1.0 ms]`.
+        ");
+        let text = include_str!("../fixtures/shell_hyperfine/one_run.txt");
+        insta::assert_snapshot!(read(text, Some(Average::Median)), @"The adapter `shell_hyperfine` cannot read the output at line 2: expected a median, which Hyperfine exports only as JSON and CSV, found `Time (abs ≡):          0.5 ms               [User: 0.4 ms, S…`.");
     }
 }

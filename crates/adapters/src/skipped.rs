@@ -1,5 +1,14 @@
 //! Parts of an output that an adapter does not read, so that programs can report them.
 
+use std::collections::{HashMap, HashSet};
+
+use tidemark_api::{Average, excerpt};
+
+use crate::{
+    Results, Syntax, parse_with_skipped,
+    text::{self, Unit},
+};
+
 /// A result that an adapter skipped, or whose parameters it skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
@@ -14,11 +23,147 @@ pub struct Skipped {
 /// Reason if parameters are not stored as parameters of a variant.
 pub(crate) const PARAMETERS: &str = "they are objects or longer than 256 bytes; they stay a part of the name";
 
+/// Reason if lines look like results.
+const UNREAD: &str = "they look like results, but the adapter does not know their format";
+
+/// Maximum number of lines that are checked, because each check parses the output again.
+const MAX_CHECKS: usize = 20;
+
+/// Returns the lines of a text that look like the results that were read, but that the adapter did not read. Programs call it
+/// to warn about an incomplete report; documents in JSON or XML are either read as a whole or rejected.
+///
+/// A line looks like a result if it contains a number with a unit and most of the words that all lines with results have in
+/// common. It was not read if the results are the same without it.
+pub fn unread_lines(text: &str, results: &Results, average: Option<Average>) -> Vec<Skipped> {
+    let text = text::without_colors(text.strip_prefix('\u{feff}').unwrap_or(text));
+    if Syntax::of(&text) != Syntax::Text {
+        return Vec::new();
+    }
+    let Ok(read) = parse_with_skipped(results.adapter, &text, average) else { return Vec::new() };
+    let names = names(results);
+    let (rows, others): (Vec<_>, Vec<_>) = text::lines(&text).partition(|line| is_row(line.text, &names));
+    let common = common_words(rows.iter().map(|row| row.text), &names);
+    let is_similar = |line: &str| {
+        let found: HashSet<_> =
+            words(line).map(without_prefix).filter(|word| common.contains(word)).collect();
+        found.len() * 2 > common.len() && has_unit(line)
+    };
+    let candidates = others.into_iter().filter(|line| is_similar(line.text)).take(MAX_CHECKS);
+    let is_unread = |number: usize| {
+        let other_lines =
+            text.split('\n').enumerate().map(|(index, line)| if index + 1 == number { "" } else { line });
+        let without = other_lines.collect::<Vec<_>>().join("\n");
+        parse_with_skipped(results.adapter, &without, average).is_ok_and(|without| without == read)
+    };
+    candidates
+        .filter(|line| is_unread(line.number))
+        .map(|line| Skipped {
+            name: format!("line {}: {}", line.number, excerpt::of_text(line.text.trim())),
+            only_parameters: false,
+            reason: UNREAD,
+        })
+        .collect()
+}
+
+/// Returns the first word of each benchmark's name and of the last segment of its path, as they occur in a line.
+fn names(results: &Results) -> HashSet<&str> {
+    let segments = results.entries.iter().flat_map(|entry| {
+        let label = entry.label.as_str();
+        let segment = label.rsplit("::").next().unwrap_or(label);
+        [label, segment, segment.rsplit('/').next().unwrap_or(segment)]
+    });
+    segments.filter_map(|name| words(name).next()).collect()
+}
+
+/// Whether a line contains the name of a benchmark that was read, and a number in another word.
+fn is_row(line: &str, names: &HashSet<&str>) -> bool {
+    let is_number = |word: &str| word.contains(|character: char| character.is_ascii_digit());
+    words(line).any(|word| names.contains(word))
+        && words(line).any(|word| is_number(word) && !names.contains(word))
+}
+
+/// Returns the words that all rows contain, except the names of benchmarks.
+fn common_words<'a>(rows: impl Iterator<Item = &'a str>, names: &HashSet<&str>) -> HashSet<&'a str> {
+    let mut count = 0;
+    let mut rows_by_word: HashMap<&str, usize> = HashMap::new();
+    for row in rows {
+        count += 1;
+        let is_text = |word: &&str| !word.contains(|character: char| character.is_ascii_digit());
+        let is_unit = |word: &&str| Unit::from_symbol(word).is_some();
+        let words = words(row).filter(|word| !names.contains(word) && !is_unit(word)).filter(is_text);
+        for word in words.map(without_prefix).collect::<HashSet<_>>() {
+            *rows_by_word.entry(word).or_default() += 1;
+        }
+    }
+    rows_by_word.into_iter().filter(|(_, rows)| *rows == count).map(|(word, _)| word).collect()
+}
+
+/// Returns the end of a unit such as `ns/op`, so that rows with other units of time are similar.
+fn without_prefix(word: &str) -> &str {
+    word.find('/').filter(|start| (1..=3).contains(start)).map_or(word, |start| &word[start..])
+}
+
+/// Returns the words of a line without surrounding punctuation.
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    let is_mark = |character: char| !(character.is_alphanumeric() || matches!(character, '_' | '/' | '%'));
+    line.split_whitespace().map(move |word| word.trim_matches(is_mark)).filter(|word| !word.is_empty())
+}
+
+/// Whether a line contains a number that a unit follows: `12.5ms`, `3 ns/iter`, `10 ops/sec`.
+fn has_unit(line: &str) -> bool {
+    let mut words = words(line).peekable();
+    while let Some(word) = words.next() {
+        let Some((_, unit)) = text::quantity(word) else { continue };
+        let unit = if unit.is_empty() { words.peek().copied().unwrap_or_default() } else { unit };
+        // A unit of time has at most three letters, even one that the adapter does not know.
+        let is_time = (1..=3).contains(&unit.chars().count()) && unit.chars().all(char::is_lowercase);
+        if is_time || unit.split_once('/').is_some_and(|(_, per)| !per.is_empty()) {
+            return true;
+        }
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use tidemark_api::{Adapter, Average};
 
-    use crate::{effective_average, parse_with_skipped};
+    use crate::{effective_average, parse_with_skipped, unread_lines};
+
+    /// Returns the lines that look like results, but were not read.
+    fn unread(adapter: Adapter, text: &str) -> Vec<String> {
+        let (results, _) = parse_with_skipped(adapter, text, None).unwrap();
+        let skipped = unread_lines(text, &results, None);
+        assert!(skipped.iter().all(|skipped| skipped.reason == super::UNREAD && !skipped.only_parameters));
+        skipped.into_iter().map(|skipped| skipped.name).collect()
+    }
+
+    #[test]
+    fn lines_that_look_like_results_are_reported() {
+        let go =
+            "BenchmarkA-8  \t  100\t  12.5 ns/op\nBenchmarkB-8  \t  many\t  1.5 ms/op\nok  demo 0.598s\n";
+        assert_eq!(unread(Adapter::GoBench, go), ["line 2: BenchmarkB-8     many   1.5 ms/op"]);
+        let benchmark_js = "a x 2,000 ops/sec ±1.50% (90 runs sampled)\nb x 5 ops/ms ±0.00% (2 runs sampled)\n\
+            Fastest is a\n";
+        assert_eq!(
+            unread(Adapter::JsBenchmark, benchmark_js),
+            ["line 2: b x 5 ops/ms ±0.00% (2 runs sampled)"]
+        );
+        let criterion = "a  time:   [1.10 us 1.25 us 1.40 us]\nb  time:   [1.10 fs 1.25 fs 1.40 fs]\n\
+            \x20        time:   [-1.2% +0.1% +1.3%] (p = 0.31 > 0.05)\n    Finished in 3.2s\n";
+        assert_eq!(
+            unread(Adapter::RustCriterion, criterion),
+            ["line 2: b  time:   [1.10 fs 1.25 fs 1.40 fs]"]
+        );
+        assert!(unread(Adapter::Json, r#"{"a": {"latency": {"value": 1}}}"#).is_empty());
+    }
+
+    #[test]
+    fn a_limited_number_of_lines_is_checked() {
+        let text = "b x 5 ops/ms ±0.00% (2 runs sampled)\n".repeat(100);
+        let text = format!("a x 2,000 ops/sec ±1.50% (90 runs sampled)\n{text}");
+        assert_eq!(unread(Adapter::JsBenchmark, &text).len(), super::MAX_CHECKS);
+    }
 
     /// Returns the number of benchmarks, and each skipped result with its reason.
     fn skipped(adapter: Adapter, text: &str) -> (usize, Vec<String>) {

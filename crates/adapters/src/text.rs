@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::{Entry, Failure, ParsedMetric, Position};
 
 /// A line of an output.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Line<'a> {
     /// Line number, starting at one.
     pub(crate) number: usize,
@@ -122,6 +122,63 @@ impl Unit {
                 Self::Seconds => 1.0,
             }
     }
+}
+
+/// Parses a number with an optional sign and exponent; `None` if the text is anything else or not finite.
+pub(crate) fn decimal(text: &str) -> Option<f64> {
+    let has_digit = text.bytes().any(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|number: &f64| has_digit && number.is_finite())
+}
+
+/// Splits a number without sign, whose digits may be grouped by commas, and the text after it: `1,234.5ms` or `12 MB`.
+pub(crate) fn quantity(text: &str) -> Option<(f64, &str)> {
+    let mut scan = Scan::new(text);
+    let number = scan.number()?;
+    scan.any_blanks();
+    Some((number, scan.rest()))
+}
+
+/// Parses a duration with a unit, such as `1.5ms` or `2 min`, and returns nanoseconds.
+pub(crate) fn duration(text: &str) -> Option<f64> {
+    let (count, unit) = quantity(text)?;
+    match unit {
+        "m" | "min" => Some(Unit::Seconds.nanoseconds(count * 60.0)),
+        "h" => Some(Unit::Seconds.nanoseconds(count * 3600.0)),
+        unit => Unit::from_symbol(unit).map(|unit| unit.nanoseconds(count)),
+    }
+}
+
+/// Parses a duration as Go prints it, such as `1m30.5s` or `145.08ms`, and returns nanoseconds.
+pub(crate) fn go_duration(text: &str) -> Option<f64> {
+    let mut rest = text;
+    let mut nanoseconds = 0.0;
+    while !rest.is_empty() {
+        let unit = rest.find(char::is_alphabetic)?;
+        let end = rest[unit..].find(|character: char| character.is_ascii_digit());
+        let (part, next) = rest.split_at(end.map_or(rest.len(), |end| unit + end));
+        nanoseconds += duration(part)?;
+        rest = next;
+    }
+    (!text.is_empty()).then_some(nanoseconds)
+}
+
+/// Parses a number of bytes: `kB` and `MB` are powers of 1000, `KiB` and `MiB` powers of 1024. A tool that prints powers of 1024
+/// as `KB` is read with [`binary_bytes`].
+pub(crate) fn bytes(text: &str) -> Option<f64> {
+    let (count, unit) = quantity(text)?;
+    let decimal = ["B", "kB", "MB", "GB", "TB", "PB"].iter().position(|known| *known == unit);
+    let decimal = decimal.or((unit == "KB").then_some(1)).map(|power| (1000.0_f64, power));
+    let binary = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"].iter().position(|known| *known == unit);
+    let (base, power) = decimal.or(binary.map(|power| (1024.0, power)))?;
+    Some(count * base.powi(i32::try_from(power).ok()?))
+}
+
+/// Parses a number of bytes whose prefixes are powers of 1024: `KB`, `MB`, `K`, `M`.
+pub(crate) fn binary_bytes(text: &str) -> Option<f64> {
+    let (count, unit) = quantity(text)?;
+    let unit = unit.strip_suffix("iB").or(unit.strip_suffix('B')).unwrap_or(unit);
+    let power = ["", "K", "M", "G", "T", "P"].iter().position(|known| unit.eq_ignore_ascii_case(known))?;
+    Some(count * 1024.0_f64.powi(i32::try_from(power).ok()?))
 }
 
 /// Scans a line from left to right. Each method consumes the element of its name or fails.
@@ -260,6 +317,21 @@ mod tests {
         }
         assert_eq!(Scan::new("1,234").integer(), Some(1234.0));
         assert_eq!(Scan::new("1.5").integer(), None);
+    }
+
+    #[test]
+    fn quantities_have_units() {
+        assert_eq!(decimal("-1.5e3"), Some(-1500.0));
+        assert_eq!((decimal("nan"), decimal("inf"), decimal("1e999"), decimal("")), (None, None, None, None));
+        assert_eq!(quantity("1,234.5ms"), Some((1234.5, "ms")));
+        assert_eq!((duration("1.5 us"), duration("2m"), duration("2 x")), (Some(1500.0), Some(120e9), None));
+        assert_eq!((go_duration("1h2m0.5s"), go_duration("1.5µs")), (Some(3720.5e9), Some(1500.0)));
+        assert_eq!((go_duration(""), go_duration("5"), go_duration("1.2.3s")), (None, None, None));
+        assert_eq!((bytes("2 kB"), bytes("2KiB"), bytes("3 B")), (Some(2000.0), Some(2048.0), Some(3.0)));
+        assert_eq!(
+            (binary_bytes("2KB"), binary_bytes("1M"), binary_bytes("1 x")),
+            (Some(2048.0), Some(1048576.0), None)
+        );
     }
 
     #[test]

@@ -83,6 +83,74 @@ fixed_string! {
         LoadOha = "load_oha",
         /// wrk, summary.
         LoadWrk = "load_wrk",
+        /// ApacheBench.
+        Ab = "ab",
+        /// autocannon.
+        Autocannon = "autocannon",
+        /// Benchee.
+        Benchee = "benchee",
+        /// benchmark-ips.
+        BenchmarkIps = "benchmark_ips",
+        /// BenchmarkTools.jl.
+        BenchmarkTools = "benchmark_tools",
+        /// ClickBench.
+        Clickbench = "clickbench",
+        /// Any CSV with a column of names.
+        Csv = "csv",
+        /// CTest.
+        Ctest = "ctest",
+        /// fio.
+        Fio = "fio",
+        /// Gatling.
+        Gatling = "gatling",
+        /// Criterion for Haskell.
+        HaskellCriterion = "haskell_criterion",
+        /// hey.
+        Hey = "hey",
+        /// iperf3.
+        Iperf3 = "iperf3",
+        /// JMeter.
+        Jmeter = "jmeter",
+        /// JUnit XML.
+        Junit = "junit",
+        /// Lighthouse.
+        Lighthouse = "lighthouse",
+        /// llama-bench.
+        LlamaBench = "llama_bench",
+        /// Locust.
+        Locust = "locust",
+        /// memtier_benchmark.
+        Memtier = "memtier",
+        /// Mocha.
+        Mocha = "mocha",
+        /// nanobench.
+        Nanobench = "nanobench",
+        /// Nyrkiö.
+        Nyrkio = "nyrkio",
+        /// perf stat.
+        PerfStat = "perf_stat",
+        /// pgbench.
+        Pgbench = "pgbench",
+        /// PHPBench.
+        Phpbench = "phpbench",
+        /// Playwright Test.
+        Playwright = "playwright",
+        /// redis-benchmark.
+        RedisBenchmark = "redis_benchmark",
+        /// sysbench.
+        Sysbench = "sysbench",
+        /// tasty-bench.
+        TastyBench = "tasty_bench",
+        /// `time` of GNU and of shells.
+        Time = "time",
+        /// Tinybench.
+        Tinybench = "tinybench",
+        /// Test results of `dotnet test`.
+        Trx = "trx",
+        /// Vegeta.
+        Vegeta = "vegeta",
+        /// zBench.
+        Zbench = "zbench",
     }
 }
 
@@ -102,6 +170,35 @@ impl Adapter {
             | Self::Dart => Self::Magic,
             Self::RustIaiCallgrind => Self::RustGungraun,
             adapter => adapter,
+        }
+    }
+
+    /// Returns the name for people, without the language: `criterion` for `rust_criterion`. Most tools have only one name.
+    pub const fn short(self) -> &'static str {
+        match self {
+            Self::RustBench => "libtest",
+            Self::RustCriterion => "criterion",
+            Self::RustDivan => "divan",
+            Self::RustIai => "iai",
+            Self::RustGungraun => "gungraun",
+            Self::CppGoogle => "google_benchmark",
+            Self::CppCatch2 => "catch2",
+            Self::GoBench => "gobench",
+            Self::JavaJmh => "jmh",
+            Self::CSharpDotNet => "benchmarkdotnet",
+            Self::JsBenchmark => "benchmark_js",
+            Self::JsTime => "console_time",
+            Self::JsVitest => "vitest",
+            Self::JsMitata => "mitata",
+            Self::PythonAsv => "asv",
+            Self::PythonPytest => "pytest",
+            Self::PythonPyperf => "pyperf",
+            Self::ShellHyperfine => "hyperfine",
+            Self::DartBenchmarkHarness => "benchmark_harness",
+            Self::LoadK6 => "k6",
+            Self::LoadOha => "oha",
+            Self::LoadWrk => "wrk",
+            adapter => adapter.as_str(),
         }
     }
 }

@@ -1,0 +1,255 @@
+//! Adapter for llama-bench: its JSON, JSON Lines, CSV and Markdown. The model is the name of the benchmark, the test a parameter.
+
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::{Map, Value};
+use tidemark_api::{Adapter, Average};
+
+use crate::{
+    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    records::Records,
+    table,
+    text::{self, Line},
+    variant::{self, Property},
+};
+
+pub(crate) const TOOL: Tool = Tool {
+    adapter: Adapter::LlamaBench,
+    title: "llama-bench",
+    metrics: "tokens per second ± standard deviation; the model is the name of the benchmark; the test (`pp512`, `tg128`) is a parameter, and each setting in which tests of a model differ",
+    averages: &[Average::Mean],
+    formats: &[
+        Format::new(Syntax::Json, "llama-bench -o json", &[r#""model_type""#, r#""avg_ts""#], parse_json),
+        Format::new(Syntax::Ndjson, "llama-bench -o jsonl", &[r#""model_type""#, r#""avg_ts""#], parse_lines),
+        Format::new(
+            Syntax::Csv,
+            "llama-bench -o csv",
+            &["model_type", "n_prompt", "n_gen", "avg_ts"],
+            parse_csv,
+        ),
+        Format::new(Syntax::Text, "llama-bench", &["| model ", " test |", " t/s |"], parse_table),
+    ],
+};
+
+/// Settings in JSON and CSV with their columns in the table, which are the names of the parameters.
+const SETTINGS: [(&str, &str); 12] = [
+    ("n_threads", "threads"),
+    ("n_batch", "n_batch"),
+    ("n_ubatch", "n_ubatch"),
+    ("type_k", "type_k"),
+    ("type_v", "type_v"),
+    ("n_gpu_layers", "ngl"),
+    ("split_mode", "sm"),
+    ("main_gpu", "mg"),
+    ("flash_attn", "fa"),
+    ("use_mmap", "mmap"),
+    ("backends", "backend"),
+    ("model_filename", "file"),
+];
+
+/// A test of a model.
+struct Row {
+    position: Position,
+    model: String,
+    test: String,
+    tokens: f64,
+    deviation: Option<f64>,
+    settings: Vec<Option<String>>,
+}
+
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "their presence identifies the tool")]
+struct Shape {
+    model_type: IgnoredAny,
+    avg_ts: IgnoredAny,
+}
+
+fn parse_json(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let objects: Vec<Map<String, Value>> = document::read::<Vec<Shape>, _>(input.text)?;
+    let row = |(index, object)| json_row(Position::Path(format!("[{index}]")), object);
+    let rows = objects.iter().enumerate().map(row).collect::<Result<Vec<_>, _>>()?;
+    document::require_entries(entries(&rows)?, "[]")
+}
+
+fn parse_lines(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let mut rows = Vec::new();
+    for line in text::lines(input.text).filter(|line| line.text.starts_with('{')) {
+        match serde_json::from_str::<Map<String, Value>>(line.text) {
+            Ok(object) if object.contains_key("avg_ts") && object.contains_key("model_type") => {
+                rows.push(json_row(Position::Line(line.number), &object)?);
+            }
+            _ => {}
+        }
+    }
+    text::require_entries(entries(&rows)?, "objects with the members `model_type` and `avg_ts`, one per line")
+}
+
+fn json_row(position: Position, object: &Map<String, Value>) -> Result<Row, Failure> {
+    let missing = |member: &str| Failure::missing(position.clone(), format!("a value in `{member}`"));
+    let number = |member: &str| object.get(member).and_then(Value::as_f64);
+    let count = |member: &str| object.get(member).and_then(Value::as_u64);
+    let setting = |member: &str| {
+        object.get(member).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+    };
+    Ok(Row {
+        model: object
+            .get("model_type")
+            .and_then(Value::as_str)
+            .ok_or_else(|| missing("model_type"))?
+            .to_owned(),
+        test: test(
+            count("n_prompt").ok_or_else(|| missing("n_prompt"))?,
+            count("n_gen").ok_or_else(|| missing("n_gen"))?,
+            count("n_depth").unwrap_or_default(),
+        ),
+        tokens: number("avg_ts").ok_or_else(|| missing("avg_ts"))?,
+        deviation: number("stddev_ts"),
+        settings: SETTINGS.iter().map(|(member, _)| setting(member)).collect(),
+        position,
+    })
+}
+
+fn parse_csv(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let records =
+        Records::read(input.text, ',', &["model_type", "n_prompt", "n_gen", "avg_ts", "stddev_ts"])?;
+    let rows = records.iter().map(|record| {
+        let count = |column: &str| {
+            let count = record.text(column).and_then(|text| text.parse::<u64>().ok());
+            count.ok_or_else(|| record.invalid(&format!("a whole number in the column `{column}`"), ""))
+        };
+        let depth = if record.text("n_depth").is_some() { count("n_depth")? } else { 0 };
+        Ok(Row {
+            position: record.position(),
+            model: record.require_text("model_type")?.to_owned(),
+            test: test(count("n_prompt")?, count("n_gen")?, depth),
+            tokens: record.require_number("avg_ts")?,
+            deviation: record.number("stddev_ts"),
+            settings: SETTINGS.iter().map(|(column, _)| record.text(column).map(str::to_owned)).collect(),
+        })
+    });
+    let rows = rows.collect::<Result<Vec<_>, Failure>>()?;
+    text::require_entries(entries(&rows)?, "at least one test below the header")
+}
+
+/// Parses the printed table, which has only the columns of settings that differ from their defaults.
+fn parse_table(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let mut rows = Vec::new();
+    let mut header: Option<Vec<&str>> = None;
+    for line in text::lines(input.text) {
+        let Some(cells) = table::bordered_cells(line.text) else {
+            header = None;
+            continue;
+        };
+        if cells.first() == Some(&"model") && cells.contains(&"test") && cells.last() == Some(&"t/s") {
+            header = Some(cells);
+        } else if let Some(header) = header.as_ref().filter(|_| !table::is_rule(line.text)) {
+            rows.push(table_row(line, header, &cells)?);
+        }
+    }
+    text::require_entries(entries(&rows)?, "a table with the columns `model`, `test` and `t/s`")
+}
+
+fn table_row(line: Line<'_>, header: &[&str], cells: &[&str]) -> Result<Row, Failure> {
+    let expected = || line.invalid("a model, a test and its tokens per second");
+    let cell = |column: &str| {
+        header.iter().position(|known| *known == column).and_then(|index| cells.get(index)).copied()
+    };
+    let rate = cell("t/s").ok_or_else(expected)?;
+    let (tokens, deviation) = rate.split_once(" ± ").ok_or_else(expected)?;
+    Ok(Row {
+        position: Position::Line(line.number),
+        model: cell("model").ok_or_else(expected)?.to_owned(),
+        test: cell("test").ok_or_else(expected)?.to_owned(),
+        tokens: text::decimal(tokens).ok_or_else(expected)?,
+        deviation: Some(text::decimal(deviation).ok_or_else(expected)?),
+        settings: SETTINGS.iter().map(|(_, column)| cell(column).map(str::to_owned)).collect(),
+    })
+}
+
+/// Returns the name of a test as in the table: `pp` processes a prompt, `tg` generates text, `d` is the depth of the context.
+fn test(prompt: u64, generated: u64, depth: u64) -> String {
+    let test = match (prompt, generated) {
+        (prompt, 0) => format!("pp{prompt}"),
+        (0, generated) => format!("tg{generated}"),
+        (prompt, generated) => format!("pp{prompt}+tg{generated}"),
+    };
+    if depth > 0 { format!("{test} @ d{depth}") } else { test }
+}
+
+fn entries(rows: &[Row]) -> Result<Vec<Entry>, Failure> {
+    let mut entries = Vec::with_capacity(rows.len());
+    for row in rows {
+        let tokens = ParsedMetric::of("tokens-per-second", row.tokens);
+        let tokens = match row.deviation {
+            Some(deviation) => tokens.with_deviation(deviation),
+            None => tokens,
+        };
+        let parameters = [("test".to_owned(), row.test.clone())].into();
+        let parameters = variant::of_texts(|| row.position.clone(), parameters)?;
+        entries.push(Entry { parameters, ..Entry::new(|| row.position.clone(), &row.model, vec![tokens])? });
+    }
+    let values: Vec<_> = (0..SETTINGS.len())
+        .map(|setting| move |entry: usize| rows[entry].settings[setting].as_deref())
+        .collect();
+    let properties: Vec<Property<'_>> =
+        SETTINGS.iter().zip(&values).map(|((_, name), value)| (*name, value as _)).collect();
+    variant::distinguish(|entry| rows[entry].position.clone(), &mut entries, &properties)?;
+    Ok(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use tidemark_api::Adapter::{LlamaBench, Magic};
+
+    use crate::tests::read;
+
+    const JSON: &str = include_str!("../fixtures/llama_bench/plain.json");
+    const TABLE: &str = include_str!("../fixtures/llama_bench/plain.md");
+
+    #[test]
+    fn composed_runs() {
+        insta::assert_snapshot!(read(LlamaBench, JSON), @"
+        llama 1B Q4_0 {test=pp512} tokens-per-second 231.418765 [229.548642, 233.28888800000001]
+        llama 1B Q4_0 {test=tg128} tokens-per-second 38.061234 [37.850778, 38.27169]
+        llama 1B Q4_0 {test=pp256+tg64} tokens-per-second 120.5 [119.6, 121.4]
+        ");
+        let lines = include_str!("../fixtures/llama_bench/plain.jsonl");
+        assert_eq!(read(LlamaBench, lines), read(LlamaBench, JSON));
+        let csv = include_str!("../fixtures/llama_bench/plain.csv");
+        assert_eq!(read(LlamaBench, csv), read(LlamaBench, JSON));
+        insta::assert_snapshot!(read(LlamaBench, TABLE), @"
+        llama 1B Q4_0 {test=pp512, threads=4} tokens-per-second 231.42 [229.54999999999998, 233.29]
+        llama 1B Q4_0 {test=tg128, threads=4} tokens-per-second 38.06 [37.85, 38.27]
+        llama 1B Q4_0 {test=pp512, threads=8} tokens-per-second 402.9 [399.75, 406.04999999999995]
+        llama 1B Q4_0 {test=tg128, threads=8} tokens-per-second 41.33 [40.69, 41.97]
+        ");
+        for text in [JSON, lines, csv, TABLE] {
+            assert_eq!(read(Magic, text), read(LlamaBench, text));
+        }
+        let depth = JSON.replace(r#""n_depth": 0"#, r#""n_depth": 512"#);
+        assert!(read(LlamaBench, &depth).starts_with("llama 1B Q4_0 {test=pp512 @ d512} tokens-per-second "));
+    }
+
+    #[test]
+    fn errors_have_the_position() {
+        let csv = include_str!("../fixtures/llama_bench/plain.csv");
+        let errors = [
+            JSON.replace("\"n_gen\": 0", "\"n_gen\": -1"),
+            JSON.replace("231.418765,", "\"fast\","),
+            csv.replace("\"231.418765\"", "fast"),
+            csv.replace("\"512\"", "\"x\""),
+            TABLE.replace("231.42 ±", "fast ±"),
+            TABLE.replace("|       4 |", "|       8 |"),
+            "[]".to_owned(),
+        ]
+        .map(|text| read(LlamaBench, &text));
+        insta::assert_snapshot!(errors.join("\n"), @"
+        The adapter `llama_bench` cannot read the output at `[0]`: expected a value in `n_gen`.
+        The adapter `llama_bench` cannot read the output at `[0]`: expected a value in `avg_ts`.
+        The adapter `llama_bench` cannot read the output at line 2: expected a number in the column `avg_ts`, found `fast`.
+        The adapter `llama_bench` cannot read the output at line 2: expected a whole number in the column `n_prompt`.
+        The adapter `llama_bench` cannot read the output at line 3: expected a model, a test and its tokens per second, found `| llama 1B Q4_0                  | 727.75 MiB |     1.24 B |…`.
+        The adapter `llama_bench` cannot read the output at line 5: expected a benchmark with a unique combination of name and parameters, found `llama 1B Q4_0`.
+        The adapter `llama_bench` cannot read the output at `[]`: expected at least one benchmark.
+        ");
+    }
+}

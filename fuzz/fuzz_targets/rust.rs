@@ -1,3 +1,0 @@
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|text: &str| tidemark_fuzz::read("rust", text));
