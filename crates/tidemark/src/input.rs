@@ -2,43 +2,36 @@
 
 use std::{
     collections::HashSet,
+    ffi::OsStr,
     fs,
     io::{self, IsTerminal, Read},
     path::Path,
     sync::{Mutex, PoisonError},
 };
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use tidemark_adapters::{Results, Skipped};
+use clap::{
+    Arg, Command,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+};
+use tidemark_adapters::{CustomFormat, Results, Skipped};
 use tidemark_api::{Adapter, Average, Fold};
 
 use crate::{
     failure::{Exit, Failure, Result},
+    manifest::{self, Manifest},
     output,
 };
 
 /// Maximum number of names in a warning.
 const NAMES: usize = 3;
 
-/// Tools whose default output is text for people, which cannot be parsed: a text in their output, their name, and the flag for
-/// JSON.
-const TEXT_FORMATS: [(&str, &str, &str); 6] = [
-    ("Name (time in ", "pytest-benchmark", "--benchmark-json results.json"),
-    ("Time (mean ± σ)", "hyperfine", "--export-json results.json"),
-    ("CPU   Iterations", "Google Benchmark", "--benchmark_out=results.json"),
-    ("Mode  Cnt", "JMH", "-rf json -rff results.json"),
-    ("Mean +- std dev: ", "pyperf", "-o results.json"),
-    ("BENCH  Summary", "Vitest", "--outputJson results.json"),
-];
-
 /// Options for parsing outputs.
 #[derive(clap::Args)]
 pub(crate) struct ParseFlags {
-    /// Adapter for the output; `magic` detects the tool
-    #[arg(long, value_name = "TOOL", env = "TIDEMARK_ADAPTER", default_value = "magic",
-        value_parser = PossibleValuesParser::new(Adapter::ALL.iter().map(|word| word.as_str()))
-            .try_map(|word| word.parse::<Adapter>()))]
-    pub(crate) adapter: Adapter,
+    /// Adapter for the output: a tool, such as `criterion` or `pytest`, or a format of `tidemark.toml`; `magic` detects it
+    #[arg(long, value_name = "TOOL", env = "TIDEMARK_ADAPTER", default_value = "magic", hide_possible_values = true,
+        value_parser = AdapterParser)]
+    pub(crate) adapter: AdapterChoice,
     /// Average of the tool to use
     #[arg(long, value_parser = PossibleValuesParser::new(Average::ALL.iter().map(|word| word.as_str()))
         .try_map(|word| word.parse::<Average>()))]
@@ -48,6 +41,68 @@ pub(crate) struct ParseFlags {
         value_parser = PossibleValuesParser::new(Fold::ALL.iter().map(|word| word.as_str()))
             .try_map(|word| word.parse::<Fold>()))]
     pub(crate) fold: Option<Fold>,
+}
+
+/// Adapter of an output.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum AdapterChoice {
+    /// A tool that Tidemark knows, or `magic`.
+    Known(Adapter),
+    /// A format that `tidemark.toml` describes.
+    Custom(&'static CustomFormat),
+}
+
+impl AdapterChoice {
+    /// Returns the adapter for the server. Outputs of a described format are sent in the format of the adapter `json`.
+    pub(crate) fn on_server(self) -> Adapter {
+        match self {
+            Self::Known(adapter) => adapter,
+            Self::Custom(_) => Adapter::Json,
+        }
+    }
+}
+
+/// Parses the name of an adapter: a short name, a name of the API, or the name of a described format.
+#[derive(Clone)]
+struct AdapterParser;
+
+impl TypedValueParser for AdapterParser {
+    type Value = AdapterChoice;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> std::result::Result<AdapterChoice, clap::Error> {
+        let text = value.to_string_lossy();
+        let is_named = |adapter: &&Adapter| adapter.short() == text || adapter.as_str() == text;
+        if let Some(adapter) = Adapter::ALL.iter().find(is_named) {
+            return Ok(AdapterChoice::Known(*adapter));
+        }
+        let described = manifest::current().map(Manifest::adapters).unwrap_or_default();
+        match described.iter().find(|format| format.name() == text) {
+            Some(format) => Ok(AdapterChoice::Custom(format)),
+            // For its message, which names all values and the most similar one.
+            None => {
+                let names = self.possible_values().into_iter().flatten();
+                let names = names.chain(described.iter().map(|format| PossibleValue::new(format.name())));
+                PossibleValuesParser::new(names).parse_ref(command, argument, value)?;
+                Ok(AdapterChoice::Known(Adapter::Magic))
+            }
+        }
+    }
+
+    /// Returns the names of the known tools. The names of the API are aliases of the short names, and the names of languages, which
+    /// only mean `magic`, are hidden.
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let value = |adapter: &Adapter| {
+            let (short, name) = (adapter.short(), adapter.as_str());
+            let value = PossibleValue::new(short).hide(adapter.plain() != *adapter);
+            if short == name { value } else { value.alias(name) }
+        };
+        Some(Box::new(Adapter::ALL.iter().map(value)))
+    }
 }
 
 /// Output of a tool.
@@ -104,8 +159,9 @@ impl ToolOutput {
 
 impl ParseFlags {
     /// Parses outputs, and folds them if requested. Fails with the position and the reason if an output cannot be parsed, and if
-    /// an output has no metric.
-    pub(crate) fn parse(&self, outputs: &[ToolOutput]) -> Result<Vec<Results>> {
+    /// an output has no metric. An output of a described format becomes the format of the adapter `json`, which every server
+    /// reads.
+    pub(crate) fn parse(&self, outputs: &mut [ToolOutput]) -> Result<Vec<Results>> {
         let mut results = Vec::with_capacity(outputs.len());
         for ToolOutput { name, text } in outputs {
             if text.trim().is_empty() {
@@ -114,29 +170,56 @@ impl ParseFlags {
                     format!("{name}: The output is empty; check that the benchmarks ran."),
                 ));
             }
-            let parsed = tidemark_adapters::parse_with_skipped(self.adapter, text, self.average);
-            let (read, skipped) = parsed.map_err(|error| {
-                let failure = Failure::with(Exit::Unreadable, format!("{name}: {error}"));
-                match TEXT_FORMATS.iter().find(|(mark, ..)| text.contains(mark)) {
-                    Some((_, tool, flag)) => failure.and(&format!(
-                        "It looks like the default output of {tool}: run {tool} with `{flag}`, and read the \
-                         file with `--file results.json`."
-                    )),
-                    None => failure,
-                }
-            })?;
+            if let Some(json) = self.convert(name, text)? {
+                *text = json;
+            }
+            let (read, mut skipped) =
+                tidemark_adapters::parse_with_skipped(self.adapter.on_server(), text, self.average)
+                    .map_err(|error| Failure::with(Exit::Unreadable, format!("{name}: {error}")))?;
             if read.entries.iter().all(|entry| entry.metrics.is_empty()) {
                 return Err(Failure::with(
                     Exit::Empty,
                     format!("{name}: The output contains no metric; check that the benchmarks ran."),
                 ));
             }
+            skipped.extend(tidemark_adapters::unread_lines(text, &read, self.average));
             warn_about_skipped(name, &skipped);
             results.push(read);
         }
         match self.fold.map(|how| Results::fold(&results, how)) {
             Some(folded) => Ok(folded.into_iter().collect()),
             None => Ok(results),
+        }
+    }
+}
+
+impl ParseFlags {
+    /// Converts an output of a described format to the format of the adapter `json`. `magic` tries the described formats first,
+    /// because their author knows the output.
+    fn convert(&self, name: &str, text: &str) -> Result<Option<String>> {
+        let formats = match self.adapter {
+            AdapterChoice::Custom(format) => std::slice::from_ref(format),
+            AdapterChoice::Known(Adapter::Magic) => manifest::current()?.adapters(),
+            AdapterChoice::Known(_) => &[],
+        };
+        for format in formats {
+            let read = format.parse(text);
+            let read = read.map_err(|error| Failure::with(Exit::Unreadable, format!("{name}: {error}")))?;
+            if let Some(results) = read {
+                message!("{name}: read as `{}`, described in {}.", format.name(), manifest::FILE);
+                return output::json("The results", &results).map(Some);
+            }
+        }
+        match self.adapter {
+            AdapterChoice::Custom(format) => Err(Failure::with(
+                Exit::Unreadable,
+                format!(
+                    "{name}: No part of the output matches `{}` in {}; `tidemark parse --explain` shows why.",
+                    format.name(),
+                    manifest::FILE
+                ),
+            )),
+            AdapterChoice::Known(_) => Ok(None),
         }
     }
 }

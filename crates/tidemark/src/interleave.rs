@@ -152,7 +152,7 @@ impl Interleave<'_> {
     fn measure(&self, side: &Side, round: u32) -> Result<Option<Results>> {
         let name = format!("Round {} of {} for {} ({})", round + 1, self.rounds, side.label, side.name);
         let result = self.benchmark.run_in(Some((&side.folder, side.label)), &name, self.quiet)?;
-        let outputs = match result.failure {
+        let mut outputs = match result.failure {
             Some(reason) if self.allow_failure => {
                 message!("warning: {name}: the benchmark command {reason}; the round is left out.");
                 return Ok(None);
@@ -171,7 +171,7 @@ impl Interleave<'_> {
                 self.files.iter().map(read).collect::<Result<_>>()?
             }
         };
-        let results = self.parsing.parse(&outputs)?;
+        let results = self.parsing.parse(&mut outputs)?;
         // Several values of a benchmark in one run count as one value.
         Ok(Results::fold(&results, self.parsing.fold.unwrap_or(Fold::Mean)))
     }

@@ -15,9 +15,10 @@ use std::{
 
 use clap::{Arg, Command};
 use serde::Deserialize;
-use tidemark_api::{Adapter, Average, Fold, NameId, NewModel, ReportThresholds, ResourceId, Url};
+use tidemark_adapters::CustomFormat;
+use tidemark_api::{Average, Fold, NameId, NewModel, ReportThresholds, ResourceId, Url};
 
-use self::entry::{CommandLine, HostUrl, Threshold};
+use self::entry::{AdapterEntry, CommandLine, HostUrl, Threshold};
 use crate::{
     failure::{Failure, Result},
     output,
@@ -52,7 +53,7 @@ struct Entries {
     project: Option<ResourceId>,
     host: Option<HostUrl>,
     testbed: Option<NameId>,
-    adapter: Option<Adapter>,
+    adapter: Option<AdapterEntry>,
     average: Option<Average>,
     fold: Option<Fold>,
     iter: Option<NonZeroU32>,
@@ -81,6 +82,7 @@ pub(crate) struct Manifest {
     folder: PathBuf,
     entries: Entries,
     models: Option<BTreeMap<NameId, NewModel>>,
+    adapters: Vec<CustomFormat>,
 }
 
 /// File of the current repository, loaded on first use.
@@ -144,7 +146,15 @@ impl Manifest {
             thresholds.iter().map(model).collect::<Result<_>>()
         });
         let models = models.transpose()?;
-        Ok(Self { folder: file.parent().unwrap_or(Path::new("")).to_owned(), entries, models })
+        let descriptions = entries.adapter.as_ref().map(AdapterEntry::descriptions).unwrap_or_default();
+        let adapters = descriptions.iter().map(|(name, description)| {
+            CustomFormat::new(name, description.get_ref()).map_err(|reason| {
+                let reason = format!("The adapter `{name}` cannot be used: {reason}.");
+                wrong(description.span().start, &reason)
+            })
+        });
+        let adapters = adapters.collect::<Result<_>>()?;
+        Ok(Self { folder: file.parent().unwrap_or(Path::new("")).to_owned(), entries, models, adapters })
     }
 
     /// Sets the values of the file as defaults of a command.
@@ -160,7 +170,7 @@ impl Manifest {
         let word = |flag: Option<bool>| flag.map(|flag| flag.to_string());
         let in_runs = [
             ("testbed", testbed.as_ref().map(ToString::to_string)),
-            ("adapter", adapter.map(|adapter| adapter.as_str().to_owned())),
+            ("adapter", adapter.as_ref().and_then(AdapterEntry::name).map(str::to_owned)),
             ("average", average.map(|average| average.as_str().to_owned())),
             ("fold", fold.map(|fold| fold.as_str().to_owned())),
             ("error_on_alert", word(*error_on_alert)),
@@ -195,6 +205,11 @@ impl Manifest {
     pub(crate) fn thresholds(&self) -> Option<ReportThresholds> {
         let models = self.models.clone()?;
         Some(ReportThresholds { models: Some(models).filter(|models| !models.is_empty()), reset: Some(true) })
+    }
+
+    /// Returns the formats that the file describes.
+    pub(crate) fn adapters(&self) -> &[CustomFormat] {
+        &self.adapters
     }
 
     /// Returns the benchmark command of runs.

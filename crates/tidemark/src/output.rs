@@ -105,7 +105,7 @@ pub(crate) fn units(measured: &ParsedMetric) -> &str {
 /// Returns the adapter and a number of benchmarks; without the adapter if it is not known.
 pub(crate) fn benchmark_count(adapter: Adapter, count: usize) -> String {
     let benchmarks = if count == 1 { "1 benchmark".to_owned() } else { format!("{count} benchmarks") };
-    if adapter == Adapter::Magic { benchmarks } else { format!("{adapter}: {benchmarks}") }
+    if adapter == Adapter::Magic { benchmarks } else { format!("{}: {benchmarks}", adapter.short()) }
 }
 
 /// Capitalizes the first letter.

@@ -121,7 +121,7 @@ impl Compare {
         {
             return Ok(results);
         }
-        self.parsing.parse(&[output])
+        self.parsing.parse(&mut [output])
     }
 }
 

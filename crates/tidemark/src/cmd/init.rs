@@ -96,9 +96,11 @@ fn ask(found: &Answers) -> Result<Answers> {
     let files = question("Files with the results, if the command does not print them", &shown, |text| {
         Ok(text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
     })?;
-    let adapter = question("Adapter, magic detects the tool", found.adapter.as_str(), |text| {
-        let allowed = || Adapter::ALL.iter().map(|word| word.as_str()).collect::<Vec<_>>().join(" ");
-        text.parse::<Adapter>().map_err(|_| format!("use one of: {}", allowed()))
+    let adapter = question("Adapter, magic detects the tool", found.adapter.short(), |text| {
+        let tools = || Adapter::ALL.iter().filter(|adapter| adapter.plain() == **adapter);
+        let allowed = || tools().map(|adapter| adapter.short()).collect::<Vec<_>>().join(" ");
+        let named = |adapter: &&Adapter| adapter.short() == text || adapter.as_str() == text;
+        Adapter::ALL.iter().find(named).copied().ok_or_else(|| format!("use one of: {}", allowed()))
     })?;
     let host = question("Server, empty to keep results on this machine", "", |text| match text {
         "" => Ok(String::new()),
@@ -171,7 +173,7 @@ impl Answers {
              # more, use a t_test with {side} = 0.99, which estimates the noise. Other measures have no threshold.\n\
              [thresholds.{measure}]\ntest = \"percentage\"\nmax_sample_size = 16\n{side} = {share}\n",
             quoted(project),
-            quoted(adapter.as_str()),
+            quoted(adapter.short()),
             quoted(command),
         )
     }

@@ -222,7 +222,7 @@ impl New {
         if outputs.is_empty() {
             return Err(Failure::usage("There are no results: give --results or --file."));
         }
-        self.parsing.parse(&outputs)?;
+        self.parsing.parse(&mut outputs)?;
         let start_point = StartPointPatch {
             branch: self.start_point.clone(),
             hash: self.start_point_hash.clone(),
@@ -240,7 +240,7 @@ impl New {
             start_time: self.start_time,
             end_time: self.end_time,
             results: outputs.into_iter().map(|output| output.text).collect(),
-            settings: Some(ReportSettings { adapter: Some(adapter), average, fold }),
+            settings: Some(ReportSettings { adapter: Some(adapter.on_server()), average, fold }),
             idempotency_key: Some(ReportIdempotencyKey(Uuid::new_v4())),
         })
     }

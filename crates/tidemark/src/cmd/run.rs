@@ -40,7 +40,7 @@ use crate::{
     connection::Connection,
     context::{Context, Environment},
     failure::{Exit, Failure, Result, print},
-    input::{ParseFlags, ToolOutput},
+    input::{AdapterChoice, ParseFlags, ToolOutput},
     manifest::{self, Manifest},
     output::Format,
     verdict,
@@ -243,8 +243,8 @@ impl Run {
         if let Some(job) = job {
             return print(&job::show(job)?);
         }
-        let measured = self.measure()?;
-        let results = self.parse(&measured.outputs)?;
+        let mut measured = self.measure()?;
+        let results = self.parse(&mut measured.outputs)?;
         print(&parse::show(&measured.outputs, &results, self.format == Format::Json)?)
     }
 
@@ -257,16 +257,17 @@ impl Run {
             return Ok(report);
         }
         let now = Clock::System.now();
-        let measured = match &job {
+        let mut measured = match &job {
             Some(_) => MeasuredOutputs { outputs: Vec::new(), start_time: now, end_time: now },
             None => self.measure()?,
         };
         if job.is_none() {
-            let results = self.parse(&measured.outputs)?;
+            let results = self.parse(&mut measured.outputs)?;
             target.adapter.set(results.first().map(|first| first.adapter));
             self.warn_about_average(target.adapter.get(), context)?;
         }
-        let adapter = if self.synthetic.is_given() { Adapter::Json } else { self.parsing.adapter };
+        let adapter =
+            if self.synthetic.is_given() { Adapter::Json } else { self.parsing.adapter.on_server() };
         let settings =
             ReportSettings { adapter: Some(adapter), average: self.parsing.average, fold: self.parsing.fold };
         let testbed = match (&self.testbed, &job) {
@@ -334,9 +335,10 @@ impl Run {
     }
 
     /// Parses outputs; measured times and sizes have the format of the adapter `json`.
-    fn parse(&self, outputs: &[ToolOutput]) -> Result<Vec<Results>> {
+    fn parse(&self, outputs: &mut [ToolOutput]) -> Result<Vec<Results>> {
         if self.synthetic.is_given() {
-            return ParseFlags { adapter: Adapter::Json, ..self.parsing }.parse(outputs);
+            return ParseFlags { adapter: AdapterChoice::Known(Adapter::Json), ..self.parsing }
+                .parse(outputs);
         }
         self.parsing.parse(outputs)
     }

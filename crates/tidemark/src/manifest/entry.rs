@@ -1,13 +1,15 @@
 //! Types of values that only `tidemark.toml` has.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use serde::{
     Deserialize, Deserializer,
-    de::{self, SeqAccess, Visitor},
+    de::{self, MapAccess, SeqAccess, Visitor},
 };
-use tidemark_api::{Boundary, ModelTest, NewModel, SampleSize, Url, Window, measure};
+use tidemark_adapters::Description;
+use tidemark_api::{Adapter, Boundary, ModelTest, NewModel, SampleSize, Url, Window, measure};
 use tidemark_stats::{Invalid, Worse};
+use toml::Spanned;
 
 /// Address of a server, without a password.
 #[derive(Debug)]
@@ -24,6 +26,75 @@ impl<'de> Deserialize<'de> for HostUrl {
             ));
         }
         Ok(Self(host))
+    }
+}
+
+/// The setting `adapter`: the name of an adapter, or the tables `[adapter.NAME]`, which describe formats.
+#[derive(Debug)]
+pub(super) enum AdapterEntry {
+    Name(Adapter),
+    Descriptions(BTreeMap<String, Spanned<Description>>),
+}
+
+impl AdapterEntry {
+    /// Returns the name of the adapter of runs.
+    pub(super) fn name(&self) -> Option<&'static str> {
+        match self {
+            Self::Name(adapter) => Some(adapter.short()),
+            Self::Descriptions(_) => None,
+        }
+    }
+
+    /// Returns the described formats by name.
+    pub(super) fn descriptions(&self) -> Vec<(&str, &Spanned<Description>)> {
+        match self {
+            Self::Name(_) => Vec::new(),
+            Self::Descriptions(formats) => {
+                formats.iter().map(|(name, description)| (name.as_str(), description)).collect()
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for AdapterEntry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct AdapterVisitor;
+
+        impl<'de> Visitor<'de> for AdapterVisitor {
+            type Value = AdapterEntry;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter
+                    .write_str("the name of an adapter, or tables `[adapter.NAME]` that describe formats")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<AdapterEntry, E> {
+                let named = |adapter: &&Adapter| adapter.short() == name || adapter.as_str() == name;
+                let adapter = Adapter::ALL.iter().find(named);
+                adapter.copied().map(AdapterEntry::Name).ok_or_else(|| {
+                    E::custom(format!(
+                        "there is no adapter `{name}`; docs/adapters.md lists all, and a table `[adapter.{name}]` \
+                         would describe one"
+                    ))
+                })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut tables: A) -> Result<AdapterEntry, A::Error> {
+                let mut formats = BTreeMap::new();
+                while let Some(name) = tables.next_key::<String>()? {
+                    let known = |adapter: &Adapter| adapter.short() == name || adapter.as_str() == name;
+                    if Adapter::ALL.iter().any(known) {
+                        return Err(de::Error::custom(format!(
+                            "`{name}` is the name of an adapter that exists; choose another name"
+                        )));
+                    }
+                    formats.insert(name, tables.next_value()?);
+                }
+                Ok(AdapterEntry::Descriptions(formats))
+            }
+        }
+
+        deserializer.deserialize_any(AdapterVisitor)
     }
 }
 

@@ -18,11 +18,11 @@ fn the_settings_of_a_repository_are_detected() {
         fs::write(path, text).unwrap();
     };
     for (path, text, adapter, command) in [
-        ("go.mod", "module widget", "go_bench", "go test -run '^$' -bench . ./..."),
-        ("package.json", "{\"devDependencies\": {\"vitest\": \"3\"}}", "js_vitest", "npx vitest bench --run"),
-        ("pyproject.toml", "dev = [\"pytest-benchmark>=5\"]", "python_pytest", "pytest --benchmark-only"),
+        ("go.mod", "module widget", "gobench", "go test -run '^$' -bench . ./..."),
+        ("package.json", "{\"devDependencies\": {\"vitest\": \"3\"}}", "vitest", "npx vitest bench --run"),
+        ("pyproject.toml", "dev = [\"pytest-benchmark>=5\"]", "pytest", "pytest --benchmark-only"),
         ("Cargo.toml", "[workspace]", "magic", "cargo bench"),
-        ("crates/core/Cargo.toml", "[dev-dependencies]\ncriterion = \"1\"", "rust_criterion", "cargo bench"),
+        ("crates/core/Cargo.toml", "[dev-dependencies]\ncriterion = \"1\"", "criterion", "cargo bench"),
     ] {
         put(path, text);
         let file = written(&machine, &["--force"]);

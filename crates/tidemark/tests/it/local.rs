@@ -74,7 +74,7 @@ fn a_fresh_machine_judges_without_a_threshold() {
     let machine = Machine::new();
     let first = printed(machine.run(&["--error-on-alert"], 1_000));
     assert!(first.contains("inconclusive  sort       Latency   1 µs\n"), "{first}");
-    assert!(first.starts_with("rust_bench: 1 benchmark\n\nVerdict  "), "{first}");
+    assert!(first.starts_with("libtest: 1 benchmark\n\nVerdict  "), "{first}");
     assert!(first.contains("\nThere is no earlier run to compare with. "), "{first}");
     assert!(first.ends_with("\n\nVerdict: 1 inconclusive.\n"), "{first}");
     let end = ", in ~/.local/share/tidemark/tidemark.db.\nThe next run is compared with it. `tidemark serve` shows it, ";

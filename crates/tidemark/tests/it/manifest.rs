@@ -107,7 +107,19 @@ fn an_error_names_its_line() {
             "\n[thresholds.latency]\ntest = 'percentage'",
             "line 2: The threshold of `latency` cannot be used: ",
         ),
-        ("adapter = 'x'", "line 1: Unknown variant `x`, expected one of `magic`"),
+        (
+            "adapter = 'x'",
+            "line 1: There is no adapter `x`; docs/adapters.md lists all, and a table `[adapter.x]`",
+        ),
+        (
+            "iter = 1\n[adapter.mine]\ncsv = true\nmeasures = {}",
+            "line 2: The adapter `mine` cannot be used: it has no",
+        ),
+        (
+            "[adapter.pytest]\ncsv = true\nmeasures = {}",
+            "line 1: `pytest` is the name of an adapter that exists",
+        ),
+        ("[adapter.mine]\ncvs = true", "line 2: There is no setting `cvs`; the settings are `pattern`, "),
         ("command = 5", "line 1: Invalid type: integer `5`, expected a text for the shell, or a list"),
         ("project = ", "line 1: "),
         ("iter = 1\nkey = 'svc_user_'", "line 2: `key` is not allowed here, because everyone"),

@@ -192,7 +192,7 @@ fn a_failure_has_its_exit_code_and_sends_nothing() {
         (&["--ietr", "2", &good], 2, "a similar argument exists: '--iter'"),
         (&[" "], 2, "The benchmark command is empty"),
         (&["true"], 6, "The benchmark command: The output is empty"),
-        (&["echo 'Name (time in us)   Min'"], 5, "run pytest-benchmark with `--benchmark-json results.json`"),
+        (&["echo 'Name (time in us)   Min'"], 5, "(similar formats: pytest-benchmark)"),
         (&["--backdate", "253402300800", &good], 2, "--backdate"),
         (&["--token", "nonsense", &good], 2, "The token cannot be used"),
         (&["--key", "svc_user_x", "--token", "e30.e30.c2ln", &good], 2, "cannot be used with"),
