@@ -207,7 +207,7 @@ fn zsh_times(line: &str) -> Option<(&str, Vec<ParsedMetric>)> {
     Some((if command.is_empty() { UNNAMED } else { command }, metrics))
 }
 
-/// Returns the entry of the only block: without commands, several blocks cannot be told apart.
+/// Returns the entry of the only block. Several blocks without commands are an error, because they would have the same name.
 fn only(runs: Vec<(Line<'_>, Vec<ParsedMetric>)>, expected: &str) -> Result<Vec<Entry>, Failure> {
     if let Some((line, _)) = runs.get(1) {
         return Err(line.invalid("one measurement, because the output does not contain the commands"));
