@@ -165,3 +165,8 @@ function address(path: string, { path: segments, query }: Loose): string {
 export function sentence(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+/** Whether the server did not find the resource, or hides it from the user. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 404;
+}

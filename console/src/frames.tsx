@@ -96,7 +96,7 @@ function personal(): SectionGroup[] {
       label: "Account",
       sections: [
         { href: `${base}/keys`, label: "Keys", icon: "key", keys: "g k" },
-        { href: `${base}/notices`, label: "Notices", icon: "bell", keys: "g i" },
+        { href: `${base}/notices`, label: "Notifications", icon: "bell", keys: "g i" },
         { href: `${base}/tokens`, label: "Legacy tokens", icon: "key" },
         { href: `${base}/settings`, label: "Settings", icon: "settings", keys: "g ," },
         { href: `${base}/help`, label: "Help", icon: "book" },

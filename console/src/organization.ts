@@ -1,8 +1,9 @@
-// Permissions in the organization of the page.
+// The organization of a page: permissions and breadcrumbs.
 
 import { createSignal } from "solid-js";
 import { call } from "./api";
 import { user } from "./session";
+import type { Crumb } from "./ui/Page";
 
 /** A permission in an organization. */
 export type OrganizationPermission =
@@ -32,4 +33,13 @@ export function mayIn(organization: () => string): (permission: OrganizationPerm
     }
     return rights()[key] === true;
   };
+}
+
+/** The breadcrumbs of a page of an organization. */
+export function organizationCrumbs(slug: string, name: string | undefined): Crumb[] {
+  const base = "/console/organizations";
+  return [
+    { href: base, label: "Organizations" },
+    { href: `${base}/${encodeURIComponent(slug)}/projects`, label: name ?? slug },
+  ];
 }

@@ -3,7 +3,7 @@
 
 import { type RouteSectionProps, useParams } from "@solidjs/router";
 import { createContext, createEffect, createSignal, type JSX, Show, useContext } from "solid-js";
-import { ApiError, call, type JsonProject, list } from "./api";
+import { call, isMissing, type JsonProject, list } from "./api";
 import { type Loaded, load } from "./load";
 import { user } from "./session";
 import { rememberProject } from "./start";
@@ -123,7 +123,7 @@ function ProjectFrame(props: RouteSectionProps & { base: "/console/projects" | "
   here.regressions = regressions;
   return (
     <Context.Provider value={here}>
-      <Shell project={project()} groups={sections(here)}>
+      <Shell project={project()} groups={isMissing(project.error()) ? [] : sections(here)}>
         <Show
           when={project()}
           fallback={
@@ -140,10 +140,9 @@ function ProjectFrame(props: RouteSectionProps & { base: "/console/projects" | "
 }
 
 function Missing(props: { error: unknown; retry: () => unknown }): JSX.Element {
-  const isMissing = () => props.error instanceof ApiError && props.error.status === 404;
   return (
     <Page title="Project">
-      <Show when={isMissing()} fallback={<Failure error={props.error} retry={props.retry} />}>
+      <Show when={isMissing(props.error)} fallback={<Failure error={props.error} retry={props.retry} />}>
         <Empty title="Project not found" action={<LinkButton href="/perf">View public projects</LinkButton>}>
           The project does not exist, or it is private and you are not a signed-in member.
         </Empty>
@@ -189,7 +188,7 @@ function sections(here: ProjectHere): SectionGroup[] {
         { href: here.path("alerts"), label: "Alerts", icon: "bell", keys: "g a", count: here.alerts() },
         { href: here.path("detection"), label: "Detection", icon: "search", keys: "g d" },
         ...own(
-          { href: here.path("notices"), label: "Notifications", icon: "out", keys: "g i" },
+          { href: here.path("notices"), label: "Notifications", icon: "out", keys: "g i", words: "notices" },
           { href: here.path("mutes"), label: "Mutes", icon: "mute", keys: "g u", words: "mute unmute flaky" },
         ),
       ],

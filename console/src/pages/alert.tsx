@@ -359,7 +359,7 @@ function Context(props: { alert: JsonAlert }): JSX.Element {
     <Facts>
       <Fact label="Run">
         <A href={project.path("reports", props.alert.report)}>
-          of <Time at={props.alert.created} />
+          <Time at={props.alert.created} />
         </A>
         <Show when={props.alert.iteration}>
           {" "}

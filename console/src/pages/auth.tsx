@@ -2,7 +2,7 @@
 
 import { A, Navigate, useNavigate, useSearchParams } from "@solidjs/router";
 import { createSignal, For, type JSX, onCleanup, onMount, Show } from "solid-js";
-import { ApiError, begin, call, type JsonProvider, type JsonSetup, type PlanLevel, sentence } from "../api";
+import { begin, call, type JsonProvider, type JsonSetup, type PlanLevel, sentence } from "../api";
 import { load } from "../load";
 import { backPath, endSession, loadSession, openSession, user } from "../session";
 import { Button, LinkButton } from "../ui/Button";
@@ -285,7 +285,7 @@ export function Confirm(): JSX.Element {
     setOpening(true);
     setFailure(undefined);
     try {
-      await openSession({ token });
+      await openSession({ token: checkToken(token) });
       navigate(goal(), { replace: true });
     } catch (error) {
       setFailure(error);
@@ -314,7 +314,7 @@ export function Confirm(): JSX.Element {
           {(error) => (
             <>
               <Failure error={error()} />
-              <Show when={error() instanceof ApiError && !email()}>
+              <Show when={!email()}>
                 <div class="row">
                   <LinkButton href="/auth/login" primary>
                     Send another link
@@ -326,7 +326,13 @@ export function Confirm(): JSX.Element {
         </Show>
         <Show when={email()}>{(email) => <LinkSent email={email()} />}</Show>
         <Form action="Confirm" onSubmit={({ token = "" }) => openToken(token)}>
-          <TextField name="token" label="Or paste the token from the mail" required placeholder="eyJ…" secret />
+          <TextField
+            name="token"
+            label={email() ? "Or paste the token from the mail" : "Paste the link or the token from the mail"}
+            required
+            placeholder="eyJ…"
+            secret
+          />
         </Form>
       </Show>
     </Page>
@@ -335,9 +341,15 @@ export function Confirm(): JSX.Element {
   async function openToken(token: string): Promise<void> {
     // Extract the token if the user pasted the whole link.
     const found = /[?&]token=([\w.-]+)/.exec(token)?.[1] ?? token;
-    await openSession({ token: found });
+    await openSession({ token: checkToken(found) });
     navigate(goal(), { replace: true });
   }
+}
+
+/** Returns the token, or fails if it is not complete: some mail programs break long links. */
+function checkToken(token: string): string {
+  if (/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return token;
+  throw new Error("The token is not complete. Copy the whole link from the mail, or request another link.");
 }
 
 /** Maximum number of further links, and the delay between them. */

@@ -440,7 +440,7 @@ function Heads(props: { branch: JsonBranch; head: string | undefined }): JSX.Ele
             />
             <Show when={!all() && versions().length > FEW}>
               <div class="row">
-                <Button onClick={() => setAll(true)}>Show {count(versions().length)}</Button>
+                <Button onClick={() => setAll(true)}>Show all {count(versions().length)}</Button>
               </div>
             </Show>
           </Show>

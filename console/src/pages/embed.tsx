@@ -85,8 +85,8 @@ export function Embed(): JSX.Element {
             when={wanted()}
             fallback={
               <Empty title="Nothing selected">
-                The URL of the frame names no branch, testbed, benchmark or measure. Copy it from <em>Share</em> on the
-                perf page.
+                The URL of the frame names no branch, testbed, benchmark or measure. Copy it from <em>Share</em> in
+                Explore.
               </Empty>
             }
           >

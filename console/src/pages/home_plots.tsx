@@ -62,7 +62,7 @@ export function Pins(): JSX.Element {
                   </LinkButton>
                 }
               >
-                Pin plots from the perf page. All members of the project see them.
+                Pin plots in Explore. All members of the project see them.
               </Empty>
             }
           >
@@ -120,7 +120,7 @@ function Pin(props: {
     await props.plots.refresh();
   };
   const items = (): MenuItem[] => [
-    { label: "Open in perf", icon: "chart", href: perfOf(project, props.plot) },
+    { label: "Open in Explore", icon: "chart", href: perfOf(project, props.plot) },
     ...(project.may("edit")
       ? ([
           { label: "Title and window", icon: "edit", run: () => setEditing(true) },
@@ -342,7 +342,7 @@ export function PlotView(): JSX.Element {
           actions={
             <>
               <LinkButton href={perfOf(project, shown())} icon="chart">
-                Open in perf
+                Open in Explore
               </LinkButton>
               <Show when={project.may("delete")}>
                 <Button kind="danger" onClick={() => setDeleting(true)}>

@@ -5,7 +5,7 @@ import { createSignal, type JSX, Show } from "solid-js";
 import { call } from "../api";
 import { useOrganization } from "../frames";
 import { load } from "../load";
-import { mayIn } from "../organization";
+import { mayIn, organizationCrumbs } from "../organization";
 import { Badge } from "../ui/Badge";
 import { Button, LinkButton } from "../ui/Button";
 import { Code } from "../ui/Code";
@@ -15,7 +15,6 @@ import { LoadingPage, Page } from "../ui/Page";
 import { Failure, Notice, Skeleton } from "../ui/State";
 import { toast } from "../ui/Toast";
 import { Time } from "../ui/Value";
-import { organizationCrumbs } from "./organization";
 import "./admin.css";
 
 export function View(): JSX.Element {

@@ -5,7 +5,7 @@ import { createSignal, For, type JSX, Show } from "solid-js";
 import { call, type JsonInvitation, type JsonMember, list } from "../api";
 import { useOrganization } from "../frames";
 import { load } from "../load";
-import { mayIn } from "../organization";
+import { mayIn, organizationCrumbs } from "../organization";
 import { user } from "../session";
 import { Badge } from "../ui/Badge";
 import { Button, LinkButton } from "../ui/Button";
@@ -17,7 +17,6 @@ import { LoadingPage, Page } from "../ui/Page";
 import { Empty } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
 import { Time } from "../ui/Value";
-import { organizationCrumbs } from "./organization";
 import "./admin.css";
 
 type Role = JsonMember["role"];

@@ -130,7 +130,7 @@ function Details(props: { metric: JsonOneMetric }): JSX.Element {
         <Show when={it().testbed.spec}>{(spec) => <span class="muted"> · {spec().name}</span>}</Show>
       </Fact>
       <Fact label="Run">
-        <A href={project.path("reports", it().report)}>of {moment(it().start_time)}</A>{" "}
+        <A href={project.path("reports", it().report)}>{moment(it().start_time)}</A>{" "}
         <span class="muted">
           <Time at={it().start_time} />
           <Show when={it().iteration}>, iteration {it().iteration}</Show>

@@ -37,9 +37,9 @@ export function useProjectNotices(): NoticeOwner {
   const project = useProject();
   const path = (notice: string) => ({ project: project.slug(), notice });
   return {
-    title: "Notices",
+    title: "Notifications",
     get crumbs() {
-      return project.crumbs("settings", "Settings");
+      return project.crumbs();
     },
     get base() {
       return project.path("notices");
@@ -71,7 +71,7 @@ export function useUserNotices(): NoticeOwner {
   const path = (notice: string) => ({ user: params.user, notice });
   return {
     get title() {
-      return userTitle(params.user, "notices");
+      return userTitle(params.user, "notifications");
     },
     crumbs: [],
     get base() {

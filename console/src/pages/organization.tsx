@@ -7,7 +7,7 @@ import { call, type JsonOrganization, type JsonSso, type JsonUsage, list } from 
 import { count, day } from "../format";
 import { useOrganization } from "../frames";
 import { load } from "../load";
-import { mayIn } from "../organization";
+import { mayIn, organizationCrumbs } from "../organization";
 import { user } from "../session";
 import { Audit as Entries } from "../ui/Audit";
 import { Badge } from "../ui/Badge";
@@ -16,7 +16,7 @@ import { Confirm } from "../ui/Dialog";
 import { EditableFact, Fact, Facts } from "../ui/Facts";
 import { Form, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
-import { type Crumb, Page } from "../ui/Page";
+import { Page } from "../ui/Page";
 import { Empty, Failure, Notice, Skeleton } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
 import { Time } from "../ui/Value";
@@ -125,14 +125,6 @@ export function Add(): JSX.Element {
   );
 }
 
-/** The breadcrumb of an organization. */
-export function organizationCrumbs(slug: string, name: string | undefined): Crumb[] {
-  return [
-    { href: BASE, label: "Organizations" },
-    { href: `${BASE}/${slug}/projects`, label: name ?? slug },
-  ];
-}
-
 export function Settings(): JSX.Element {
   const organization = useOrganization();
   const params = useParams<{ organization: string }>();
@@ -195,11 +187,13 @@ export function Settings(): JSX.Element {
             <Domains of={shown()} changed={organization.refresh} />
             <Show when={may("delete") || user()?.admin}>
               <section class="card danger-zone" aria-labelledby="danger">
-                <h2 id="danger">Delete organization</h2>
-                <p class="muted">
-                  Deletes its projects, reports and keys. The data stays in the database until an administrator removes
-                  it permanently.
-                </p>
+                <div>
+                  <h2 id="danger">Delete organization</h2>
+                  <p class="muted">
+                    Deletes its projects, reports and keys. The data stays in the database until an administrator
+                    removes it permanently.
+                  </p>
+                </div>
                 <div class="row">
                   <Show when={may("delete")}>
                     <Button kind="danger" onClick={() => setDeleting("soft")}>

@@ -205,7 +205,18 @@ export function Perf(): JSX.Element {
         </Show>
         <div class="perf">
           <section class="perf-plot stack" aria-label="Plot">
-            <Show when={moved()}>{(groups) => <Moved groups={groups()} query={query()} change={change} />}</Show>
+            <Show
+              when={moved()}
+              fallback={
+                <Show when={!moved.error()}>
+                  <div class="perf-moved loading">
+                    <Skeleton lines={2} />
+                  </div>
+                </Show>
+              }
+            >
+              {(groups) => <Moved groups={groups()} query={query()} change={change} />}
+            </Show>
             <Tools query={query()} change={change} />
             <Show when={!query().relative && query().measures.length > 2}>
               <Notice tone="warn">

@@ -7,6 +7,7 @@ import { ApiError, call, type JsonPlan, type PlanLevel } from "../api";
 import { day } from "../format";
 import { useOrganization } from "../frames";
 import { load } from "../load";
+import { organizationCrumbs } from "../organization";
 import { Badge, type Tone } from "../ui/Badge";
 import { Button } from "../ui/Button";
 import { Confirm } from "../ui/Dialog";
@@ -14,7 +15,6 @@ import { Fact, Facts } from "../ui/Facts";
 import { Page } from "../ui/Page";
 import { Failure, Notice, Skeleton } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
-import { organizationCrumbs } from "./organization";
 import "./admin.css";
 
 const LEVELS: Readonly<Record<PlanLevel, { title: string; about: string }>> = {

@@ -6,6 +6,7 @@ import { call, type JsonProject, type JsonUpdateProject, list, url, type Visibil
 import { useOrganization } from "../frames";
 import { webAddress } from "../links";
 import { load } from "../load";
+import { organizationCrumbs } from "../organization";
 import { useProject } from "../project";
 import { Badge } from "../ui/Badge";
 import { Button, LinkButton } from "../ui/Button";
@@ -46,11 +47,7 @@ export function List(): JSX.Element {
     </Show>
   );
   return (
-    <Page
-      title="Projects"
-      crumbs={[{ href: base(), label: organization()?.name ?? params.organization }]}
-      actions={add()}
-    >
+    <Page title="Projects" crumbs={organizationCrumbs(params.organization, organization()?.name)} actions={add()}>
       <Rows<JsonProject>
         noun="project"
         search
@@ -99,10 +96,7 @@ export function Add(): JSX.Element {
   return (
     <Page
       title="Add a project"
-      crumbs={[
-        { href: base(), label: organization()?.name ?? params.organization },
-        { href: base(), label: "Projects" },
-      ]}
+      crumbs={[...organizationCrumbs(params.organization, organization()?.name), { href: base(), label: "Projects" }]}
       narrow
     >
       <Form
@@ -249,16 +243,16 @@ export function Settings(): JSX.Element {
       </fieldset>
       <section class="stack tight">
         <div class="row between">
-          <h2>Notices, badge and feed</h2>
+          <h2>Notifications, badge and feed</h2>
           <Show when={project.may("manage")}>
             <LinkButton href={project.path("notices")} icon="bell">
-              Notices
+              Notifications
             </LinkButton>
           </Show>
         </div>
         <p class="muted">
-          Notices send notifications to a chat, a webhook or an e-mail address. The badge shows the number of active
-          alerts in a README. The feed lists the runs with alerts.
+          The project can send notifications to a chat, a webhook or an e-mail address. The badge shows the number of
+          active alerts in a README. The feed lists the runs with alerts.
           <Show when={project().visibility === "private"}>
             {" "}
             The project is private: badge and feed require a credential, which a README cannot send.

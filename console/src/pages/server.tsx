@@ -161,7 +161,8 @@ function settingLabel(key: string): string {
     .replace(".", ": ")
     .replace(/image_bytes$/, "images")
     .replace(/report_bytes$/, "reports")
-    .replaceAll("_", " ");
+    .replaceAll("_", " ")
+    .replace("oauth", "OAuth");
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
@@ -395,7 +396,7 @@ export function Config(): JSX.Element {
       >
         <For each={sections()}>
           {([name, values]) => (
-            <section class="stack tight" aria-labelledby={`config-${name}`}>
+            <section class="stack tight config" aria-labelledby={`config-${name}`}>
               <h2 id={`config-${name}`}>{name}</h2>
               <Facts>
                 <For each={flat(values)}>

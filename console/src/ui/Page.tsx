@@ -2,8 +2,10 @@
 
 import { A } from "@solidjs/router";
 import { createEffect, For, type JSX, onMount, Show } from "solid-js";
+import { isMissing } from "../api";
 import type { Loaded } from "../load";
-import { Failure, Skeleton } from "./State";
+import { LinkButton } from "./Button";
+import { Empty, Failure, Skeleton } from "./State";
 
 export interface Crumb {
   href: string;
@@ -79,7 +81,20 @@ export function LoadingPage(props: {
   return (
     <Page title={props.title} crumbs={props.crumbs ?? []}>
       <Show when={props.item.error()} fallback={<Skeleton lines={props.lines} />}>
-        {(error) => <Failure error={error()} retry={props.item.refresh} />}
+        {(error) => (
+          <Show when={isMissing(error())} fallback={<Failure error={error()} retry={props.item.refresh} />}>
+            <Empty
+              title={`${props.title} not found`}
+              action={
+                <Show when={props.crumbs?.at(-1)}>
+                  {(parent) => <LinkButton href={parent().href}>Go to {parent().label}</LinkButton>}
+                </Show>
+              }
+            >
+              It does not exist, it was deleted, or you do not have permission to view it.
+            </Empty>
+          </Show>
+        )}
       </Show>
     </Page>
   );

@@ -97,10 +97,10 @@ export default function Palette(props: {
           { href: `/console/users/${me.slug}/keys`, label: "Your keys", about: "Page", icon: "key" },
           {
             href: `/console/users/${me.slug}/notices`,
-            label: "Your notices",
+            label: "Your notifications",
             about: "Page",
             icon: "bell",
-            words: "notifications",
+            words: "notices",
           },
           { href: `/console/users/${me.slug}/settings`, label: "Your settings", about: "Page", icon: "settings" },
           { href: `/console/users/${me.slug}/tokens`, label: "Legacy tokens", about: "Page", icon: "key" },
