@@ -9,7 +9,7 @@ import {
   type JsonEventAlert,
   type JsonUpdateEvent,
 } from "./api";
-import { plural } from "./format";
+import { count, plural } from "./format";
 import { nameOf } from "./history";
 import { Badge, type Tone } from "./ui/Badge";
 import { toast, toastFailure } from "./ui/Toast";
@@ -34,31 +34,47 @@ export function StatusBadge(props: { status: EventStatus }): JSX.Element {
   return <Badge tone={STATUSES[props.status].tone}>{STATUSES[props.status].word}</Badge>;
 }
 
-/** The counts of an event: `3 regressions, 1 improvement`; without changes, `2 alerts`. */
-export function eventTitle({ regressions, improvements, total, total_alerts, cause }: JsonEvent): string {
+/** Whether an event has alerts, but its changes are only improvements: the alerts are the bad news. */
+function isOnlyAlerts({ total, improvements, total_alerts }: JsonEvent): boolean {
+  return total_alerts > 0 && total === improvements;
+}
+
+/** The counts of an event: `3 regressions, 1 improvement`; without regressions, `2 alerts, 1 improvement`. */
+export function eventTitle(event: JsonEvent): string {
+  const { regressions, improvements, total, total_alerts, cause } = event;
   const others = total - regressions - improvements;
   const counts = [
     regressions && plural(regressions, "regression"),
+    isOnlyAlerts(event) && plural(total_alerts, "alert"),
     improvements && plural(improvements, "improvement"),
     others && plural(others, "other change"),
   ].filter(Boolean);
-  const title = counts.join(", ") || (total_alerts ? plural(total_alerts, "alert") : "Withdrawn event");
+  const title = counts.join(", ") || "Withdrawn event";
   return cause === "host" ? `Machine: ${title}` : title;
 }
 
-/** The change or, if the event has no changes, the alert that a list shows; of one benchmark if its UUID is given. */
-export function leadOf({ changes, alerts }: JsonEvent, uuid?: string): JsonChange | JsonEventAlert | undefined {
+/** The change or the alert that a list shows: the worst one, or one of the benchmark whose UUID is given. */
+export function leadOf(event: JsonEvent, uuid?: string): JsonChange | JsonEventAlert | undefined {
+  const { changes, alerts } = event;
   const own = ({ benchmark }: { benchmark: { uuid: string } }) => benchmark.uuid === uuid;
-  return changes.find(own) ?? alerts.find(own) ?? changes[0] ?? alerts[0];
+  return (
+    changes.find(own) ??
+    alerts.find(own) ??
+    (isOnlyAlerts(event) ? (alerts[0] ?? changes[0]) : (changes[0] ?? alerts[0]))
+  );
 }
 
-/** The names of the benchmark in front and the number of the other series. */
-export function eventSeries(event: JsonEvent, uuid?: string): { name: string; others: number } {
+/** The name of the benchmark in front, and the number of the other series: ` and 2 more`. */
+export function eventSeries(event: JsonEvent, uuid?: string): { name: string; more: string } {
   const lead = leadOf(event, uuid);
-  const series = new Set(
-    event.alerts.map((alert) => [alert.testbed.uuid, nameOf(alert), alert.measure.uuid].join(" ")),
-  );
-  return { name: lead ? nameOf(lead) : "", others: (event.total || series.size) - 1 };
+  const keyOf = (one: JsonChange | JsonEventAlert) => [one.testbed.uuid, nameOf(one), one.measure.uuid].join(" ");
+  const alerting = [...event.alerts, ...(isOnlyAlerts(event) ? event.changes : [])];
+  const isAllChanges = event.total > 0 && !isOnlyAlerts(event);
+  const others = (isAllChanges ? event.total : Math.max(new Set(alerting.map(keyOf)).size, event.total)) - 1;
+  // The response contains only the newest alerts.
+  const isLeast = !isAllChanges && event.alerts.length < event.total_alerts;
+  const more = others > 0 ? ` and ${isLeast ? "at least " : ""}${count(others)} more` : "";
+  return { name: lead ? nameOf(lead) : "", more };
 }
 
 /** By how much an alert differs from its baseline, or from its limit without a baseline. */

@@ -7,6 +7,7 @@ import { count, plural } from "./format";
 import { load } from "./load";
 import { useProject } from "./project";
 import { Badge, type Tone } from "./ui/Badge";
+import { createNear } from "./ui/near";
 import { Skeleton } from "./ui/State";
 
 /** The changes of a verdict: `3 regressions`, `1 improvement`. */
@@ -48,27 +49,31 @@ export function Answer(props: { of: Pick<JsonVerdict, "answer" | "counts" | "cau
   );
 }
 
-/** The badge of the verdict of a report. Requests the verdict itself. */
+/** The badge of the verdict of a report. Requests the verdict itself when the user scrolls to it. */
 export function VerdictBadge(props: { report: string }): JSX.Element {
   const project = useProject();
+  let place: HTMLSpanElement | undefined;
+  const near = createNear(() => place);
   const verdict = load(
-    () => ({ project: project.slug(), report: props.report }),
+    () => near() && { project: project.slug(), report: props.report },
     ({ project, report }, signal) => fetchVerdict(project, report, { limit: 0 }, signal),
   );
   return (
-    <Show
-      when={verdict()}
-      fallback={
-        <Show when={verdict.error()} fallback={<Skeleton />}>
-          {(error) => (
-            <span class="muted" title={sentence(error())}>
-              –
-            </span>
-          )}
-        </Show>
-      }
-    >
-      {(verdict) => <Answer of={verdict()} />}
-    </Show>
+    <span ref={place} class="verdict-badge">
+      <Show
+        when={verdict()}
+        fallback={
+          <Show when={verdict.error()} fallback={<Skeleton />}>
+            {(error) => (
+              <span class="muted" title={sentence(error())}>
+                –
+              </span>
+            )}
+          </Show>
+        }
+      >
+        {(verdict) => <Answer of={verdict()} />}
+      </Show>
+    </span>
   );
 }

@@ -177,8 +177,9 @@ function OfMeasure(props: { measure: JsonMeasure; verdict: JsonVerdict }): JSX.E
       <Show when={factor()}>
         {(factor) => (
           <p class="small muted">
-            Common factor of {plural(factor().benchmarks, "benchmark")}: {ratio(factor().change)} (
-            {interval(factor().lower, factor().upper)})
+            Common factor of {plural(factor().benchmarks, "benchmark")}:{" "}
+            <span class="nowrap">{ratio(factor().change)}</span>{" "}
+            <span class="nowrap">({interval(factor().lower, factor().upper)})</span>
           </p>
         )}
       </Show>

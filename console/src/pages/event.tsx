@@ -196,14 +196,14 @@ function Summary(props: { event: JsonEvent; status: boolean }): JSX.Element {
     <>
       <span class="strong">{eventTitle(props.event)}</span> <MutedBadge of={props.event.muted} />
       <Show when={eventSeries(props.event)} keyed>
-        {({ name, others }) => (
+        {({ name, more }) => (
           <span class="subtext break">
             <Name of={name} />
-            <Show when={others > 0}> and {others} more</Show> · {props.event.branch.name}
+            {more} · {props.event.branch.name}
           </span>
         )}
       </Show>
-      <Show when={props.event.total && props.event.total_alerts}>
+      <Show when={props.event.total > props.event.improvements && props.event.total_alerts}>
         {(alerts) => <span class="subtext">{plural(alerts(), "value")} outside a threshold</span>}
       </Show>
       <span class="subtext on-phone">

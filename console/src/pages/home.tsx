@@ -14,6 +14,7 @@ import { useProject } from "../project";
 import { rememberProject } from "../start";
 import { Badge } from "../ui/Badge";
 import { LinkButton } from "../ui/Button";
+import { createNear } from "../ui/near";
 import { Page } from "../ui/Page";
 import { Empty, Failure, Skeleton } from "../ui/State";
 import { Table } from "../ui/Table";
@@ -107,7 +108,7 @@ export function Home(): JSX.Element {
             with the most noise.
           </p>
           <Show when={testbed()} fallback={<Skeleton lines={12} />}>
-            {(testbed) => <SeriesTable of={testbed()} order="noise" />}
+            {(testbed) => <HealthTable of={testbed()} />}
           </Show>
         </section>
       </Show>
@@ -228,6 +229,19 @@ function Reports(props: { reports: readonly JsonReport[] }): JSX.Element {
         { title: "Verdict", end: true, cell: (report) => <VerdictBadge report={report.uuid} /> },
       ]}
     />
+  );
+}
+
+/** All series of a testbed. Their verdict is large in a project with thousands of series, and the table is below. */
+function HealthTable(props: { of: TestbedReports }): JSX.Element {
+  let place: HTMLDivElement | undefined;
+  const near = createNear(() => place);
+  return (
+    <div ref={place} class="stack">
+      <Show when={near()} fallback={<Skeleton lines={12} />}>
+        <SeriesTable of={props.of} order="noise" />
+      </Show>
+    </div>
   );
 }
 

@@ -169,7 +169,7 @@ function EventRow(props: { event: JsonEvent; status: boolean; benchmark: string 
         <A href={project.path("regressions", props.event.uuid)}>
           <span class="break strong">
             <Name of={series().name} />
-            <Show when={series().others > 0}> and {series().others} more</Show>
+            {series().more}
           </span>
           <span class="small muted break">
             {eventTitle(props.event)} · {props.event.branch.name}

@@ -1,7 +1,7 @@
 // Pinned plots: all on the home page of a project, and each on its own page.
 
 import { A, useNavigate, useParams } from "@solidjs/router";
-import { createMemo, createSignal, For, type JSX, lazy, onCleanup, onMount, Show, Suspense } from "solid-js";
+import { createMemo, createSignal, For, type JSX, lazy, Show, Suspense } from "solid-js";
 import { call, type JsonPerf, type JsonPlot, list } from "../api";
 import { duration, plural } from "../format";
 import { type Loaded, load } from "../load";
@@ -12,6 +12,7 @@ import { Confirm, Dialog } from "../ui/Dialog";
 import { EditableFact, Fact, Facts } from "../ui/Facts";
 import { Form, SelectField, TextField } from "../ui/Form";
 import { Menu, type MenuItem } from "../ui/Menu";
+import { createNear } from "../ui/near";
 import { LoadingPage, Page } from "../ui/Page";
 import { Empty, Failure, Skeleton } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
@@ -203,18 +204,8 @@ function WindowField(props: { window: number }): JSX.Element {
 /** The content of a pinned plot; loads when it approaches the viewport. */
 function PlotContent(props: { plot: JsonPlot; height: number }): JSX.Element {
   const project = useProject();
-  const [near, setNear] = createSignal(false);
   let place: HTMLDivElement | undefined;
-  onMount(() => {
-    const watch = new IntersectionObserver(
-      (entries) => {
-        if (entries.some(({ isIntersecting }) => isIntersecting)) setNear(true);
-      },
-      { rootMargin: "300px" },
-    );
-    if (place) watch.observe(place);
-    onCleanup(() => watch.disconnect());
-  });
+  const near = createNear(() => place);
   const now = Date.now();
   const perf = load(
     () => {

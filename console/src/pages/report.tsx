@@ -4,7 +4,7 @@ import { A, useNavigate, useParams } from "@solidjs/router";
 import { createSignal, type JSX, Show } from "solid-js";
 import { call, type JsonAlert, type JsonJob, type JsonReport, list } from "../api";
 import { DateRange, FilterPicker } from "../choices";
-import { elapsed, moment, plural } from "../format";
+import { count, elapsed, moment, plural } from "../format";
 import { hasEnded, JobProgress, Noise, Status } from "../job";
 import { load, refreshWhile } from "../load";
 import { useProject } from "../project";
@@ -18,6 +18,7 @@ import { toast, toastFailure } from "../ui/Toast";
 import { Time } from "../ui/Value";
 import { AlertCount } from "../ui/Verdict";
 import { Version } from "../ui/Version";
+import { VerdictBadge } from "../verdict_badge";
 import { Results } from "./report_results";
 import { ReportVerdict } from "./report_verdict";
 import "./lists.css";
@@ -51,12 +52,13 @@ export function List(): JSX.Element {
           { title: "Version", wide: true, cell: (report) => <Version version={report.branch.head.version} /> },
           { title: "Testbed", wide: true, cell: (report) => <span class="break">{report.testbed.name}</span> },
           {
-            title: "Results",
+            title: "Benchmarks",
             wide: true,
             end: true,
             cell: (report) => <span class="number muted nowrap">{contents(report)}</span>,
           },
-          { title: "Alerts", end: true, cell: (report) => <AlertCount {...report.counts.alerts} /> },
+          { title: "Alerts", wide: true, end: true, cell: (report) => <AlertCount {...report.counts.alerts} /> },
+          { title: "Verdict", end: true, cell: (report) => <VerdictBadge report={report.uuid} /> },
         ]}
         empty={
           <Empty
@@ -77,11 +79,11 @@ export function List(): JSX.Element {
   );
 }
 
+/** The number of benchmarks, with the number of iterations: `56`, `3 × 56`. */
 function contents({ counts: { results } }: JsonReport): string {
   const benchmarks = Math.max(...results.map((iteration) => iteration.benchmarks), 0);
-  const measures = Math.max(...results.map((iteration) => iteration.measures), 0);
   const iterations = results.length > 1 ? `${results.length} × ` : "";
-  return `${iterations}${plural(benchmarks, "benchmark")}, ${plural(measures, "measure")}`;
+  return `${iterations}${count(benchmarks)}`;
 }
 
 export function View(): JSX.Element {

@@ -11,7 +11,7 @@ import { Plot } from "../plot/Plot";
 import { useProject } from "../project";
 import type { Model } from "../stats/limits";
 import { replay, type Verdict } from "../stats/replay";
-import { Empty, Failure, Skeleton } from "../ui/State";
+import { Empty, Failure, Notice, Skeleton } from "../ui/State";
 import { Name } from "../ui/Value";
 import "./threshold.css";
 
@@ -183,6 +183,11 @@ export function Preview(props: {
           </Show>
         }
       >
+        <Show when={(history()?.total ?? 0) > MOST}>
+          <Notice tone="neutral">
+            The preview covers the first {count(MOST)} of {count(history()?.total ?? 0)} benchmarks.
+          </Notice>
+        </Show>
         <div role="status">
           <dl class="alert-tally card">
             <div>
@@ -254,7 +259,6 @@ export function Preview(props: {
           </Show>
           <span class="small muted number">
             {left() ? `${plural(left() ?? 0, "benchmark")} remaining…` : `${count(rows().length)} series`}
-            <Show when={(history()?.total ?? 0) > MOST}>{` of the first ${count(MOST)} benchmarks`}</Show>
           </span>
         </div>
       </Show>
