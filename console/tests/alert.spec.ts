@@ -73,6 +73,7 @@ test("an alert shows the history around it", async ({ page }, { project }) => {
 test("an alert that is not there says so", async ({ page }, { project }) => {
   const { project: slug } = await lab(page, `Lost-${project.name}`);
   await page.goto(`/console/projects/${slug}/alerts/00000000-0000-0000-0000-000000000000`);
-  await expect(page.getByRole("alert")).toContainText("The alert does not exist");
+  await expect(page.getByRole("heading", { name: "Alert not found" })).toBeVisible();
+  await expect(page.getByRole("link", { name: "Go to Alerts" })).toBeVisible();
   await accessible(page);
 });

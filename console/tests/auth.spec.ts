@@ -59,3 +59,20 @@ test("signing out ends the session on the server", async ({ page }, { project })
   const session = await page.context().request.get("/v0/auth/session");
   expect(await session.json()).toEqual({ user: null });
 });
+
+test("an incomplete link says what to do", async ({ page }) => {
+  await page.goto("/auth/confirm?token=eyJ0eXAi");
+  await expect(page.getByRole("alert")).toContainText("The token is not complete.");
+  await expect(page.getByRole("link", { name: "Send another link" })).toBeVisible();
+  await page.getByLabel("Paste the link or the token from the mail").fill("eyJ0eXAi.x");
+  await page.getByRole("button", { name: "Confirm" }).click();
+  await expect(page.getByText("The token is not complete.")).toHaveCount(2);
+  await accessible(page);
+});
+
+test("a project that does not exist has no sections", async ({ page }) => {
+  await page.goto("/perf/no-project-has-this-slug/plots");
+  await expect(page.getByRole("heading", { name: "Project not found" })).toBeVisible();
+  await expect(page.getByRole("navigation", { name: "Sections" })).toHaveCount(0);
+  await accessible(page);
+});

@@ -29,6 +29,8 @@ test("the home says what changed, what is alerting and how sharp each series see
   await expect(
     page.getByRole("region", { name: "Recent changes" }).getByRole("link", { name: /parse::large/ }),
   ).toBeVisible();
+  // The parts below load when the user scrolls to them.
+  await page.getByRole("heading", { name: "Data health" }).scrollIntoViewIfNeeded();
   const series = page.getByRole("region", { name: "List of series" });
   await expect(series.getByRole("row")).toHaveCount(3);
   await expect(series.getByRole("row", { name: /parse::large/ })).toContainText(/\+2[456].* %/);
@@ -65,6 +67,7 @@ test("the verdicts of the newest reports are those of their pages", async ({ pag
   await page.goto(`/console/projects/${project}/plots`);
   const rows = page.getByRole("region", { name: "List of newest runs" }).locator("tbody tr");
   await expect(rows).toHaveCount(8);
+  await rows.last().scrollIntoViewIfNeeded();
   await expect(rows.locator("td:last-child .badge")).toHaveCount(8);
   expect(most).toBeLessThanOrEqual(2);
   // The newest report, and the newest one before the change.
@@ -72,6 +75,7 @@ test("the verdicts of the newest reports are those of their pages", async ({ pag
     [0, "1 regression"],
     [5, "inconclusive"],
   ] as const) {
+    await rows.nth(place).scrollIntoViewIfNeeded();
     await expect(rows.nth(place).locator(".badge").last()).toHaveText(text);
     await rows.nth(place).getByRole("link").first().click();
     const verdict = page.getByRole("region", { name: "Comparison with the baseline" });
@@ -86,7 +90,9 @@ test("a verdict that cannot be loaded is a dash with the error", async ({ page }
   await page.route(VERDICT, (route) => route.fulfill({ status: 500, json: { message: "Out of order." } }));
   await page.goto(`/console/projects/${project}/plots`);
   const rows = page.getByRole("region", { name: "List of newest runs" }).locator("tbody tr");
+  await rows.first().scrollIntoViewIfNeeded();
   await expect(rows.first().getByTitle("Out of order.")).toHaveText("–");
+  await page.getByRole("heading", { name: "Data health" }).scrollIntoViewIfNeeded();
   await expect(page.getByRole("alert")).toContainText("Out of order.");
   await accessible(page);
 });

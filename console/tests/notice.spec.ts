@@ -46,7 +46,7 @@ async function raise(page: Page, project: string): Promise<void> {
 test("a project notifies a chat of alerts", async ({ page }, { project }) => {
   const { project: slug } = await lab(page, `Notice-${project.name}`);
   await page.goto(`/console/projects/${slug}/settings`);
-  await page.getByRole("link", { name: "Notices" }).click();
+  await page.getByRole("main").getByRole("link", { name: "Notifications" }).click();
   await expect(page.getByRole("heading", { name: "No notices yet" })).toBeVisible();
   await accessible(page);
   await page.getByRole("link", { name: "Add a notice" }).first().click();
@@ -151,7 +151,7 @@ test("people set up notices of their own", async ({ page }, { project }) => {
   const session = (await (await page.context().request.get("/v0/auth/session")).json()) as { user: { slug: string } };
   const person = session.user.slug;
   await page.goto(`/console/users/${person}/notices`);
-  await expect(page.getByRole("heading", { name: "Your notices" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Your notifications" })).toBeVisible();
   await accessible(page);
   await page.getByRole("link", { name: "Add a notice" }).first().click();
   await page.getByLabel("Name").fill("To me");

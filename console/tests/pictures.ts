@@ -63,9 +63,7 @@ test("the pictures of the manual", async ({ page }) => {
   await page.goto(`${DEMO}/plots`);
   await pictures(page, "home", async () => {
     await expect(page.getByRole("region", { name: "Recent changes" }).getByRole("link").first()).toBeVisible();
-    await expect(
-      page.getByRole("region", { name: "List of newest reports" }).locator("td:last-child .badge"),
-    ).toHaveCount(8);
+    await settled(page);
   });
 
   const plots = (await (await request.get("/v0/projects/demo/plots")).json()) as { uuid: string; title: string }[];

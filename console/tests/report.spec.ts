@@ -38,8 +38,14 @@ test("a report shows the worst first, only what moved, and dismisses its alerts"
   const { project: slug } = await lab(page, `Report-${project.name}`);
   const { uuid } = await history(page.context().request, slug);
   await page.goto(`/console/projects/${slug}/reports`);
+  // The list shows the verdict of the page of the report.
+  const badge = page.getByRole("row").nth(1).locator("td:last-child .badge");
+  const verdict = (await badge.textContent()) ?? "";
   await page.getByRole("row").nth(1).getByRole("link").first().click();
   await expect(page).toHaveURL(new RegExp(uuid));
+  await expect(page.getByRole("region", { name: "Comparison with the baseline" }).locator(".badge").first()).toHaveText(
+    verdict,
+  );
   const rows = page.getByRole("region", { name: "Results", exact: true }).getByRole("row");
   await expect(rows.nth(1)).toContainText("text::parse");
   await expect(rows.nth(1)).toContainText("+100 %");
