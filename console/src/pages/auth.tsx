@@ -281,6 +281,8 @@ export function Confirm(): JSX.Element {
   const [opening, setOpening] = createSignal(false);
   const given = typeof params.token === "string" ? params.token : undefined;
   const email = () => (typeof params.email === "string" ? params.email : undefined);
+  const title = () =>
+    email() ? "Check your e-mail" : failure() ? "Sign-in failed" : given ? "Signing in" : "Confirm your e-mail address";
   const open = async (token: string) => {
     setOpening(true);
     setFailure(undefined);
@@ -308,7 +310,7 @@ export function Confirm(): JSX.Element {
     }
   });
   return (
-    <Page title={given && !failure() ? "Signing in" : "Check your e-mail"} narrow>
+    <Page title={title()} narrow>
       <Show when={!(given && opening())} fallback={<Skeleton lines={2} />}>
         <Show when={failure()}>
           {(error) => (

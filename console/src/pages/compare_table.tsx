@@ -1,6 +1,6 @@
 // The table of a comparison.
 
-import { type JSX, Show } from "solid-js";
+import { createMemo, type JSX, Show } from "solid-js";
 import type { JsonReport, JsonVerdict, JsonVerdictComparison } from "../api";
 import { Levels, Share } from "../change";
 import { AnswerBadge, interval, smallestDetectable } from "../comparison";
@@ -14,7 +14,7 @@ import "./compare.css";
 import "./lists.css";
 
 /** Number of rows before "Show all". */
-const FIRST_ROWS = 200;
+const FIRST_ROWS = 100;
 
 /** The compared series, with the levels, the change, its confidence interval and the verdict. */
 export function ComparisonTable(props: {
@@ -25,13 +25,13 @@ export function ComparisonTable(props: {
 }): JSX.Element {
   const project = useProject();
   // The scale of the interval graphics: nearly all intervals of changes fit.
-  const reach = () => {
+  const reach = createMemo(() => {
     const changes = props.verdict.comparisons.filter(({ answer }) => answer === "changed");
     const ends = (changes.length ? changes : props.verdict.comparisons)
       .flatMap(({ lower, upper, change }) => [lower ?? change ?? 0, upper ?? change ?? 0].map(Math.abs))
       .sort((one, two) => one - two);
     return Math.max(ends[Math.floor(ends.length * 0.95)] ?? 0, 0.02);
-  };
+  });
   return (
     <div class="stack tight" classList={{ stale: props.stale }}>
       <Table<JsonVerdictComparison>

@@ -69,9 +69,15 @@ export function Results(props: { report: JsonReport }): JSX.Element {
     const key = ({ name, measured: { measure } }: Row) =>
       grouping() === "measure" ? measure.name : grouping() === "benchmark" ? prefix(name) : "";
     const sorted = new Map<string, Row[]>();
-    for (const row of visible()) sorted.set(key(row), [...(sorted.get(key(row)) ?? []), row]);
-    return [...sorted];
+    for (const row of visible()) {
+      const group = sorted.get(key(row));
+      if (group) group.push(row);
+      else sorted.set(key(row), [row]);
+    }
+    return sorted;
   });
+  // Keeps the tables of the groups, and with them the rows that still match.
+  const titles = createMemo(() => [...groups().keys()]);
   return (
     <section class="stack" aria-label="Results">
       <div class="list-tools">
@@ -133,7 +139,7 @@ export function Results(props: { report: JsonReport }): JSX.Element {
         </label>
       </div>
       <Show
-        when={groups().length}
+        when={titles().length}
         fallback={
           <Show when={rows().length} fallback={<Empty title="The run has no results" />}>
             <Show
@@ -147,11 +153,11 @@ export function Results(props: { report: JsonReport }): JSX.Element {
           </Show>
         }
       >
-        <For each={groups()}>
-          {([title, rows]) => (
+        <For each={titles()}>
+          {(title) => (
             <Group
               title={title}
-              rows={rows}
+              rows={groups().get(title) ?? []}
               report={props.report}
               withMeasure={grouping() !== "measure" && measures().length > 1}
             />

@@ -60,7 +60,7 @@ function words(action: string): string {
 }
 
 function Detail(props: { of: object }): JSX.Element {
-  const entries = () => Object.entries(props.of as Record<string, unknown>);
+  const entries = () => Object.entries(props.of as Record<string, unknown>).filter(([, value]) => value !== "");
   return (
     <Show when={entries().length}>
       <div class="small muted break">

@@ -6,6 +6,9 @@ import { count } from "../format";
 import { Button } from "./Button";
 import type { Column } from "./List";
 
+/** Number of rows that "Show more" adds. Thousands of rows at once would block the page. */
+const MORE = 200;
+
 export function Table<Row extends object>(props: {
   /** The accessible name. */
   label: string;
@@ -16,8 +19,9 @@ export function Table<Row extends object>(props: {
   /** Number of rows before "Show more". */
   first?: number;
 }): JSX.Element {
-  const [all, setAll] = createSignal(false);
-  const shown = () => (all() ? props.rows : props.rows.slice(0, props.first));
+  const [more, setMore] = createSignal(0);
+  const shown = () => (props.first === undefined ? props.rows : props.rows.slice(0, props.first + more()));
+  const hidden = () => props.rows.length - shown().length;
   return (
     <>
       <div class="table-wrap" tabindex="0" role="region" aria-label={props.label}>
@@ -56,9 +60,14 @@ export function Table<Row extends object>(props: {
           </tbody>
         </table>
       </div>
-      <Show when={shown().length < props.rows.length}>
+      <Show when={hidden() > 0}>
         <div class="row">
-          <Button onClick={() => setAll(true)}>Show all {count(props.rows.length)}</Button>
+          <Button onClick={() => setMore((rows) => rows + MORE)}>
+            {hidden() > MORE ? `Show ${count(MORE)} more` : `Show all ${count(props.rows.length)}`}
+          </Button>
+          <span class="small muted number">
+            {count(shown().length)} of {count(props.rows.length)}
+          </span>
         </div>
       </Show>
     </>
