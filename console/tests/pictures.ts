@@ -47,6 +47,9 @@ async function pictures(page: Page, name: string, ready: () => Promise<void>): P
   await page.setViewportSize(DESK);
 }
 
+// Both tests sign in the same user, and two parallel sign-ins would invalidate each other's links.
+test.describe.configure({ mode: "serial" });
+
 test("the pictures of the manual", async ({ page }) => {
   mkdirSync(FOLDER, { recursive: true });
   const { request } = page.context();
