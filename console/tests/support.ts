@@ -208,9 +208,10 @@ async function countPending(page: Page): Promise<number> {
     // Lets the page handle the responses it has, send the next requests, and render.
     await new Promise((resolve) => setTimeout(resolve));
     await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
-    const busy = [...document.querySelectorAll('.skeleton, [aria-busy="true"]')].filter(
-      (part) => part.getBoundingClientRect().top < innerHeight,
-    );
+    const busy = [...document.querySelectorAll('.skeleton, [aria-busy="true"]')].filter((part) => {
+      const { top, bottom } = part.getBoundingClientRect();
+      return bottom > 0 && top < innerHeight;
+    });
     return busy.length + ((window as { pendingFetches?: number }).pendingFetches ?? 0);
   };
   // Fails if the page navigates meanwhile.
