@@ -11,7 +11,7 @@ import { Badge } from "../ui/Badge";
 import { LinkButton } from "../ui/Button";
 import { Failure, Skeleton } from "../ui/State";
 import { Table } from "../ui/Table";
-import { Time } from "../ui/Value";
+import { Name, Time } from "../ui/Value";
 import { AlertCount } from "../ui/Verdict";
 import { Version } from "../ui/Version";
 import "./lists.css";
@@ -48,7 +48,11 @@ export function Reports(props: { branch?: string; testbed?: string }): JSX.Eleme
           { title: "When", cell: (report) => <Time at={report.start_time} /> },
           {
             title: props.branch ? "Testbed" : "Branch",
-            cell: (report) => <span class="break">{props.branch ? report.testbed.name : report.branch.name}</span>,
+            cell: (report) => (
+              <span class="break">
+                <Name of={props.branch ? report.testbed.name : report.branch.name} />
+              </span>
+            ),
           },
           { title: "Version", wide: true, cell: (report) => <Version version={report.branch.head.version} /> },
           {

@@ -15,7 +15,7 @@ import { LoadingPage, Page } from "../ui/Page";
 import { Raw } from "../ui/Raw";
 import { Empty } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
-import { Time } from "../ui/Value";
+import { Name, Time } from "../ui/Value";
 import { AlertCount } from "../ui/Verdict";
 import { Version } from "../ui/Version";
 import { VerdictBadge } from "../verdict_badge";
@@ -48,7 +48,14 @@ export function List(): JSX.Element {
         )}
         columns={[
           { title: "When", sort: "date_time", descending: true, cell: (report) => <Time at={report.start_time} /> },
-          { title: "Branch", cell: (report) => <span class="break">{report.branch.name}</span> },
+          {
+            title: "Branch",
+            cell: (report) => (
+              <span class="break">
+                <Name of={report.branch.name} />
+              </span>
+            ),
+          },
           { title: "Version", wide: true, cell: (report) => <Version version={report.branch.head.version} /> },
           { title: "Testbed", wide: true, cell: (report) => <span class="break">{report.testbed.name}</span> },
           {
