@@ -1,20 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { BoundaryLimit, JsonBoundary, JsonReportMeasure } from "./api.gen";
+import type { BoundaryLimit, JsonBoundary, JsonReportMeasure, MeasureDirection } from "./api.gen";
 import { elapsed } from "./format";
 import { commitUrl, webAddress } from "./links";
 import { describe } from "./model";
-import { worseOf } from "./stats/worse";
 import { reach, resultOf } from "./verdict";
 
 function measured(
-  slug: string,
-  units: string,
+  direction: MeasureDirection | undefined,
   value: number,
   boundary: JsonBoundary | null,
   watched = true,
 ): JsonReportMeasure {
-  return { measure: { slug, units }, metric: { value }, boundary, threshold: watched ? {} : null } as JsonReportMeasure;
+  return { measure: { direction }, metric: { value }, boundary, threshold: watched ? {} : null } as JsonReportMeasure;
 }
 
 test("the distance of a value is shown in widths of its limits", () => {
@@ -27,28 +25,20 @@ test("the distance of a value is shown in widths of its limits", () => {
 });
 
 test("the direction decides what is a regression", () => {
-  const verdict = (slug: string, value: number, crossed?: BoundaryLimit) =>
-    resultOf(measured(slug, "nanoseconds (ns)", value, { baseline: 100, lower_limit: 90, upper_limit: 110 }), crossed)
-      .verdict;
-  assert.equal(verdict("latency", 120, "upper"), "regression");
-  assert.equal(verdict("latency", 80, "lower"), "improvement");
-  assert.equal(verdict("throughput", 80, "lower"), "regression");
-  assert.equal(verdict("throughput", 120, "upper"), "improvement");
-  assert.equal(verdict("latency", 105), "pass");
-  assert.equal(resultOf(measured("latency", "ns", 70, { baseline: 100, upper_limit: 110 }), undefined).verdict, "pass");
-  assert.equal(resultOf(measured("latency", "ns", 70, {}), undefined).verdict, "no_baseline");
-  assert.equal(resultOf(measured("latency", "ns", 70, null, false), undefined).verdict, "no_threshold");
-  assert.equal(resultOf(measured("latency", "ns", 5, { upper_limit: 4 }), "upper").badness, 1);
-});
-
-test("units imply the worse direction by default", () => {
-  assert.equal(worseOf({ slug: "latency", units: "nanoseconds (ns)" }), "up");
-  assert.equal(worseOf({ slug: "throughput", units: "operations / second (ops/s)" }), "down");
-  assert.equal(worseOf({ slug: "mine", units: "requests per second" }), "down");
-  assert.equal(worseOf({ slug: "my-rate", units: "rows/s" }), "down");
-  assert.equal(worseOf({ slug: "allocated", units: "bytes (B)" }), "up");
-  assert.equal(worseOf({ slug: "mine", units: "ms" }), "up");
-  assert.equal(worseOf({ slug: "mine", units: "points" }), undefined);
+  const [lower, higher] = ["lower_is_better", "higher_is_better"] as const;
+  const verdict = (direction: MeasureDirection | undefined, value: number, crossed?: BoundaryLimit) =>
+    resultOf(measured(direction, value, { baseline: 100, lower_limit: 90, upper_limit: 110 }), crossed).verdict;
+  assert.equal(verdict(lower, 120, "upper"), "regression");
+  assert.equal(verdict(lower, 80, "lower"), "improvement");
+  assert.equal(verdict(higher, 80, "lower"), "regression");
+  assert.equal(verdict(higher, 120, "upper"), "improvement");
+  assert.equal(verdict(undefined, 120, "upper"), "regression");
+  assert.equal(verdict(undefined, 80, "lower"), "regression");
+  assert.equal(verdict(lower, 105), "pass");
+  assert.equal(resultOf(measured(lower, 70, { baseline: 100, upper_limit: 110 }), undefined).verdict, "pass");
+  assert.equal(resultOf(measured(lower, 70, {}), undefined).verdict, "no_baseline");
+  assert.equal(resultOf(measured(lower, 70, null, false), undefined).verdict, "no_threshold");
+  assert.equal(resultOf(measured(lower, 5, { upper_limit: 4 }), "upper").badness, 1);
 });
 
 test("commits are found at the forges", () => {

@@ -45,11 +45,19 @@ test("testbeds and measures are made, renamed, archived and deleted", async ({ p
       .first()
       .click();
     await page.getByLabel("Name").fill("First");
-    if (noun === "measure") await page.getByLabel("Units").fill("bytes (B)");
+    if (noun === "measure") {
+      await page.getByLabel("Units").fill("bytes (B)");
+      await page.getByLabel("Direction").selectOption("lower is better");
+    }
     await accessible(page);
     await page.getByRole("button", { name: `Add the ${noun}` }).click();
     await expect(page.getByRole("heading", { name: "First" })).toBeVisible();
-    if (noun === "measure") await expect(page.getByText("1.235 MB")).toBeVisible();
+    if (noun === "measure") {
+      await expect(page.getByText("1.235 MB")).toBeVisible();
+      await expect(page.getByLabel("Direction")).toHaveValue("lower_is_better");
+      await page.getByLabel("Direction").selectOption("unknown");
+      await expect(page.getByLabel("Direction")).toHaveValue("unknown");
+    }
     await accessible(page);
     await fits(page);
     await page.getByRole("button", { name: "Edit: Slug" }).click();

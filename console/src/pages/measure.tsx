@@ -1,14 +1,13 @@
-// Measures and their units.
+// Measures, their units and their directions.
 
 import { useNavigate, useParams } from "@solidjs/router";
 import { type JSX, Show } from "solid-js";
-import { call, type JsonMeasure, type JsonUpdateMeasure, list } from "../api";
+import { call, type JsonMeasure, type JsonUpdateMeasure, list, type MeasureDirection } from "../api";
 import { value } from "../format";
 import { useProject } from "../project";
-import { worseOf } from "../stats/worse";
 import { LinkButton } from "../ui/Button";
-import { EditableFact, Fact } from "../ui/Facts";
-import { Form, TextField } from "../ui/Form";
+import { EditableFact, Fact, SelectFact } from "../ui/Facts";
+import { Form, SelectField, TextField } from "../ui/Form";
 import { ItemPage, inProject } from "../ui/ItemPage";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
@@ -44,7 +43,11 @@ export function List(): JSX.Element {
         columns={[
           { title: "Name", sort: "name", cell: (measure) => measure.name },
           { title: "Units", cell: (measure) => <span class="break">{measure.units}</span> },
-          { title: "Worse", wide: true, cell: (measure) => <span class="muted">{direction(measure)}</span> },
+          {
+            title: "Direction",
+            wide: true,
+            cell: (measure) => <span class="muted">{labelOf(measure.direction ?? UNKNOWN)}</span>,
+          },
           {
             title: "Created",
             wide: true,
@@ -67,8 +70,24 @@ export function List(): JSX.Element {
   );
 }
 
-function direction(measure: Pick<JsonMeasure, "slug" | "units">): string {
-  return { up: "more is worse", down: "less is worse", either: "unknown" }[worseOf(measure) ?? "either"];
+/** The option of a measure without a direction. */
+const UNKNOWN = "unknown";
+
+const DIRECTIONS = [
+  { value: "lower_is_better", label: "lower is better" },
+  { value: "higher_is_better", label: "higher is better" },
+  { value: UNKNOWN, label: "unknown" },
+] as const;
+
+type Direction = (typeof DIRECTIONS)[number]["value"];
+
+function labelOf(direction: Direction): string {
+  return DIRECTIONS.find((option) => option.value === direction)?.label ?? direction;
+}
+
+/** The value for the API: null for the default. */
+function toApi(direction: string | undefined): MeasureDirection | null {
+  return direction === "lower_is_better" || direction === "higher_is_better" ? direction : null;
 }
 
 export function Add(): JSX.Element {
@@ -79,10 +98,10 @@ export function Add(): JSX.Element {
       <Form
         action="Add the measure"
         onCancel={() => navigate(project.path("measures"))}
-        onSubmit={async ({ name = "", slug, units = "" }) => {
+        onSubmit={async ({ name = "", slug, units = "", direction }) => {
           const made = await call("post", "/v0/projects/{project}/measures", {
             path: { project: project.slug() },
-            body: { name, slug: slug ?? null, units },
+            body: { name, slug: slug ?? null, units, direction: toApi(direction) },
           });
           toast("The measure was added.");
           navigate(project.path("measures", made.slug));
@@ -100,6 +119,13 @@ export function Add(): JSX.Element {
               <code>requests / second</code>.
             </>
           }
+        />
+        <SelectField
+          name="direction"
+          label="Direction"
+          value={UNKNOWN}
+          options={DIRECTIONS}
+          hint="Decides which changes are regressions. A built-in measure has its own direction by default."
         />
         <TextField
           name="slug"
@@ -148,7 +174,17 @@ export function View(): JSX.Element {
           <Fact label="Shown as">
             {value(1234567, shown().units)} <span class="muted">for 1,234,567</span>
           </Fact>
-          <Fact label="Worse">{direction(shown())}</Fact>
+          <Show
+            when={project.may("edit")}
+            fallback={<Fact label="Direction">{labelOf(shown().direction ?? UNKNOWN)}</Fact>}
+          >
+            <SelectFact<Direction>
+              label="Direction"
+              value={shown().direction ?? UNKNOWN}
+              options={DIRECTIONS}
+              save={(direction) => here.change({ direction: toApi(direction) })}
+            />
+          </Show>
         </>
       )}
     >

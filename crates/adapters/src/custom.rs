@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use regex::{Captures, Regex, RegexBuilder};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use tidemark_api::{Adapter, ResourceName, excerpt, measure, measure::BuiltIn};
+use tidemark_api::{Adapter, MeasureDirection, ResourceName, excerpt, measure, measure::BuiltIn};
 
 use crate::{
     Entry, Failure, ParseError, ParsedMetric, Position, Results,
@@ -55,6 +55,9 @@ pub struct MeasureDescription {
     pub upper: Option<String>,
     /// Unit of the numbers. Numbers of built-in measures are converted to the unit of the measure.
     pub unit: Option<ResourceName>,
+    /// Whether lower or higher numbers are better [default: the direction of the measure in the project].
+    #[serde(default, deserialize_with = "direction")]
+    pub direction: Option<MeasureDirection>,
 }
 
 /// A format that a project describes.
@@ -80,6 +83,7 @@ enum Source {
 struct CustomMeasure {
     measure: ResourceName,
     units: Option<ResourceName>,
+    direction: Option<MeasureDirection>,
     /// Factor from the unit of the output to the unit of the measure.
     factor: f64,
     value: String,
@@ -255,6 +259,7 @@ impl CustomFormat {
             metrics.push(ParsedMetric {
                 measure: measure.measure.clone(),
                 units: measure.units.clone(),
+                direction: measure.direction,
                 value,
                 lower_value: measure.lower.as_ref().map(&number).transpose()?.flatten(),
                 upper_value: measure.upper.as_ref().map(&number).transpose()?.flatten(),
@@ -272,7 +277,7 @@ impl CustomFormat {
 
 impl CustomMeasure {
     fn new(measure: &ResourceName, description: &MeasureDescription) -> Result<Self, String> {
-        let MeasureDescription { value, lower, upper, unit } = description;
+        let MeasureDescription { value, lower, upper, unit, direction } = description;
         let built_in = measure::built_in(measure.as_str());
         let factor = match (built_in, unit) {
             (Some(built_in), Some(unit)) => factor(built_in, unit.as_str()).ok_or_else(|| {
@@ -280,8 +285,13 @@ impl CustomMeasure {
             })?,
             _ => 1.0,
         };
+        let known = MeasureDirection::resolve(measure.as_str(), None);
+        if let Some((known, _)) = known.zip(*direction).filter(|(known, direction)| known != direction) {
+            return Err(format!("`{measure}` is a built-in measure, of which {}", known.phrase()));
+        }
         Ok(Self {
             measure: measure.clone(),
+            direction: *direction,
             units: if built_in.is_some() { None } else { unit.clone() },
             factor,
             value: value.clone(),
@@ -289,6 +299,22 @@ impl CustomMeasure {
             upper: upper.clone(),
         })
     }
+}
+
+/// Deserializes a direction: `lower` or `higher`, or its name in the API.
+fn direction<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<MeasureDirection>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Better {
+        #[serde(alias = "lower_is_better")]
+        Lower,
+        #[serde(alias = "higher_is_better")]
+        Higher,
+    }
+    Ok(Some(match Better::deserialize(deserializer)? {
+        Better::Lower => MeasureDirection::LowerIsBetter,
+        Better::Higher => MeasureDirection::HigherIsBetter,
+    }))
 }
 
 /// Returns the factor from a unit to the unit of a built-in measure.
@@ -363,7 +389,7 @@ mod tests {
     fn a_pattern_reads_lines() {
         let format = r#"{"pattern": "^(?<name>\\S+) n=(?<n>\\d+) took (?<t>[\\d.,]+) ms(?: \\((?<low>[\\d.]+)\\))?, (?<miss>\\d+) misses",
             "parameters": {"n": "n"},
-            "measures": {"latency": {"value": "t", "lower": "low", "unit": "ms"}, "Lookups": {"value": "miss", "unit": "misses"}}}"#;
+            "measures": {"latency": {"value": "t", "lower": "low", "unit": "ms"}, "Lookups": {"value": "miss", "unit": "misses", "direction": "lower"}}}"#;
         let text = "start\nsort n=4 took 1,000.5 ms (2), 7 misses\nparse n=1 took 3 ms, 0 misses\n";
         insta::assert_snapshot!(read(format, text), @"
         sort {n=4} Lookups 7
@@ -375,6 +401,9 @@ mod tests {
         let positions: Vec<_> =
             describe(format).unwrap().matches(text).unwrap().into_iter().map(|one| one.position).collect();
         assert_eq!(positions, [Position::Line(2), Position::Line(3)]);
+        let results = describe(format).unwrap().parse(text).unwrap().unwrap();
+        let directions: Vec<_> = results.entries[0].metrics.iter().map(|metric| metric.direction).collect();
+        assert_eq!(directions, [Some(MeasureDirection::LowerIsBetter), None]);
     }
 
     #[test]
@@ -395,6 +424,7 @@ mod tests {
             r#"{"pattern": "(", "measures": {"latency": {"value": "t"}}}"#,
             r#"{"pattern": "(?<name>a)", "measures": {"latency": {"value": "t"}}}"#,
             r#"{"csv": true, "measures": {"latency": {"value": "t", "unit": "MB"}}}"#,
+            r#"{"csv": true, "measures": {"latency": {"value": "t", "direction": "higher_is_better"}}}"#,
             r#"{"json": "results", "measures": {"latency": {"value": "/t"}}}"#,
             r#"{"pattern": "(?<name>a)", "delimiter": ";", "measures": {"latency": {"value": "name"}}}"#,
         ]
@@ -405,6 +435,7 @@ mod tests {
         its `pattern` is not a valid regular expression (unclosed group)
         its `pattern` has no group `t`: write `(?<t>…)`
         `MB` is not a unit of `latency`, whose unit is nanoseconds (ns)
+        `latency` is a built-in measure, of which lower is better
         `results` is not a JSON pointer: it must start with a slash, such as `/results`
         `delimiter` needs `csv = true`
         "#);

@@ -2,13 +2,14 @@
 //! Tools without an adapter write it, so it is parsed in one pass without building a tree. Results of any tool are serialized
 //! in it, too.
 
-use std::{cell::Cell, collections::HashMap, fmt};
+use std::{cell::Cell, collections::HashMap, fmt, str::FromStr};
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
     de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
-use tidemark_api::{Adapter, Average, BenchmarkName, Parameters, ResourceName};
+use serde_json::Value;
+use tidemark_api::{Adapter, Average, BenchmarkName, MeasureDirection, Parameters, ResourceName};
 
 use crate::{Entry, Failure, Format, Input, Label, ParsedMetric, Results, Syntax, Tool, document};
 
@@ -167,17 +168,18 @@ impl<'de> Visitor<'de> for Measures<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut measures: A) -> Result<Vec<ParsedMetric>, A::Error> {
         let mut metrics = Vec::with_capacity(2);
         while let Some(measure) = measures.next_key::<ResourceName>()? {
-            let Metric { units, value, lower_value, upper_value } = measures.next_value()?;
+            let Metric { units, direction, value, lower_value, upper_value } = measures.next_value()?;
             self.metric_seen.set(true);
-            metrics.push(ParsedMetric { measure, units, value, lower_value, upper_value });
+            metrics.push(ParsedMetric { measure, units, direction, value, lower_value, upper_value });
         }
         Ok(metrics)
     }
 }
 
-/// The numbers of a measure, and its units if the server has to create the measure.
+/// The numbers of a measure, its units if the server has to create the measure, and its direction if the server does not know it.
 struct Metric {
     units: Option<ResourceName>,
+    direction: Option<MeasureDirection>,
     value: f64,
     lower_value: Option<f64>,
     upper_value: Option<f64>,
@@ -187,6 +189,7 @@ struct Metric {
 #[serde(field_identifier, rename_all = "snake_case")]
 enum MetricMember {
     Units,
+    Direction,
     Value,
     LowerValue,
     UpperValue,
@@ -207,14 +210,13 @@ impl<'de> Deserialize<'de> for Metric {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Metric, A::Error> {
-                let (mut units, mut value, mut lower_value, mut upper_value) = (None, None, None, None);
+                let (mut units, mut direction) = (None, None);
+                let (mut value, mut lower_value, mut upper_value) = (None, None, None);
                 while let Some(member) = members.next_key()? {
                     match member {
-                        // The contract ignores all other members, so `units` is never an error.
-                        MetricMember::Units => {
-                            let text = members.next_value::<serde_json::Value>()?;
-                            units = text.as_str().and_then(|text| text.parse().ok());
-                        }
+                        // The contract ignores all other members, so `units` and `direction` are never errors.
+                        MetricMember::Units => units = text(&members.next_value()?),
+                        MetricMember::Direction => direction = text(&members.next_value()?),
                         MetricMember::Value => value = Some(members.next_value()?),
                         MetricMember::LowerValue => lower_value = members.next_value()?,
                         MetricMember::UpperValue => upper_value = members.next_value()?,
@@ -222,12 +224,17 @@ impl<'de> Deserialize<'de> for Metric {
                     }
                 }
                 let value = value.ok_or_else(|| A::Error::missing_field("value"))?;
-                Ok(Metric { units, value, lower_value, upper_value })
+                Ok(Metric { units, direction, value, lower_value, upper_value })
             }
         }
 
         deserializer.deserialize_map(MetricVisitor)
     }
+}
+
+/// Parses a text; `None` if it is not valid.
+fn text<T: FromStr>(value: &Value) -> Option<T> {
+    value.as_str()?.parse().ok()
 }
 
 /// Suffix with which an ignored benchmark is serialized, so that parsing the output ignores it again.
@@ -272,9 +279,10 @@ struct SerializedMeasures<'a>(&'a [ParsedMetric]);
 impl Serialize for SerializedMeasures<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|measured| {
-            let ParsedMetric { measure, units, value, lower_value, upper_value } = measured;
+            let ParsedMetric { measure, units, direction, value, lower_value, upper_value } = measured;
             let (value, lower_value, upper_value) = (*value, *lower_value, *upper_value);
-            (measure, SerializedMetric { value, lower_value, upper_value, units: units.as_ref() })
+            let (units, direction) = (units.as_ref(), *direction);
+            (measure, SerializedMetric { value, lower_value, upper_value, units, direction })
         }))
     }
 }
@@ -289,6 +297,8 @@ struct SerializedMetric<'a> {
     upper_value: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     units: Option<&'a ResourceName>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    direction: Option<MeasureDirection>,
 }
 
 #[cfg(test)]
@@ -304,7 +314,7 @@ mod tests {
     #[test]
     fn serialized_results_are_parsed_unchanged() {
         for text in [
-            r#"{"b":{"latency":{"value":1.5,"lower_value":1.0},"my own":{"value":-2.0}},"a_tidemark_ignore":{},"1":{}}"#,
+            r#"{"b":{"latency":{"value":1.5,"lower_value":1.0},"my own":{"value":-2.0,"units":"u","direction":"higher_is_better"}},"a_tidemark_ignore":{},"1":{}}"#,
             r#"[{"name":"sort","parameters":{"n":"10"},"measures":{"latency":{"value":0.1,"upper_value":2e300}}},{"name":"sort","measures":{}}]"#,
             "{}",
         ] {

@@ -1,8 +1,8 @@
 //! Adapter for the JSON that Nyrkiö accepts: runs with metrics and the commit. Each metric is a benchmark, because its unit decides
 //! the measure.
 
-use serde::{Deserialize, de::IgnoredAny};
-use tidemark_api::Adapter;
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
+use tidemark_api::{Adapter, MeasureDirection};
 
 use crate::{
     Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
@@ -52,7 +52,8 @@ struct Metric {
     name: String,
     unit: String,
     value: f64,
-    direction: Option<String>,
+    #[serde(default, deserialize_with = "direction")]
+    direction: Option<MeasureDirection>,
 }
 
 #[derive(Deserialize)]
@@ -94,8 +95,8 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
 impl Metric {
     /// Returns the metric of the measure that the unit and the direction belong to.
     fn measured(&self) -> Option<ParsedMetric> {
-        let is_higher_better = self.direction.as_deref() == Some("higher_is_better");
-        let is_lower_better = self.direction.as_deref() == Some("lower_is_better");
+        let is_higher_better = self.direction == Some(MeasureDirection::HigherIsBetter);
+        let is_lower_better = self.direction == Some(MeasureDirection::LowerIsBetter);
         let time = match self.unit.as_str() {
             "sec" | "seconds" => Some(Unit::Seconds),
             unit => Unit::from_symbol(unit),
@@ -110,15 +111,25 @@ impl Metric {
                 None => {}
             }
         }
-        ParsedMetric::named_by_units(&self.unit, self.value)
+        let metric = ParsedMetric::named_by_units(&self.unit, self.value)?;
+        Some(ParsedMetric { direction: self.direction, ..metric })
     }
+}
+
+/// Parses a direction; other texts mean that it is unknown.
+fn direction<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<MeasureDirection>, D::Error> {
+    let text: Option<String> = Deserialize::deserialize(deserializer)?;
+    Ok(text.and_then(|text| text.parse().ok()))
 }
 
 #[cfg(test)]
 mod tests {
-    use tidemark_api::Adapter::{Magic, Nyrkio};
+    use tidemark_api::{
+        Adapter::{Magic, Nyrkio},
+        MeasureDirection,
+    };
 
-    use crate::tests::read;
+    use crate::{parse, tests::read};
 
     #[test]
     fn runs() {
@@ -130,6 +141,9 @@ mod tests {
         queue items 7
         ");
         assert_eq!(read(Magic, text), read(Nyrkio, text));
+        let results = parse(Nyrkio, &text.replace("7 }", r#"7, "direction": "lower_is_better" }"#), None);
+        let queue = results.unwrap().entries.pop().unwrap().metrics.remove(0);
+        assert_eq!(queue.direction, Some(MeasureDirection::LowerIsBetter));
         let text = include_str!("../fixtures/nyrkio/tests.json");
         insta::assert_snapshot!(read(Magic, text), @"
         parse/time latency 1500000

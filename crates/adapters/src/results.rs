@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, fmt, hash::Hash};
 
-use tidemark_api::{Adapter, BenchmarkName, Fold, Parameters, ResourceName, excerpt};
+use tidemark_api::{Adapter, BenchmarkName, Fold, MeasureDirection, Parameters, ResourceName, excerpt};
 
 use crate::{Failure, Position, fold};
 
@@ -55,6 +55,8 @@ pub struct ParsedMetric {
     pub measure: ResourceName,
     /// Units of the measure, if it is neither built in nor known to the project.
     pub units: Option<ResourceName>,
+    /// Direction of the measure, if the output declares it.
+    pub direction: Option<MeasureDirection>,
     /// Value.
     pub value: f64,
     /// Lower end of the range.
@@ -100,19 +102,21 @@ impl ParsedMetric {
     /// Creates a metric of a built-in measure, given by its slug.
     pub(crate) fn of(slug: &'static str, value: f64) -> Self {
         let measure = slug.parse().expect("the slug of a built-in measure is a name");
-        Self { measure, units: None, value, lower_value: None, upper_value: None }
+        Self { measure, units: None, direction: None, value, lower_value: None, upper_value: None }
     }
 
     /// Creates a metric of a measure that is named by its units; `None` if they are not a valid name.
     pub(crate) fn named_by_units(units: &str, value: f64) -> Option<Self> {
         let measure: ResourceName = units.parse().ok()?;
-        Some(Self { units: Some(measure.clone()), measure, value, lower_value: None, upper_value: None })
+        let units = Some(measure.clone());
+        Some(Self { measure, units, direction: None, value, lower_value: None, upper_value: None })
     }
 
     /// Creates a metric of a measure with a name and, if the tool states them, units. Returns `None` if they are not valid.
     pub(crate) fn named(name: &str, units: Option<&str>, value: f64) -> Option<Self> {
         let units = units.map(str::parse).transpose().ok()?;
-        Some(Self { measure: name.parse().ok()?, units, value, lower_value: None, upper_value: None })
+        let measure = name.parse().ok()?;
+        Some(Self { measure, units, direction: None, value, lower_value: None, upper_value: None })
     }
 
     /// Creates a latency in nanoseconds.

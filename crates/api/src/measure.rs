@@ -1,10 +1,52 @@
-//! Measures: measured quantities with units, and the built-in measures.
+//! Measures: measured quantities with units and directions, and the built-in measures.
 
 use serde::{Deserialize, Serialize};
 use tidemark_stats::Worse;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::{MeasureUuid, ProjMeasuresSort, ProjectUuid, ResourceName, Search, Slug, Timestamp};
+use crate::{
+    MeasureUuid, ProjMeasuresSort, ProjectUuid, ResourceName, Search, Slug, Timestamp, patch::present,
+    scalar::fixed_string,
+};
+
+fixed_string! {
+    /// Whether lower or higher values of a measure are better.
+    MeasureDirection {
+        /// Lower values are better, for example of latency.
+        LowerIsBetter = "lower_is_better",
+        /// Higher values are better, for example of throughput.
+        HigherIsBetter = "higher_is_better",
+    }
+}
+
+impl MeasureDirection {
+    /// Returns the direction of a measure: the given one, otherwise the direction of the built-in measure with this key. `None` if
+    /// it is unknown.
+    pub fn resolve(key: &str, given: Option<Self>) -> Option<Self> {
+        given.or_else(|| match built_in(key)?.worse {
+            Worse::Up => Some(Self::LowerIsBetter),
+            Worse::Down => Some(Self::HigherIsBetter),
+            Worse::Unknown => None,
+        })
+    }
+
+    /// Returns the direction in which a measure gets worse, from the same parameters as `resolve`.
+    pub fn worse(key: &str, given: Option<Self>) -> Worse {
+        match Self::resolve(key, given) {
+            Some(Self::LowerIsBetter) => Worse::Up,
+            Some(Self::HigherIsBetter) => Worse::Down,
+            None => Worse::Unknown,
+        }
+    }
+
+    /// Returns the direction as a phrase for people.
+    pub const fn phrase(self) -> &'static str {
+        match self {
+            Self::LowerIsBetter => "lower is better",
+            Self::HigherIsBetter => "higher is better",
+        }
+    }
+}
 
 /// A measured quantity with units, for example latency or throughput.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -21,6 +63,10 @@ pub struct Measure {
     pub slug: Slug,
     /// Units of the values.
     pub units: ResourceName,
+    /// Whether lower or higher values are better; omitted if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub direction: Option<MeasureDirection>,
     /// Time when the measure was created.
     pub created: Timestamp,
     /// Time when the measure was last modified.
@@ -30,9 +76,9 @@ pub struct Measure {
 }
 
 impl Measure {
-    /// Returns the direction in which the measure gets worse; known only for built-in measures.
+    /// Returns the direction in which the measure gets worse.
     pub fn worse(&self) -> Worse {
-        built_in(self.slug.as_str()).map_or(Worse::Unknown, |measure| measure.worse)
+        MeasureDirection::worse(self.slug.as_str(), self.direction)
     }
 }
 
@@ -47,6 +93,10 @@ pub struct NewMeasure {
     pub slug: Option<Slug>,
     /// Units of the values.
     pub units: ResourceName,
+    /// Whether lower or higher values are better; by default the direction of the built-in measure with the same slug, unknown if
+    /// there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction: Option<MeasureDirection>,
 }
 
 /// Changes to a measure. Omitted fields stay unchanged.
@@ -62,6 +112,10 @@ pub struct MeasurePatch {
     /// New units.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub units: Option<ResourceName>,
+    /// New direction; null restores the default.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    #[schema(value_type = Option<MeasureDirection>, required = false)]
+    pub direction: Option<Option<MeasureDirection>>,
     /// Whether to archive the measure (`true`) or to restore it (`false`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived: Option<bool>,
@@ -271,7 +325,12 @@ mod tests {
             ("ram-hits", Worse::Up),
             ("total-operations", Worse::Unknown),
         ] {
-            assert_eq!(built_in(slug).unwrap().worse, worse, "{slug}");
+            assert_eq!(MeasureDirection::worse(slug, None), worse, "{slug}");
+        }
+        assert_eq!(MeasureDirection::worse("mine", None), Worse::Unknown);
+        for key in ["latency", "throughput", "total-operations", "mine"] {
+            assert_eq!(MeasureDirection::worse(key, Some(MeasureDirection::LowerIsBetter)), Worse::Up);
+            assert_eq!(MeasureDirection::worse(key, Some(MeasureDirection::HigherIsBetter)), Worse::Down);
         }
     }
 }

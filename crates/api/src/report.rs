@@ -50,6 +50,10 @@ pub struct Report {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub noise: Option<JobNoise>,
+    /// Warnings about the results, in the response that creates the report; omitted if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub warnings: Vec<String>,
     /// Time when the server received the report.
     pub created: Timestamp,
 }

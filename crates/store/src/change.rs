@@ -2,7 +2,8 @@
 
 use tidemark_api::{
     Benchmark, Branch, Change, ChangeCause, ChangeDirection, ChangePoint, ChangeUuid, EventStatus, Measure,
-    Page, ProjChangesSort, ReportUuid, Testbed, Timestamp, Variant, Version, page::Direction,
+    MeasureDirection, Page, ProjChangesSort, ReportUuid, Testbed, Timestamp, Variant, Version,
+    page::Direction,
 };
 
 use crate::{
@@ -180,6 +181,21 @@ pub fn write(
              event_id = excluded.event_id, recovered = excluded.recovered,
              withdrawn = excluded.withdrawn, modified = excluded.modified",
     )
+}
+
+/// Updates the changes of measures after the direction of the measures changed. Returns the events of the changes.
+pub(crate) fn reclassify(
+    tx: &mut Tx<'_>,
+    measures: &[i64],
+    direction: Option<MeasureDirection>,
+) -> Result<Vec<EventId>> {
+    let worse = match direction {
+        Some(MeasureDirection::LowerIsBetter) => "case when new_level > old_level then 1 else -1 end",
+        Some(MeasureDirection::HigherIsBetter) => "case when new_level > old_level then -1 else 1 end",
+        None => "0",
+    };
+    let sql = format!("update change set worse = {worse} where measure_id in {{ints $1}} returning event_id");
+    tx.fetch_all(&sql, &[&measures])
 }
 
 insert_columns! {

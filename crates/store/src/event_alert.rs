@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 
 use tidemark_api::{
-    Benchmark, EventAlert, EventStatus, Measure, MetricBoundary, Testbed, Timestamp, Variant, Version,
+    Benchmark, EventAlert, EventStatus, Measure, MeasureDirection, MetricBoundary, Testbed, Timestamp,
+    Variant, Version,
 };
 
 use crate::{
@@ -146,6 +147,24 @@ pub fn add(tx: &mut Tx<'_>, series: &[EventSeries]) -> Result<()> {
              lowest = case when excluded.lowest is null or event_series.lowest <= excluded.lowest
                  then event_series.lowest else excluded.lowest end",
     )
+}
+
+/// Updates the series of measures after the direction of the measures changed. Returns the events of the series.
+pub(crate) fn reclassify(
+    tx: &mut Tx<'_>,
+    measures: &[i64],
+    direction: Option<MeasureDirection>,
+) -> Result<Vec<EventId>> {
+    let is_regression = match direction {
+        Some(MeasureDirection::LowerIsBetter) => "highest is not null",
+        Some(MeasureDirection::HigherIsBetter) => "lowest is not null",
+        None => "true",
+    };
+    let sql = format!(
+        "update event_series set worse = case when {is_regression} then 1 else -1 end
+         where measure_id in {{ints $1}} returning event_id"
+    );
+    tx.fetch_all(&sql, &[&measures])
 }
 
 /// Subtracts the alerts of a report that is about to be deleted from the series of their events. A series without alerts no

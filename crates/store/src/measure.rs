@@ -1,8 +1,8 @@
 //! Measures: the measured quantities.
 
 use tidemark_api::{
-    id::NameId,
-    measure::{Measure, MeasureFilter, MeasurePatch, UNKNOWN_UNITS, built_in},
+    id::{MeasureUuid, NameId, ProjectUuid},
+    measure::{Measure, MeasureDirection, MeasureFilter, MeasurePatch, UNKNOWN_UNITS, built_in},
     name::ResourceName,
     slug::Slug,
     time::Timestamp,
@@ -10,21 +10,36 @@ use tidemark_api::{
 use uuid::Uuid;
 
 use crate::{
-    MeasureId, ProjectId, Result, Tx, WriteContext,
+    MeasureId, ProjectId, Result, Tx, WriteContext, change,
     columns::{columns, insert_columns},
     dimension::{self, Dimension, DimensionFilter, DimensionUpdate, ItemReference, NewItem},
+    event, event_alert,
 };
 
-columns!(Measure {
-    uuid: "measure.uuid",
-    project: "project.uuid",
-    name: "measure.name",
-    slug: "measure.slug",
-    units: "measure.units",
-    created: "measure.created",
-    modified: "measure.modified",
-    archived: "measure.archived",
-});
+columns! {
+    struct MeasureColumns {
+        uuid: MeasureUuid = "measure.uuid",
+        project: ProjectUuid = "project.uuid",
+        name: ResourceName = "measure.name",
+        slug: Slug = "measure.slug",
+        units: ResourceName = "measure.units",
+        direction: Option<MeasureDirection> = "measure.direction",
+        created: Timestamp = "measure.created",
+        modified: Timestamp = "measure.modified",
+        archived: Option<Timestamp> = "measure.archived",
+    }
+}
+
+impl From<MeasureColumns> for Measure {
+    fn from(columns: MeasureColumns) -> Self {
+        let MeasureColumns { uuid, project, name, slug, units, direction, created, modified, archived } =
+            columns;
+        let direction = MeasureDirection::resolve(slug.as_str(), direction);
+        Self { uuid, project, name, slug, units, direction, created, modified, archived }
+    }
+}
+
+columns!(Measure from MeasureColumns);
 
 insert_columns! {
     struct NewMeasure<'a> {
@@ -112,4 +127,30 @@ pub fn ensure(
 pub fn set_units(tx: &mut Tx<'_>, measure: MeasureId, units: &ResourceName) -> Result<()> {
     tx.execute("update measure set units = $2 where id = $1", &[&measure, units])?;
     Ok(())
+}
+
+/// Sets the direction of measures; `None` restores the direction of built-in measures. [`reclassify`] applies it to events.
+pub fn set_direction(
+    tx: &mut Tx<'_>,
+    measures: &[i64],
+    direction: Option<MeasureDirection>,
+    now: Timestamp,
+) -> Result<()> {
+    tx.execute(
+        "update measure set direction = $2, modified = $3 where id in {ints $1}",
+        &[&measures, &direction, &now],
+    )?;
+    Ok(())
+}
+
+/// Applies a new direction of measures to their changes and alerts, and to the status of their events.
+pub fn reclassify(
+    tx: &mut Tx<'_>,
+    context: &WriteContext,
+    measures: &[i64],
+    direction: Option<MeasureDirection>,
+) -> Result<()> {
+    let mut events = change::reclassify(tx, measures, direction)?;
+    events.extend(event_alert::reclassify(tx, measures, direction)?);
+    if events.is_empty() { Ok(()) } else { event::update_recovery(tx, context, &events) }
 }

@@ -36,6 +36,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (17, "notice_filter", include_str!("../migrations/0017_notice_filter.sql")),
     (18, "event_alerts", include_str!("../migrations/0018_event_alerts.sql")),
     (19, "mutes", include_str!("../migrations/0019_mutes.sql")),
+    (20, "measure_direction", include_str!("../migrations/0020_measure_direction.sql")),
 ];
 
 /// Tables with a search index.

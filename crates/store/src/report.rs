@@ -126,6 +126,7 @@ impl ReportColumns {
             counts: ReportCounts { results, alerts: AlertCounts::default() },
             job: self.job,
             noise: noise.map(|(before, after)| JobNoise { before, after }),
+            warnings: Vec::new(),
             created: self.created,
         };
         Ok(ReportRow { id: self.id, metrics: self.metrics, report })

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use tidemark_api::{
-    Branch, Measure, Shared, Testbed,
+    Branch, Measure, MeasureDirection, Shared, Testbed,
     id::ThresholdUuid,
-    measure::built_in,
     page::{Direction, Page, ProjThresholdsSort},
     threshold::{Model, Threshold, ThresholdModel},
     time::Timestamp,
@@ -204,14 +203,14 @@ pub struct LaneThreshold {
 /// Returns the thresholds of a branch and a testbed.
 pub fn of_lane(tx: &mut Tx<'_>, branch: BranchId, testbed: TestbedId) -> Result<Vec<LaneThreshold>> {
     let rows: Vec<ThresholdSettings> = tx.fetch_all(
-        "select {columns} from threshold
+        "select {columns} from threshold join measure on measure.id = threshold.measure_id
          left join model on model.threshold_id = threshold.id and model.replaced is null
          where threshold.branch_id = $1 and threshold.testbed_id = $2 order by threshold.id",
         &[&branch, &testbed],
     )?;
     let active = |row: ThresholdSettings| {
         let model = row.model_id.zip(row.model.map(|model| model.settings()));
-        let worse = built_in(&row.slug).map_or(stats::Worse::Unknown, |measure| measure.worse);
+        let worse = MeasureDirection::worse(&row.slug, row.direction);
         LaneThreshold { id: row.id, measure: row.measure, worse, model }
     };
     Ok(rows.into_iter().map(active).collect())
@@ -223,7 +222,8 @@ columns! {
         id: ThresholdId = "threshold.id",
         testbed: TestbedId = "threshold.testbed_id",
         measure: MeasureId = "threshold.measure_id",
-        slug: String = "(select measure.slug from measure where measure.id = threshold.measure_id)",
+        slug: String = "measure.slug",
+        direction: Option<MeasureDirection> = "measure.direction",
         model_id: Option<ModelId> = "model.id",
         model: Option<Model>,
     }
@@ -373,7 +373,7 @@ type ByDimensions = HashMap<(TestbedId, MeasureId), (ThresholdId, Option<stats::
 
 fn by_dimensions(tx: &mut Tx<'_>, branch: BranchId) -> Result<ByDimensions> {
     let rows: Vec<ThresholdSettings> = tx.fetch_all(
-        "select {columns} from threshold
+        "select {columns} from threshold join measure on measure.id = threshold.measure_id
          left join model on model.threshold_id = threshold.id and model.replaced is null
          where threshold.branch_id = $1 order by threshold.id",
         &[&branch],

@@ -6,7 +6,7 @@ mod show;
 use std::collections::HashMap;
 
 use tidemark_adapters::{Entry, Label, ParsedMetric, Results};
-use tidemark_api::{Adapter, Parameters, ResourceName, measure};
+use tidemark_api::{Adapter, MeasureDirection, Parameters, ResourceName, measure};
 use tidemark_stats::{Comparison, Criteria, Samples, Verdict, Worse, compare, verdicts};
 
 use crate::{
@@ -70,6 +70,7 @@ pub(crate) struct ComparisonReport {
 struct Row {
     series: Series,
     units: String,
+    worse: Worse,
     verdict: Verdict,
     comparison: Comparison,
     /// Probability, corrected for the number of comparisons.
@@ -121,7 +122,7 @@ impl Sides {
         let criteria =
             Criteria { smallest_change: flags.min_change / 100.0, same_within: flags.same_within / 100.0 };
         let comparisons: Vec<(Comparison, Worse)> =
-            rows.iter().map(|row| (row.comparison, row.series.worse())).collect();
+            rows.iter().map(|row| (row.comparison, row.worse)).collect();
         for (row, (verdict, adjusted)) in rows.iter_mut().zip(verdicts(&comparisons, &criteria)) {
             (row.verdict, row.adjusted) = (verdict, adjusted);
         }
@@ -188,11 +189,6 @@ impl Series {
         }
     }
 
-    /// Returns the worse direction, as the server defines it.
-    fn worse(&self) -> Worse {
-        measure::built_in(self.measure.as_str()).map_or(Worse::Unknown, |measure| measure.worse)
-    }
-
     fn benchmark(&self) -> String {
         output::benchmark(&self.label, self.parameters.as_ref())
     }
@@ -225,8 +221,10 @@ impl Values {
             _ => "",
         };
         let units = self.new.first().map_or("", |(_, measured)| output::units(measured)).to_owned();
+        let declared = self.new.iter().chain(&self.base).find_map(|(_, measured)| measured.direction);
+        let worse = MeasureDirection::worse(series.measure.as_str(), declared);
         let verdict = Verdict::Inconclusive;
-        Row { series, units, verdict, comparison, adjusted: None, base_runs, new_runs, note }
+        Row { series, units, worse, verdict, comparison, adjusted: None, base_runs, new_runs, note }
     }
 }
 
@@ -234,7 +232,7 @@ impl Row {
     /// Returns by how much the new side is worse, as a share; negative if better.
     fn severity(&self) -> f64 {
         let change = self.comparison.change.unwrap_or(f64::INFINITY);
-        match self.series.worse() {
+        match self.worse {
             Worse::Up => change,
             Worse::Down => -change,
             Worse::Unknown => change.abs(),

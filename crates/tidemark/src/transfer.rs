@@ -3,7 +3,7 @@
 
 mod status;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tidemark_adapters::{Entry, Label, ParsedMetric, Results};
 use tidemark_api::{
@@ -16,6 +16,7 @@ use tidemark_client::{Client, Error, measures as measures_of, reports, run};
 
 use crate::{
     failure::{Failure, Result},
+    output,
     progress::Steps,
 };
 
@@ -115,13 +116,15 @@ fn send_missing(
         return Ok(counts);
     }
     let (mut sent, mut without_units, mut without_dismissals) = (0, false, false);
+    let mut warnings = BTreeSet::new();
     let mut sending = Steps::start("Sending reports", Some(count), quiet);
     for (index, is_missing) in missing.into_iter().enumerate() {
         let mut one = || -> Result<bool> {
             let Some(PendingRun { run, units, dismissed }) = pending(index, is_missing)? else {
                 return Ok(false);
             };
-            let made = run::create(to, run)?;
+            let mut made = run::create(to, run)?;
+            warnings.extend(made.warnings.drain(..));
             for (id, units) in unknown_units(&units, &made) {
                 let patch = MeasurePatch { units: Some(units), ..MeasurePatch::default() };
                 match to.send(&measures_of(target).update(&id, &patch)) {
@@ -144,6 +147,9 @@ fn send_missing(
         }
     }
     drop(sending);
+    for warning in &warnings {
+        message!("warning: {}", output::plain(warning));
+    }
     if without_units {
         message!(
             "warning: The server did not permit setting the units of new measures; this requires the \
@@ -391,6 +397,7 @@ pub(crate) fn entry(result: &ReportResult) -> Entry {
     let measured = |measured: &ReportMeasure| ParsedMetric {
         measure: measured.measure.name.clone(),
         units: Some(measured.measure.units.clone()),
+        direction: measured.measure.direction,
         value: measured.metric.value,
         lower_value: measured.metric.lower_value,
         upper_value: measured.metric.upper_value,

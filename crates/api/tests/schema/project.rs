@@ -83,6 +83,7 @@ fn measure() -> Measure {
         name: "Latency".parse().unwrap(),
         slug: "latency".parse().unwrap(),
         units: "nanoseconds (ns)".parse().unwrap(),
+        direction: None,
         created: time(),
         modified: time(),
         archived: None,
@@ -293,14 +294,24 @@ fn benchmarks_and_measures() {
     assert_eq!(Measure { slug: "mine".parse().unwrap(), ..measure() }.worse(), Worse::Unknown);
     nulls(&measure(), &["archived"]);
     check(&Measure { archived: Some(time()), ..measure() });
-    check(&NewMeasure { name: "a".parse().unwrap(), slug: None, units: "b".parse().unwrap() });
+    let direction = Some(MeasureDirection::HigherIsBetter);
+    let higher = Measure { direction, ..measure() };
+    check(&higher);
+    assert_eq!(higher.worse(), Worse::Down);
+    let new =
+        NewMeasure { name: "a".parse().unwrap(), slug: None, units: "b".parse().unwrap(), direction: None };
+    check(&new);
+    check(&NewMeasure { direction, ..new });
     check(&MeasurePatch::default());
     check(&MeasurePatch {
         name: Some("a".parse().unwrap()),
         slug: Some("a".parse().unwrap()),
         units: Some("b".parse().unwrap()),
+        direction: Some(direction),
         archived: Some(false),
     });
+    check(&MeasurePatch { direction: Some(None), ..MeasurePatch::default() });
+    reject::<MeasurePatch>(&json!({ "direction": "up" }));
     reject::<NewMeasure>(&json!({ "name": "a" }));
     reject::<NewBenchmark>(&json!({ "name": "" }));
 }

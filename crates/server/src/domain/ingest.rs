@@ -22,7 +22,10 @@ use tidemark_store::{
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
-use self::{judge::ReportContext, resolve::ensure_measures};
+use self::{
+    judge::ReportContext,
+    resolve::{ResolvedResults, ensure_measures},
+};
 use crate::domain::{
     error::{Error, Result},
     quota::Quota,
@@ -157,12 +160,14 @@ impl TargetProject {
 }
 
 /// Result of recording a report.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct RecordedReport {
     /// The report.
     pub report: ReportId,
     /// Whether a notification was enqueued.
     pub is_enqueued: bool,
+    /// Warnings about the results.
+    pub warnings: Vec<String>,
 }
 
 /// Records a report completely or not at all. Returns the existing report if one with the same idempotency key was recorded
@@ -183,7 +188,7 @@ pub fn record(
     if let Some(key) = new.idempotency_key
         && let Some(first) = report::by_idempotency_key(tx, project, key)?
     {
-        return Ok(RecordedReport { report: first, is_enqueued: false });
+        return Ok(RecordedReport { report: first, is_enqueued: false, warnings: Vec::new() });
     }
     let billing_status = quota.billing_status(tx, organization)?;
     billing_status.check(visibility)?;
@@ -196,11 +201,12 @@ pub fn record(
     if new.spec_reset || new.spec.is_some() {
         testbed::set_spec(tx, testbed, new.spec, fresh.now)?;
     }
+    let head = head::current(tx, branch)?.id;
+    let ResolvedResults { items, warnings } = resolve::resolve(tx, fresh, project, &new.results, new.fold)?;
+    // The results define the units and the direction of a new measure, and the direction defines the default boundary.
     if let Some(thresholds) = &new.thresholds {
         set_thresholds(tx, fresh, project, (branch, testbed), thresholds)?;
     }
-    let head = head::current(tx, branch)?.id;
-    let items = resolve::resolve(tx, fresh, project, &new.results, new.fold)?;
     let version = version::ensure(tx, fresh, head, new.hash.as_ref())?;
     let new_report = report::NewReportRow {
         project,
@@ -255,7 +261,7 @@ pub fn record(
     if !claimed {
         quota.check_total(tx)?;
     }
-    Ok(RecordedReport { report, is_enqueued })
+    Ok(RecordedReport { report, is_enqueued, warnings })
 }
 
 /// The results of a job for its report.
@@ -299,7 +305,9 @@ pub(crate) fn fill_report(
         billing_status,
         fresh.now,
     )?;
-    let items = resolve::resolve(tx, fresh, project, &job_results.results, job_results.fold)?;
+    // A job has no response that could contain the warnings.
+    let ResolvedResults { items, .. } =
+        resolve::resolve(tx, fresh, project, &job_results.results, job_results.fold)?;
     let JobResults { start_time, end_time, .. } = *job_results;
     let host = job_results.host.as_deref();
     let uuid = report::record_results(

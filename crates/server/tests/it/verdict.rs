@@ -96,6 +96,37 @@ both! {
         assert_eq!(verdicts[4].0["comparisons"][0]["benchmark"]["name"], json!("steady"));
     }
 
+    /// All values become four times higher.
+    async fn the_direction_of_a_measure_decides_the_verdict(server: TestServer) {
+        let lab = Lab::open(server).await;
+        let mut last = String::new();
+        for (number, value) in [100.0, 103.0, 101.0, 102.0, 400.0].into_iter().enumerate() {
+            let metric = |direction: Option<&str>| {
+                json!({ "value": value, "lower_value": value * 0.99, "upper_value": value * 1.01, "direction": direction })
+            };
+            let measures = json!({
+                "Score": metric(Some("higher_is_better")), "Cost": metric(Some("lower_is_better")), "Other": metric(None),
+            });
+            let time = format!("2026-01-01T00:{number:02}:00Z");
+            let place = json!({ "hash": format!("{number:040x}"), "start_time": time, "end_time": time });
+            let results = json!([json!({ "parse": measures }).to_string()]);
+            last = lab.post("reports", report_body(results, place)).await.expect(201).text("/uuid");
+        }
+        assert_eq!(lab.verdict(&last).await.1, "changed by code: 1/1/1/0/0");
+        lab.patch("measures/score", json!({ "direction": null })).await.expect(200);
+        lab.patch("measures/cost", json!({ "direction": "higher_is_better" })).await.expect(200);
+        lab.patch("measures/other", json!({ "direction": "lower_is_better" })).await.expect(200);
+        let (verdict, short) = lab.verdict(&last).await;
+        assert_eq!(short, "changed by code: 1/1/1/0/0");
+        let directions: Vec<_> = verdict["comparisons"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| format!("{} {}", one["measure"]["slug"], one["direction"]).replace('"', ""))
+            .collect();
+        assert_eq!(directions, ["other regression", "score unknown", "cost improvement"]);
+    }
+
     async fn few_runs_that_rise_do_not_hide_a_large_change(server: TestServer) {
         let lab = Lab::open(server).await;
         let mut last = String::new();

@@ -245,7 +245,14 @@ fn entry(name: &str, measured: ParsedMetric) -> Option<Entry> {
 fn measured(measure: &str, units: Option<&str>, value: f64) -> Option<ParsedMetric> {
     let measure = measure.parse().ok()?;
     let units = units.and_then(|units| units.parse().ok());
-    value.is_finite().then_some(ParsedMetric { measure, units, value, lower_value: None, upper_value: None })
+    value.is_finite().then_some(ParsedMetric {
+        measure,
+        units,
+        direction: None,
+        value,
+        lower_value: None,
+        upper_value: None,
+    })
 }
 
 /// Returns a time from milliseconds since 1970.

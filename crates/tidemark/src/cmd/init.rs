@@ -8,8 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tidemark_api::{Adapter, ResourceId, Url, measure};
-use tidemark_stats::Worse;
+use tidemark_api::{Adapter, MeasureDirection, ResourceId, Url};
 
 use self::detect::Tool;
 use crate::{
@@ -161,8 +160,8 @@ impl Answers {
             }
         };
         let measure = detect::measure(*adapter);
-        let side = match measure::built_in(measure).map(|measure| measure.worse) {
-            Some(Worse::Down) => "lower_boundary",
+        let side = match MeasureDirection::resolve(measure, None) {
+            Some(MeasureDirection::HigherIsBetter) => "lower_boundary",
             _ => "upper_boundary",
         };
         let share = tolerance / 100.0;

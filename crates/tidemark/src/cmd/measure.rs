@@ -1,8 +1,8 @@
 //! `tidemark measure`
 
 use tidemark_api::{
-    Measure, MeasureFilter, MeasurePatch, NewMeasure, ProjMeasuresSort, ResourceId, ResourceName, Search,
-    Slug,
+    Measure, MeasureDirection, MeasureFilter, MeasurePatch, NewMeasure, ProjMeasuresSort, ResourceId,
+    ResourceName, Search, Slug,
 };
 use tidemark_client::{Collection, measures};
 use uuid::Uuid;
@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::{
     dimension::Dimension,
     output,
-    resource::{Fields, Printable, optional},
+    resource::{Fields, NewValue, Printable, fixed_string_parser, optional},
 };
 
 /// Flags of `tidemark measure create`.
@@ -19,6 +19,9 @@ pub(crate) struct CreateFlags {
     /// Units, for example `nanoseconds (ns)`
     #[arg(long)]
     units: ResourceName,
+    /// Whether lower or higher values are better [default: the direction of the built-in measure, otherwise unknown]
+    #[arg(long, value_parser = fixed_string_parser::<MeasureDirection>())]
+    direction: Option<MeasureDirection>,
 }
 
 /// Flags of `tidemark measure update`.
@@ -27,6 +30,9 @@ pub(crate) struct UpdateFlags {
     /// New units
     #[arg(long)]
     units: Option<ResourceName>,
+    /// New direction, lower_is_better or higher_is_better; `_` restores the default
+    #[arg(long)]
+    direction: Option<NewValue<MeasureDirection>>,
 }
 
 impl Dimension for Measure {
@@ -62,7 +68,7 @@ impl Dimension for Measure {
     }
 
     fn new(name: ResourceName, slug: Option<Slug>, flags: &CreateFlags) -> NewMeasure {
-        NewMeasure { name, slug, units: flags.units.clone() }
+        NewMeasure { name, slug, units: flags.units.clone(), direction: flags.direction }
     }
 
     fn patch(
@@ -71,7 +77,8 @@ impl Dimension for Measure {
         archived: Option<bool>,
         flags: &UpdateFlags,
     ) -> MeasurePatch {
-        MeasurePatch { name, slug, archived, units: flags.units.clone() }
+        let direction = NewValue::patch(flags.direction.as_ref());
+        MeasurePatch { name, slug, archived, units: flags.units.clone(), direction }
     }
 }
 
@@ -83,6 +90,7 @@ impl Printable for Measure {
             .text("Name", &self.name)
             .column("Slug", &self.slug)
             .text("Units", &self.units)
+            .column("Direction", optional(self.direction.map(MeasureDirection::phrase)))
             .detail("UUID", self.uuid)
             .detail("Project", self.project)
             .column("Created", output::time(self.created))

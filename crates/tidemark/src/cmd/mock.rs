@@ -66,6 +66,7 @@ impl Mock {
             ParsedMetric {
                 measure: measure.clone(),
                 units: None,
+                direction: None,
                 value,
                 lower_value: Some(value - value * SPREAD),
                 upper_value: Some(value + value * SPREAD),

@@ -105,7 +105,8 @@ fn position(position: &Position) -> String {
 fn summary(entry: &Entry) -> String {
     let metric = |metric: &ParsedMetric| {
         let value = output::quantity(metric.value, output::units(metric));
-        format!("{} {value}", output::plain(metric.measure.as_str()))
+        let direction = metric.direction.map_or_else(String::new, |found| format!(" ({})", found.phrase()));
+        format!("{} {value}{direction}", output::plain(metric.measure.as_str()))
     };
     let metrics: Vec<_> = entry.metrics.iter().map(metric).collect();
     format!("{}: {}", output::entry(entry), metrics.join(", "))

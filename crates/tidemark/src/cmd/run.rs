@@ -42,7 +42,7 @@ use crate::{
     failure::{Exit, Failure, Result, print},
     input::{AdapterChoice, ParseFlags, ToolOutput},
     manifest::{self, Manifest},
-    output::Format,
+    output::{self, Format},
     verdict,
 };
 
@@ -304,6 +304,9 @@ impl Run {
     /// Prints the report, then reports to the code host. The exit code of the verdict takes precedence over a failure to print or
     /// to report.
     fn report(&self, target: &RunTarget<'_>, report: &Report, context: &Context) -> Result {
+        for warning in &report.warnings {
+            message!("warning: {}", output::plain(warning));
+        }
         let host = self.connection.target()?.host.map(|(host, _)| host);
         let rows = verdict::rows(report);
         let links = ci::links(&target.client, host.as_ref(), report, self.ci.ci_public_links);

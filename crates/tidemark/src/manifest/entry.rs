@@ -7,8 +7,8 @@ use serde::{
     de::{self, MapAccess, SeqAccess, Visitor},
 };
 use tidemark_adapters::Description;
-use tidemark_api::{Adapter, Boundary, ModelTest, NewModel, SampleSize, Url, Window, measure};
-use tidemark_stats::{Invalid, Worse};
+use tidemark_api::{Adapter, Boundary, MeasureDirection, ModelTest, NewModel, SampleSize, Url, Window};
+use tidemark_stats::Invalid;
 use toml::Spanned;
 
 /// Address of a server, without a password.
@@ -159,8 +159,7 @@ impl Threshold {
         let Self { test, min_sample_size, max_sample_size, window, lower_boundary, upper_boundary } = self;
         let model =
             NewModel { test, min_sample_size, max_sample_size, window, lower_boundary, upper_boundary };
-        let worse = measure::built_in(measure).map_or(Worse::Unknown, |measure| measure.worse);
-        model.complete(worse)?;
+        model.complete(MeasureDirection::worse(measure, None))?;
         Ok(model)
     }
 }

@@ -118,6 +118,26 @@ fn files_of_repeated_runs_are_judged() {
 }
 
 #[test]
+fn results_declare_the_direction_of_a_measure() {
+    let desk = Desk::open();
+    for (direction, verdict) in [
+        (json!("lower_is_better"), "regression"),
+        (json!("higher_is_better"), "improvement"),
+        (Value::Null, "difference"),
+    ] {
+        let write = |file: &str, values: [f64; 5]| {
+            let line =
+                |value| json!({ "sort": { "Hits": { "value": value, "direction": direction } } }).to_string();
+            fs::write(desk.0.path().join(file), values.map(line).join("\n")).unwrap();
+        };
+        write("base", [100.0, 101.0, 102.0, 99.0, 100.0]);
+        write("new", [120.0, 119.0, 121.0, 118.0, 122.0]);
+        let found: Value = serde_json::from_slice(&desk.compare(&["base", "new", "--json"]).stdout).unwrap();
+        assert_eq!(found["comparisons"][0]["verdict"], verdict, "{found:#}");
+    }
+}
+
+#[test]
 fn a_file_may_hold_many_runs() {
     let desk = Desk::open();
     let line = |value: f64| json!({ "sort": { "latency": { "value": value } } }).to_string();

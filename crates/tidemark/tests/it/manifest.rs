@@ -34,6 +34,30 @@ fn the_server_of_a_repository_is_for_every_command() {
 }
 
 #[test]
+fn a_described_format_declares_a_direction() {
+    let machine = Machine::new();
+    let run = |direction: &str| {
+        let file = format!(
+            "project = 'widget'\n[adapter.lap]\npattern = '^(?<name>\\w+) (?<hits>\\d+) hits'\n\
+             measures.Hits = {{ value = 'hits', unit = 'hits', direction = '{direction}' }}\n"
+        );
+        fs::write(machine.widget().join("tidemark.toml"), file).unwrap();
+        let arguments = ["run", "--quiet", "--adapter", "lap", "--format", "json", "echo sort 7 hits"];
+        machine.command(&arguments).output().unwrap()
+    };
+    let first = run("higher");
+    assert!(!String::from_utf8_lossy(&first.stderr).contains("The direction of"), "{first:?}");
+    let measure = &report(first)["results"][0][0]["measures"][0]["measure"];
+    assert_eq!((&measure["units"], &measure["direction"]), (&"hits".into(), &"higher_is_better".into()));
+    let second = run("lower");
+    let warning = "warning: The direction of the measure `Hits` stays `higher_is_better`; the results declare \
+                   `lower_is_better`. If this is correct, change the direction of the measure.\n";
+    assert!(String::from_utf8_lossy(&second.stderr).contains(warning), "{second:?}");
+    let measure = &report(second)["results"][0][0]["measures"][0]["measure"];
+    assert_eq!(measure["direction"], "higher_is_better");
+}
+
+#[test]
 fn runs_use_the_settings_of_their_repository() {
     let machine = Machine::new();
     let file = r#"
@@ -118,6 +142,14 @@ fn an_error_names_its_line() {
         (
             "[adapter.pytest]\ncsv = true\nmeasures = {}",
             "line 1: `pytest` is the name of an adapter that exists",
+        ),
+        (
+            "[adapter.mine]\ncsv = true\n[adapter.mine.measures.Hits]\nvalue = 'hits'\ndirection = 'up'",
+            "line 5: Unknown variant `up`, expected ",
+        ),
+        (
+            "[adapter.mine]\ncsv = true\n[adapter.mine.measures.latency]\nvalue = 't'\ndirection = 'higher'",
+            "line 1: The adapter `mine` cannot be used: `latency` is a built-in measure, of which lower is better",
         ),
         ("[adapter.mine]\ncvs = true", "line 2: There is no setting `cvs`; the settings are `pattern`, "),
         ("command = 5", "line 1: Invalid type: integer `5`, expected a text for the shell, or a list"),

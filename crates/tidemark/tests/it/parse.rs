@@ -135,7 +135,7 @@ fn a_repository_describes_its_own_format() {
          pattern = '^(?<name>\\w+) n=(?<n>\\d+) took (?<t>[\\d.]+) ms, (?<hits>\\d+) hits'\n\
          parameters = { n = \"n\" }\n\
          measures.latency = { value = \"t\", unit = \"ms\" }\n\
-         measures.Hits = { value = \"hits\", unit = \"hits\" }\n",
+         measures.Hits = { value = \"hits\", unit = \"hits\", direction = \"higher\" }\n",
     );
     write("laps.txt", "start\nsort n=4 took 1.5 ms, 7 hits\nsort n=8 took 3 ms, 9 hits\n");
     let run = |arguments: &[&str]| tidemark(arguments).current_dir(folder.path()).output().unwrap();
@@ -159,8 +159,8 @@ fn a_repository_describes_its_own_format() {
     laps.txt
 
     Adapter    Format  Result
-    lap        line 2  sort {n=4}: Hits 7 hits, latency 1.500 ms
-    lap        line 3  sort {n=8}: Hits 9 hits, latency 3 ms
+    lap        line 2  sort {n=4}: Hits 7 hits (higher is better), latency 1.500 ms
+    lap        line 3  sort {n=8}: Hits 9 hits (higher is better), latency 3 ms
     catch2     text    expected the name of a test case between rules, and three lines of times for each benchmark
     csv        CSV     expected a header with the column `name` or `benchmark` and a column of a measure such as `latency (ns)`
     gobench    text    expected a line such as `BenchmarkName-8  1000  1234.5 ns/op`

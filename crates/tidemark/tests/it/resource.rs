@@ -106,10 +106,13 @@ fn branches_testbeds_benchmarks_and_measures() {
     desk.run("unarchive --project lab --benchmark sort");
     desk.run("benchmark delete lab sort --json");
 
-    desk.run("measure create lab --name Size --units 'bytes (B)'");
+    desk.run("measure create lab --name Size --units 'bytes (B)' --direction lower_is_better");
     desk.run("measure list lab --json");
     desk.run("measure view lab size");
     desk.run("measure update lab size --units 'kibibytes (KiB)'");
+    desk.run("measure update lab size --direction higher_is_better");
+    desk.run("measure update lab size --direction _");
+    desk.try_out("measure update lab size --direction up");
     desk.run("archive --project lab --measure Size");
     desk.run("measure ls lab --archived");
     desk.run("measure rm lab size");

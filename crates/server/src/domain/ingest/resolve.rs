@@ -3,14 +3,14 @@
 
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
 };
 
 use tidemark_adapters::{Entry, Label, ParsedMetric, Results, fold};
-use tidemark_api::{Fold, IterationCounts, NameId, ResourceName};
+use tidemark_api::{Fold, IterationCounts, Measure, MeasureDirection, NameId, ResourceName};
 use tidemark_store::{
-    BenchmarkId, MeasureId, ProjectId, Tx, VariantId, WriteContext, benchmark, measure, series::SeriesKey,
-    variant,
+    BenchmarkId, Dimension, MeasureId, ProjectId, Tx, VariantId, WriteContext, benchmark, measure,
+    series::SeriesKey, variant,
 };
 
 use crate::domain::error::{Error, Result};
@@ -24,16 +24,25 @@ pub(super) struct ResolvedMetric<'a> {
     pub(super) measured: Cow<'a, ParsedMetric>,
 }
 
-/// Finds or creates everything that the results name, and returns the metrics sorted by series key.
+/// Results with resolved names.
+pub(super) struct ResolvedResults<'a> {
+    /// Metrics, sorted by series key.
+    pub(super) items: Vec<ResolvedMetric<'a>>,
+    /// Warnings for the sender.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Finds or creates everything that the results name.
 pub(super) fn resolve<'a>(
     tx: &mut Tx<'_>,
     fresh: &WriteContext,
     project: ProjectId,
     results: &'a [Results],
     how: Option<Fold>,
-) -> Result<Vec<ResolvedMetric<'a>>> {
+) -> Result<ResolvedResults<'a>> {
     let benchmarks = Benchmarks::ensure(tx, fresh, project, results)?;
     let measures = Measures::ensure(tx, fresh, project, results)?;
+    let warnings = set_directions(tx, fresh, results, &measures)?;
     let parameters: Vec<_> = entries(results)
         .filter_map(|entry| Some((benchmarks.of(entry), entry.parameters.as_ref()?)))
         .collect();
@@ -56,7 +65,7 @@ pub(super) fn resolve<'a>(
     }
     found.sort_by_key(|(series_key, iteration, ..)| (*series_key, *iteration));
     reject_duplicates(&found)?;
-    Ok(match how {
+    let items = match how {
         None => found
             .into_iter()
             .map(|(series_key, iteration, entry, measured)| ResolvedMetric {
@@ -75,7 +84,8 @@ pub(super) fn resolve<'a>(
                 measured: Cow::Owned(fold(same.iter().map(|(.., measured)| *measured).collect(), how)),
             })
             .collect(),
-    })
+    };
+    Ok(ResolvedResults { items, warnings })
 }
 
 fn entries(results: &[Results]) -> impl Iterator<Item = &Entry> {
@@ -160,6 +170,47 @@ impl<'a> Measures<'a> {
     fn of(&self, measured: &ParsedMetric) -> MeasureId {
         self.keys[self.places[&measured.measure]]
     }
+}
+
+/// Sets the directions that the results declare, for measures without a direction. Returns a warning for each other direction.
+fn set_directions(
+    tx: &mut Tx<'_>,
+    fresh: &WriteContext,
+    results: &[Results],
+    measures: &Measures<'_>,
+) -> Result<Vec<String>> {
+    let metrics = entries(results).flat_map(|entry| &entry.metrics);
+    let mut declared: Vec<_> =
+        metrics.filter_map(|measured| Some((measures.of(measured), measured.direction?))).collect();
+    if declared.is_empty() {
+        return Ok(Vec::new());
+    }
+    // The first declaration counts.
+    let mut seen = HashSet::new();
+    declared.retain(|one| seen.insert(*one));
+    let ids: Vec<i64> = declared.iter().map(|(measure, _)| measure.get()).collect();
+    let known = Measure::by_ids::<Measure>(tx, &ids)?;
+    let (mut new, mut warnings) = (HashMap::new(), Vec::new());
+    for (id, direction) in declared {
+        let Some(measure) = known.get(&id) else { continue };
+        let current = measure.direction.unwrap_or_else(|| *new.entry(id).or_insert(direction));
+        if current != direction {
+            warnings.push(format!(
+                "The direction of the measure `{}` stays `{current}`; the results declare `{direction}`. If this is correct, change \
+                 the direction of the measure.",
+                measure.name
+            ));
+        }
+    }
+    for direction in MeasureDirection::ALL {
+        let ids: Vec<i64> =
+            new.iter().filter(|(_, new)| *new == direction).map(|(measure, _)| measure.get()).collect();
+        if !ids.is_empty() {
+            measure::set_direction(tx, &ids, Some(*direction), fresh.now)?;
+            measure::reclassify(tx, fresh, &ids, Some(*direction))?;
+        }
+    }
+    Ok(warnings)
 }
 
 /// Finds or creates measures, each given by reference, name and units.

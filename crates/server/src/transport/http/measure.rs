@@ -3,7 +3,7 @@
 use axum::{Json, extract::State};
 use serde::Deserialize;
 use tidemark_api::{Measure, MeasureFilter, MeasurePatch, NewMeasure, Page, ResourceId};
-use tidemark_store::{Dimension, Tx, measure, quota::QuotaScope};
+use tidemark_store::{Dimension, Lock, Tx, measure, quota::QuotaScope};
 use utoipa::IntoParams;
 
 use super::{
@@ -53,6 +53,9 @@ pub(super) async fn create(
     let write = move |tx: &mut Tx<'_>| {
         quota.check(tx, QuotaScope::Measures(project.id), project.project.claimed.is_some(), fresh.now)?;
         let id = Measure::create(tx, &fresh, project.id, &new.name, new.slug.as_ref(), new.units.as_str())?;
+        if new.direction.is_some() {
+            measure::set_direction(tx, &[id.get()], new.direction, fresh.now)?;
+        }
         Ok::<_, Error>(Measure::view(tx, id)?)
     };
     Ok(Created(app.db.write(write).await?))
@@ -85,14 +88,25 @@ pub(super) async fn update(
     Body(patch): Body<MeasurePatch>,
 ) -> Result<Json<Measure>> {
     project.may_rename(patch.name.is_some() || patch.slug.is_some())?;
-    let now = app.clock.now();
+    let fresh = app.fresh();
     let write = move |tx: &mut Tx<'_>| {
+        // Detection of changes acquires the lock before it writes directions.
+        tx.lock(Lock::Project(project.id.get()))?;
         let id = Measure::find(tx, project.id, &path.measure)?;
+        let earlier = Measure::view(tx, id)?.direction;
         if let Some(units) = &patch.units {
             measure::set_units(tx, id, units)?;
         }
-        Measure::update(tx, project.id, id, &patch, now)?;
-        Ok::<_, Error>(Measure::view(tx, id)?)
+        if let Some(direction) = patch.direction {
+            measure::set_direction(tx, &[id.get()], direction, fresh.now)?;
+        }
+        Measure::update(tx, project.id, id, &patch, fresh.now)?;
+        let updated = Measure::view(tx, id)?;
+        // A new slug can also change the direction.
+        if updated.direction != earlier {
+            measure::reclassify(tx, &fresh, &[id.get()], updated.direction)?;
+        }
+        Ok::<_, Error>(updated)
     };
     Ok(Json(app.db.write(write).await?))
 }

@@ -139,9 +139,11 @@ pub(super) async fn create(
     };
     let address = project.origin.address;
     let write = move |tx: &mut Tx<'_>| {
-        let RecordedReport { report, is_enqueued } =
+        let RecordedReport { report, is_enqueued, warnings } =
             ingest::record(tx, &fresh, quota, target_project, &submission)?;
-        Ok::<_, Error>((report::summary(tx, &project.project, report)?, is_enqueued))
+        let mut found = report::summary(tx, &project.project, report)?;
+        found.report.warnings = warnings;
+        Ok::<_, Error>((found, is_enqueued))
     };
     let (found, is_enqueued) = app.db.write(write).await?;
     if is_enqueued {

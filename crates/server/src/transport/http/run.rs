@@ -110,9 +110,11 @@ pub(super) async fn create(
             })?;
         let target_project = TargetProject::of(&found);
         let Some(request) = request else {
-            let RecordedReport { report, is_enqueued } =
+            let RecordedReport { report, is_enqueued, warnings } =
                 ingest::record(tx, &fresh, quota, target_project, &submission)?;
-            return Ok::<_, Error>((report::summary(tx, &found.project, report)?, is_enqueued, claim_token));
+            let mut summary = report::summary(tx, &found.project, report)?;
+            summary.report.warnings = warnings;
+            return Ok::<_, Error>((summary, is_enqueued, claim_token));
         };
         let validated = match request.check(tx, &found, &mut submission, quota, fresh.now)? {
             JobCheck::Existing(report) => {
@@ -120,7 +122,7 @@ pub(super) async fn create(
             }
             JobCheck::Validated(validated) => validated,
         };
-        let RecordedReport { report, is_enqueued } =
+        let RecordedReport { report, is_enqueued, .. } =
             ingest::record(tx, &fresh, quota, target_project, &submission)?;
         validated.enqueue(tx, &fresh, &found, report)?;
         Signal::Queued.announce(tx)?;

@@ -70,7 +70,7 @@ pub(super) fn of(alert: &Alert, perf: &Perf, console: &str) -> Option<Value> {
         "alert": { "uuid": alert.uuid, "status": alert.status, "limit": alert.limit, "created": alert.created },
         "benchmark": alert.benchmark.name,
         "parameters": alert.variant.as_ref().map(|variant| json!(variant.parameters)),
-        "measure": { "name": measure.name, "units": measure.units },
+        "measure": { "name": measure.name, "units": measure.units, "direction": measure.direction },
         "branch": threshold.branch.name,
         "testbed": threshold.testbed.name,
         "value": alert.metric.value,

@@ -26,6 +26,7 @@ fn of_series(series: &PerfMetrics) -> Value {
         "parameters": series.variant.as_ref().map(|variant| json!(variant.parameters)),
         "measure": {
             "name": series.measure.name, "uuid": series.measure.uuid, "units": series.measure.units,
+            "direction": series.measure.direction,
         },
         "count": values.len(),
         "first": series.metrics.first().map(point),

@@ -96,11 +96,11 @@ pub const TOOLS: &[Tool] = &[
     tool(
         "list_measures",
         "proj_measures_get",
-        "List the measures of a project, such as latency or throughput, with their units.",
+        "List the measures of a project, such as latency or throughput, with their units and directions.",
     ),
-    tool("create_measure", "proj_measure_post", "Create a measure with its units."),
+    tool("create_measure", "proj_measure_post", "Create a measure with its units and direction."),
     tool("view_measure", "proj_measure_get", "Show one measure."),
-    tool("update_measure", "proj_measure_patch", "Rename or archive a measure, or change its units."),
+    tool("update_measure", "proj_measure_patch", "Rename or archive a measure, or change its units or direction."),
     tool(
         "list_thresholds",
         "proj_thresholds_get",

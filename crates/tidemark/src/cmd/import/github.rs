@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use tidemark_adapters::{Entry, ParsedMetric};
+use tidemark_api::MeasureDirection;
 
 use super::{Content, ImportedRun, entry, from_millis, measured, unreadable};
 use crate::{failure::Result, input::ToolOutput};
@@ -22,7 +23,19 @@ struct Run {
     commit: Commit,
     /// Time in milliseconds since 1970.
     date: f64,
+    tool: Option<String>,
     benches: Vec<Bench>,
+}
+
+impl Run {
+    /// Returns the direction that the run declares for its measures.
+    fn direction(&self) -> Option<MeasureDirection> {
+        match self.tool.as_deref()? {
+            "customSmallerIsBetter" => Some(MeasureDirection::LowerIsBetter),
+            "customBiggerIsBetter" => Some(MeasureDirection::HigherIsBetter),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -60,7 +73,7 @@ pub(super) fn read(output: &ToolOutput) -> Result<Vec<ImportedRun>> {
         for run in runs {
             let of = |bench: &Bench| {
                 let name = if several { format!("{suite}/{}", bench.name) } else { bench.name.clone() };
-                bench.entry(&name)
+                bench.entry(&name, run.direction())
             };
             let entries: Vec<Entry> = run.benches.iter().filter_map(of).collect();
             if !entries.is_empty() {
@@ -73,15 +86,16 @@ pub(super) fn read(output: &ToolOutput) -> Result<Vec<ImportedRun>> {
 }
 
 impl Bench {
-    fn entry(&self, name: &str) -> Option<Entry> {
+    fn entry(&self, name: &str, direction: Option<MeasureDirection>) -> Option<Entry> {
         let (measure, factor) = unit(&self.unit);
-        let units = if factor.is_none() { Some(self.unit.as_str()) } else { None };
+        let (units, direction) =
+            if factor.is_none() { (Some(self.unit.as_str()), direction) } else { (None, None) };
         let factor = factor.unwrap_or(1.0);
         let measured = measured(&measure, units, self.value * factor)?;
         let spread = self.range.as_deref().and_then(|range| spread(range, self.value));
         let reach = |sign: f64| spread.map(|spread| measured.value + sign * spread * factor);
         let (lower_value, upper_value) = (reach(-1.0), reach(1.0));
-        entry(name, ParsedMetric { lower_value, upper_value, ..measured })
+        entry(name, ParsedMetric { direction, lower_value, upper_value, ..measured })
     }
 }
 
@@ -133,6 +147,22 @@ mod tests {
         ] {
             assert_eq!(unit(text), (measure.to_owned(), factor), "{text}");
         }
+    }
+
+    #[test]
+    fn the_tool_declares_the_direction_of_other_units() {
+        let direction = |tool: &str, unit: &str| {
+            let run = format!(
+                r#"{{"commit": {{"id": "a"}}, "date": 0, "tool": "{tool}",
+                    "benches": [{{"name": "a", "value": 1, "unit": "{unit}"}}]}}"#
+            );
+            let run: Run = serde_json::from_str(&run).unwrap();
+            run.benches[0].entry("a", run.direction()).unwrap().metrics[0].direction
+        };
+        assert_eq!(direction("customBiggerIsBetter", "points"), Some(MeasureDirection::HigherIsBetter));
+        assert_eq!(direction("customSmallerIsBetter", "MiB"), Some(MeasureDirection::LowerIsBetter));
+        assert_eq!(direction("customSmallerIsBetter", "ms"), None);
+        assert_eq!(direction("cargo", "MiB"), None);
     }
 
     #[test]

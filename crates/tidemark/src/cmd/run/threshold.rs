@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tidemark_api::{Boundary, ModelTest, NameId, NewModel, ReportThresholds, SampleSize, Window, measure};
-use tidemark_stats::{Test, Worse};
+use tidemark_api::{
+    Boundary, MeasureDirection, ModelTest, NameId, NewModel, ReportThresholds, SampleSize, Window,
+};
+use tidemark_stats::Test;
 
 use crate::{
     failure::{Failure, Result},
@@ -127,8 +129,7 @@ impl ThresholdFlags {
             upper_boundary: boundary("threshold-upper-boundary", &self.threshold_upper_boundary)?,
         };
         // The server validates, too, but only after the benchmarks have run.
-        let worse = measure::built_in(measure).map_or(Worse::Unknown, |measure| measure.worse);
-        model.complete(worse).map_err(|error| {
+        model.complete(MeasureDirection::worse(measure, None)).map_err(|error| {
             Failure::usage(format!("The threshold of `{measure}` cannot be used: {error}."))
         })?;
         Ok(model)
