@@ -20,6 +20,7 @@ export const STATUSES: Readonly<Record<EventStatus, { word: string; tone: Tone }
   expected: { word: "expected", tone: "neutral" },
   fixed: { word: "fixed", tone: "good" },
   false_alarm: { word: "false alarm", tone: "neutral" },
+  dismissed: { word: "dismissed", tone: "neutral" },
   recovered: { word: "recovered", tone: "good" },
 };
 
@@ -64,13 +65,20 @@ export function leadOf(event: JsonEvent, uuid?: string): JsonChange | JsonEventA
   );
 }
 
+/** Identifies the series of a change or an alert. */
+const seriesKey = (one: JsonChange | JsonEventAlert) => [one.testbed.uuid, nameOf(one), one.measure.uuid].join(" ");
+
+/** Whether two alerts of an event have the same series. */
+export function isSameSeries(one: JsonEventAlert, other: JsonEventAlert): boolean {
+  return seriesKey(one) === seriesKey(other);
+}
+
 /** The name of the benchmark in front, and the number of the other series: ` and 2 more`. */
 export function eventSeries(event: JsonEvent, uuid?: string): { name: string; more: string } {
   const lead = leadOf(event, uuid);
-  const keyOf = (one: JsonChange | JsonEventAlert) => [one.testbed.uuid, nameOf(one), one.measure.uuid].join(" ");
   const alerting = [...event.alerts, ...(isOnlyAlerts(event) ? event.changes : [])];
   const isAllChanges = event.total > 0 && !isOnlyAlerts(event);
-  const others = (isAllChanges ? event.total : Math.max(new Set(alerting.map(keyOf)).size, event.total)) - 1;
+  const others = (isAllChanges ? event.total : Math.max(new Set(alerting.map(seriesKey)).size, event.total)) - 1;
   // The response contains only the newest alerts.
   const isLeast = !isAllChanges && event.alerts.length < event.total_alerts;
   const more = others > 0 ? ` and ${isLeast ? "at least " : ""}${count(others)} more` : "";
@@ -110,8 +118,10 @@ export async function updateEvent(
     call("patch", "/v0/projects/{project}/events/{event}", { path: { project, event: event.uuid }, body });
   onDone(await patch(body));
   const undo: JsonUpdateEvent = {
-    // Only detection sets `recovered`.
-    ...(body.status ? { status: event.status === "recovered" ? "open" : event.status } : {}),
+    // Only the server sets the other statuses.
+    ...(body.status
+      ? { status: event.status === "recovered" || event.status === "dismissed" ? "open" : event.status }
+      : {}),
     ...(body.note === undefined ? {} : { note: event.note ?? null }),
   };
   const text = body.status ? `Marked as ${STATUSES[body.status].word}.` : "Saved the note.";

@@ -1,12 +1,16 @@
-// The newest reports of a branch by testbed. The query of the URL contains the branch and the testbed.
+// The newest reports of a branch by testbed, and the column of lists with the newest run. The query of the URL contains the
+// branch and the testbed.
 
-import { useSearchParams } from "@solidjs/router";
+import { A, useSearchParams } from "@solidjs/router";
 import { type Accessor, createMemo, type JSX, Show } from "solid-js";
-import { type JsonBranch, type JsonReport, type JsonTestbed, list, type Page } from "./api";
+import { type JsonBranch, type JsonNewestRun, type JsonReport, type JsonTestbed, list, type Page } from "./api";
 import { type Loaded, load } from "./load";
 import { mainBranch } from "./main_branch";
 import { useProject } from "./project";
+import type { Column, ListQuery } from "./ui/List";
 import { Select, toOption } from "./ui/Select";
+import { Time } from "./ui/Value";
+import "./pages/lists.css";
 
 /** The newest reports of a testbed, newest first. */
 export interface TestbedReports {
@@ -83,6 +87,31 @@ function byTestbed(reports: readonly JsonReport[]): TestbedReports[] {
     const [newest] = own;
     return newest ? [{ testbed: newest.testbed, newest, reports: own }] : [];
   });
+}
+
+/** The column of a list with the newest run of each item, which sorts the list. */
+export function newestRunColumn(): Column<{ newest_run?: JsonNewestRun }> {
+  const project = useProject();
+  return {
+    title: "Newest run",
+    sort: "newest_run",
+    descending: true,
+    end: true,
+    cell: ({ newest_run }) => (
+      <Show when={newest_run} fallback={<span class="muted">–</span>}>
+        {(run) => (
+          <A class="above-row-link" href={project.path("reports", run().report)}>
+            <Time at={run().start_time} />
+          </A>
+        )}
+      </Show>
+    ),
+  };
+}
+
+/** The order of a list with this column. */
+export function runOrder({ sort }: ListQuery): "name" | "newest_run" {
+  return sort === "newest_run" ? "newest_run" : "name";
 }
 
 /** Selects the branch and the testbed. `all` is an option for all testbeds; without it, the first one is the default. */

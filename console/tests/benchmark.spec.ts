@@ -88,6 +88,12 @@ test("benchmarks show their newest value, its change and its noise", async ({ pa
   await fits(page);
   const event = page.getByRole("region", { name: "Events" }).getByRole("link", { name: /parse::large/ });
   await expect(event).toHaveAttribute("href", /\/regressions\/[\w-]{36}$/);
+  await page.getByRole("region", { name: "Events" }).getByRole("link", { name: "All 1" }).click();
+  await expect(page.getByText("Only events of the benchmark parse-large.")).toBeVisible();
+  await expect(page.getByRole("row")).toHaveCount(2);
+  await accessible(page);
+  await fits(page);
+  await page.goBack();
   await expect(page.getByRole("main").getByRole("link", { name: "Explore" })).toHaveAttribute("href", /benchmarks=/);
 });
 

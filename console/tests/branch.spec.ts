@@ -31,6 +31,32 @@ test("a branch is made from another, gets a new head, and shows both", async ({ 
   await fits(page);
 });
 
+test("lists of branches, testbeds and measures sort by the newest run", async ({ page }, { project }) => {
+  const { project: slug } = await lab(page, `Runs-${project.name}`);
+  const { request } = page.context();
+  await history(request, slug, { days: 2 });
+  for (const [segment, used] of [
+    ["branches", "main"],
+    ["testbeds", "laptop"],
+    ["measures", /Latency|Throughput/],
+  ] as const) {
+    // Without a run, it is first by name and last by run.
+    const unused = segment === "measures" ? { name: "A first", units: "bytes (B)" } : { name: "a-first" };
+    await make(request, `/v0/projects/${slug}/${segment}`, unused);
+    await page.goto(`/console/projects/${slug}/${segment}`);
+    const rows = page.getByRole("row");
+    await expect(rows.nth(1)).toContainText(unused.name);
+    await expect(rows.nth(1)).toContainText("–");
+    await page.getByRole("button", { name: "Newest run" }).click();
+    await expect(page).toHaveURL(/sort=newest_run/);
+    await expect(rows.nth(1)).toContainText(used);
+    await accessible(page);
+    await fits(page);
+    await rows.nth(1).getByRole("link").nth(1).click();
+    await expect(page).toHaveURL(/\/reports\/[\w-]{36}$/);
+  }
+});
+
 test("testbeds and measures are made, renamed, archived and deleted", async ({ page }, { project }) => {
   const { project: slug } = await lab(page, `Dimensions-${project.name}`);
   for (const [segment, noun, title] of [

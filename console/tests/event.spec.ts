@@ -117,6 +117,10 @@ test("values outside a threshold are an event without a change", async ({ page }
   await expect(alerts).toHaveCount(2);
   await expect(alerts.nth(1)).toContainText("Latency · laptop");
   await expect(alerts.nth(1)).toContainText("≤ 1");
+  // The plot has the limits and the alert.
+  await expect(page.getByRole("group", { name: /Latency of text::parse around the alert/ })).toBeVisible();
+  await expect(page.getByText(/Allowed: ≤ 1/)).toBeVisible();
+  await expect(alerts.nth(1).getByRole("button", { name: "Show" })).toBeDisabled();
   await accessible(page);
   await fits(page);
   await page.getByRole("button", { name: "Expected" }).click();

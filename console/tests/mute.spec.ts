@@ -1,21 +1,6 @@
-import type { APIRequestContext, Page } from "@playwright/test";
+import type { APIRequestContext } from "@playwright/test";
 import { lab, step } from "./seed";
-import { accessible, expect, fits, make, test } from "./support";
-
-/** Counts the clicks of a user from now on. Clicks that the keyboard causes do not count. */
-async function countClicks(page: Page): Promise<() => number> {
-  let clicks = 0;
-  await page.exposeBinding("countClick", () => {
-    clicks++;
-  });
-  await page.addInitScript(() => {
-    const count = (event: MouseEvent) => {
-      if (event.isTrusted && event.detail > 0) (window as unknown as { countClick: () => void }).countClick();
-    };
-    addEventListener("click", count, { capture: true });
-  });
-  return () => clicks;
-}
+import { accessible, countClicks, expect, fits, make, test } from "./support";
 
 /** Waits until a list of events has a number of rows. */
 async function events(request: APIRequestContext, slug: string, query: string, wanted: number): Promise<void> {

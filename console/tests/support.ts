@@ -298,3 +298,18 @@ export async function pressReplaced(page: Page, field: Locator, words: string, o
   await expect(page.locator("[data-old]")).toHaveCount(0);
   await page.mouse.up();
 }
+
+/** Counts the clicks of a user from now on. Clicks that the keyboard causes do not count. */
+export async function countClicks(page: Page): Promise<() => number> {
+  let clicks = 0;
+  await page.exposeBinding("countClick", () => {
+    clicks++;
+  });
+  await page.addInitScript(() => {
+    const count = (event: MouseEvent) => {
+      if (event.isTrusted && event.detail > 0) (window as unknown as { countClick: () => void }).countClick();
+    };
+    addEventListener("click", count, { capture: true });
+  });
+  return () => clicks;
+}

@@ -1,24 +1,9 @@
 // Frequent tasks and their number of clicks. Other specs contain the tasks of their page: explore.spec.ts, mute.spec.ts
 // and pull.spec.ts.
 
-import type { APIRequestContext, Page } from "@playwright/test";
+import type { APIRequestContext } from "@playwright/test";
 import { lab, reports, step } from "./seed";
-import { expect, make, test } from "./support";
-
-/** Counts the clicks of a user from now on. Clicks that the keyboard causes do not count. */
-async function countClicks(page: Page): Promise<() => number> {
-  let clicks = 0;
-  await page.exposeBinding("countClick", () => {
-    clicks++;
-  });
-  await page.addInitScript(() => {
-    const count = (event: MouseEvent) => {
-      if (event.isTrusted && event.detail > 0) (window as unknown as { countClick: () => void }).countClick();
-    };
-    addEventListener("click", count, { capture: true });
-  });
-  return () => clicks;
-}
+import { countClicks, expect, make, test } from "./support";
 
 /** Waits until detection has found a number of open events. */
 async function events(request: APIRequestContext, slug: string, wanted: number): Promise<void> {

@@ -159,6 +159,7 @@ async def walk(list_tools, use, project: str, session: str) -> None:
     assert [change["at"]["version"]["hash"] for change in changes] == [f"{9:040x}"], changes
     here = {"project": project, "change": changes[0]["uuid"]}
     assert (await call("view_change", **here))["direction"] == "regression"
+    assert "data" in await call("list_pulls", project=project)
     assert (await call("list_events", project=project, branch="trend"))["total_count"] == 1
     here = {"project": project, "event": changes[0]["event"]}
     assert (await call("view_event", **here))["status"] == "open"

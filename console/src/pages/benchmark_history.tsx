@@ -151,7 +151,7 @@ export function BenchmarkHistory(props: { benchmark: JsonBenchmark }): JSX.Eleme
           )}
         </Show>
       </section>
-      <BenchmarkEvents benchmark={props.benchmark.uuid} />
+      <BenchmarkEvents benchmark={props.benchmark} />
     </Show>
   );
 }

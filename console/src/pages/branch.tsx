@@ -6,6 +6,7 @@ import {
   call,
   type JsonBranch,
   type JsonHead,
+  type JsonListedBranch,
   type JsonReport,
   type JsonStartPoint,
   type JsonUpdateBranch,
@@ -14,6 +15,7 @@ import {
 import { type Named, useChoices } from "../choices";
 import { count, plural } from "../format";
 import { load } from "../load";
+import { newestRunColumn, runOrder } from "../newest";
 import { useProject } from "../project";
 import { Badge } from "../ui/Badge";
 import { Button, LinkButton } from "../ui/Button";
@@ -34,6 +36,7 @@ import { Thresholds } from "./related";
 
 export function List(): JSX.Element {
   const project = useProject();
+  const newestRun = newestRunColumn();
   const add = () => (
     <Show when={project.may("create")}>
       <LinkButton href={project.path("branches", "add")} icon="plus" primary>
@@ -43,14 +46,14 @@ export function List(): JSX.Element {
   );
   return (
     <Page title="Branches" crumbs={project.crumbs()} actions={add()}>
-      <Rows<JsonBranch>
+      <Rows<JsonListedBranch>
         noun="branch"
         search
         archived
         load={(query, signal) =>
           list("/v0/projects/{project}/branches", {
             path: { project: project.slug() },
-            query: { ...query, sort: "name" },
+            query: { ...query, sort: runOrder(query) },
             signal,
           })
         }
@@ -66,6 +69,7 @@ export function List(): JSX.Element {
               </Show>
             ),
           },
+          newestRun,
           {
             title: "Created",
             wide: true,

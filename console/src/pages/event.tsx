@@ -1,10 +1,18 @@
 // Events: the list of regressions, and one event with its evidence and its status.
 
 import { A, useNavigate, useParams, useSearchParams } from "@solidjs/router";
-import { createEffect, createSignal, For, type JSX, on, Show } from "solid-js";
-import { call, type EventStatus, type JsonChange, type JsonEvent, list, type UpdateEventStatus } from "../api";
+import { createEffect, createMemo, createSignal, For, type JSX, on, Show } from "solid-js";
+import {
+  call,
+  type EventStatus,
+  type JsonChange,
+  type JsonEvent,
+  type JsonEventAlert,
+  list,
+  type UpdateEventStatus,
+} from "../api";
 import { Effect, Levels } from "../change";
-import { ACTIONS, Commits, eventSeries, eventTitle, leadOf, STATUSES, StatusBadge, updateEvent } from "../event";
+import { ACTIONS, Commits, eventSeries, eventTitle, isSameSeries, STATUSES, StatusBadge, updateEvent } from "../event";
 import { plural } from "../format";
 import { nameOf } from "../history";
 import { bindKeys } from "../keys";
@@ -23,7 +31,7 @@ import { StatusTabs } from "../ui/Tabs";
 import { toast, toastFailure } from "../ui/Toast";
 import { Name, Time } from "../ui/Value";
 import { AlertEffect, AlertTable } from "./event_alerts";
-import { ChangeHistory } from "./event_history";
+import { AlertHistory, ChangeHistory } from "./event_history";
 import "./lists.css";
 
 type Shown = EventStatus | "all";
@@ -32,6 +40,7 @@ const TABS: readonly { value: Shown; label: string; none: string }[] = [
   { value: "expected", label: "Expected", none: "No expected changes" },
   { value: "fixed", label: "Fixed", none: "No fixed regressions" },
   { value: "false_alarm", label: "False alarms", none: "No false alarms" },
+  { value: "dismissed", label: "Dismissed", none: "No dismissed events" },
   { value: "recovered", label: "Recovered", none: "No recovered regressions" },
   { value: "all", label: "All", none: "No events yet" },
 ];
@@ -54,16 +63,26 @@ export function List(): JSX.Element {
   const order = () => ORDERS.find(({ value }) => value === params.sort)?.value ?? "time";
   const direction = () => DIRECTIONS.find((value) => value === params.change_direction) ?? "";
   const muted = () => MUTED.find((value) => value === params.muted) ?? "";
+  /** The benchmark whose events the list shows, if any. */
+  const benchmark = () => (typeof params.benchmark === "string" ? params.benchmark : undefined);
   const filter = (status: Shown) => {
     const chosen = direction();
+    const only = benchmark();
     return {
+      ...(only ? { benchmark: only } : {}),
       ...(muted() === "any" ? {} : { muted: muted() === "true" }),
       ...(status === "all" ? {} : { status }),
       ...(chosen === "any" ? {} : { change_direction: chosen || ("regression" as const) }),
     };
   };
   const totals = load(
-    () => ({ project: project.slug(), direction: direction(), muted: muted(), open: project.regressions() }),
+    () => ({
+      project: project.slug(),
+      direction: direction(),
+      muted: muted(),
+      benchmark: benchmark(),
+      open: project.regressions(),
+    }),
     async ({ project }, signal) => {
       const total = async ({ value }: { value: Shown }) =>
         (
@@ -94,13 +113,23 @@ export function List(): JSX.Element {
           sort: order() === "time" ? undefined : order(),
           change_direction: direction() || undefined,
           muted: muted() || undefined,
+          benchmark: benchmark(),
         }}
       />
+      <Show when={benchmark()}>
+        {(slug) => (
+          <p class="small">
+            Only events of the benchmark <A href={project.path("benchmarks", slug())}>{slug()}</A>.{" "}
+            <A href={project.path("regressions")}>Show the events of all benchmarks</A>
+          </p>
+        )}
+      </Show>
       {/* A separate list per status, so that no row of the previous status remains while loading. */}
       <Show when={status()} keyed>
         {(shown) => (
           <Rows<JsonEvent>
             noun="event"
+            params={["benchmark"]}
             again={project.regressions()}
             filters={[
               {
@@ -243,7 +272,7 @@ function EventPage(props: {
 }): JSX.Element {
   const project = useProject();
   const navigate = useNavigate();
-  const [chosen, setChosen] = createSignal<JsonChange>();
+  const [chosen, setChosen] = createSignal<{ change: JsonChange } | { alert: JsonEventAlert }>();
   const [muting, setMuting] = createSignal(false);
   createEffect(
     on(
@@ -251,7 +280,21 @@ function EventPage(props: {
       () => setChosen(undefined),
     ),
   );
-  const shown = () => chosen() ?? props.event.changes[0];
+  /** The change or alert in the plot: by default the worst change, else the first alert of the newest alert's series. */
+  const shown = () => {
+    const [change] = props.event.changes;
+    const [newest] = props.event.alerts;
+    const first = newest && props.event.alerts.findLast((alert) => isSameSeries(alert, newest));
+    return chosen() ?? (change ? { change } : first && { alert: first });
+  };
+  const shownChange = createMemo(() => {
+    const current = shown();
+    return current && "change" in current ? current.change : undefined;
+  });
+  const shownAlert = createMemo(() => {
+    const current = shown();
+    return current && "alert" in current ? current.alert : undefined;
+  });
   const others = () => new Set(props.event.changes.map(({ benchmark }) => benchmark.name)).size - 1;
   const update = (body: Parameters<typeof updateEvent>[2]) =>
     updateEvent(project.slug(), props.event, body, (event) => {
@@ -366,7 +409,8 @@ function EventPage(props: {
           save={(note) => update({ note: note || null })}
         />
       </Facts>
-      <Show when={shown()}>{(change) => <ChangeHistory change={change()} />}</Show>
+      <Show when={shownChange()}>{(change) => <ChangeHistory change={change()} />}</Show>
+      <Show when={shownAlert()}>{(alert) => <AlertHistory event={props.event} alert={alert()} />}</Show>
       <Show when={props.event.total}>
         <div class="stack tight">
           <h2>Affected series</h2>
@@ -399,7 +443,7 @@ function EventPage(props: {
                 end: true,
                 cell: (change) => (
                   <span class="above-row-link">
-                    <Button disabled={shown()?.uuid === change.uuid} onClick={() => setChosen(change)}>
+                    <Button disabled={shownChange()?.uuid === change.uuid} onClick={() => setChosen({ change })}>
                       Show
                     </Button>
                   </span>
@@ -415,7 +459,7 @@ function EventPage(props: {
         </div>
       </Show>
       <Show when={props.event.total_alerts}>
-        <AlertTable event={props.event} />
+        <AlertTable event={props.event} shown={shownAlert()} onShow={(alert) => setChosen({ alert })} />
       </Show>
       <Show when={props.event.actions.length}>
         <section class="stack tight" aria-labelledby="event-actions">
@@ -438,7 +482,7 @@ function EventPage(props: {
       </Show>
       <MuteDialog
         open={muting()}
-        benchmark={(shown() ?? leadOf(props.event))?.benchmark.name}
+        benchmark={(shownChange() ?? shownAlert())?.benchmark.name}
         hint={others() > 0 ? `The event has ${plural(others(), "other benchmark")}. Use * in a pattern.` : undefined}
         onClose={() => setMuting(false)}
         onChange={() => {

@@ -7,12 +7,18 @@ import { alertShare, limitOf } from "../event";
 import { nameOf } from "../history";
 import { useProject } from "../project";
 import { Badge } from "../ui/Badge";
+import { Button } from "../ui/Button";
 import { Table } from "../ui/Table";
 import { Name, Time, Value } from "../ui/Value";
 import { Version } from "../ui/Version";
 
 /** The newest alerts of an event, with value and limit. */
-export function AlertTable(props: { event: JsonEvent }): JSX.Element {
+export function AlertTable(props: {
+  event: JsonEvent;
+  /** The alert in the plot. */
+  shown: JsonEventAlert | undefined;
+  onShow: (alert: JsonEventAlert) => void;
+}): JSX.Element {
   const project = useProject();
   return (
     <div class="stack tight">
@@ -47,6 +53,17 @@ export function AlertTable(props: { event: JsonEvent }): JSX.Element {
           },
           { title: "Commit", wide: true, end: true, cell: (alert) => <Version version={alert.version} /> },
           { title: "Run", wide: true, end: true, cell: (alert) => <Time at={alert.start_time} /> },
+          {
+            title: "Plot",
+            end: true,
+            cell: (alert) => (
+              <span class="above-row-link">
+                <Button disabled={props.shown?.uuid === alert.uuid} onClick={() => props.onShow(alert)}>
+                  Show
+                </Button>
+              </span>
+            ),
+          },
         ]}
       />
       <Show when={props.event.total_alerts > props.event.alerts.length}>

@@ -1,24 +1,29 @@
-// The history of the series of a change, with its levels before and after.
+// The history of a series of an event: of a change with its levels before and after, or of an alert with the limits.
 
 import { createMemo, type JSX, Show } from "solid-js";
-import { call, type JsonChange } from "../api";
+import { call, type JsonChange, type JsonEvent, type JsonEventAlert, type JsonPerfMetric } from "../api";
 import { Levels, Share } from "../change";
+import { alertShare, isSameSeries } from "../event";
+import { plural } from "../format";
 import { historyLine, inTime, nameOf } from "../history";
-import { load } from "../load";
+import { type Loaded, load } from "../load";
 import { HistoryPlot } from "../plot/HistoryPlot";
 import type { Line } from "../plot/line";
 import { changeMark } from "../plot/lines";
 import { useProject } from "../project";
 import { Time, Value } from "../ui/Value";
+import { limitsText } from "../ui/Verdict";
 import { Version } from "../ui/Version";
 import "./lists.css";
 
-/** The plot of the series of a change. */
-export function ChangeHistory(props: { change: JsonChange }): JSX.Element {
+/** Loads the metrics of a series on a head, ordered by time. */
+function loadMetrics(
+  series: () => Pick<JsonChange, "branch" | "testbed" | "benchmark" | "measure" | "variant">,
+): Loaded<JsonPerfMetric[]> {
   const project = useProject();
-  const perf = load(
+  return load(
     () => {
-      const { branch, testbed, benchmark, measure, variant } = props.change;
+      const { branch, testbed, benchmark, measure, variant } = series();
       return {
         project: project.slug(),
         variant: variant?.uuid,
@@ -38,6 +43,28 @@ export function ChangeHistory(props: { change: JsonChange }): JSX.Element {
       return inTime(series?.metrics ?? []);
     },
   );
+}
+
+/** The value, the commit and the time of a point. */
+function PointReadout(props: { point: JsonPerfMetric; units: string }): JSX.Element {
+  return (
+    <>
+      <p>
+        <Value value={props.point.metric.value} units={props.units} />
+      </p>
+      <Show when={props.point.boundary}>
+        {(boundary) => <p class="small muted">Allowed: {limitsText(boundary(), props.units)}</p>}
+      </Show>
+      <p class="small muted">
+        <Version version={props.point.version} /> <Time at={props.point.start_time} />
+      </p>
+    </>
+  );
+}
+
+/** The plot of the series of a change. */
+export function ChangeHistory(props: { change: JsonChange }): JSX.Element {
+  const perf = loadMetrics(() => props.change);
   const place = () => perf()?.findIndex(({ report }) => report === props.change.at.report) ?? -1;
   const label = () => `${props.change.measure.name} of ${nameOf(props.change)}`;
   const lines = createMemo((): Line[] | undefined => {
@@ -78,22 +105,63 @@ export function ChangeHistory(props: { change: JsonChange }): JSX.Element {
               </p>
             }
           >
-            {(point) => (
-              <>
-                <p>
-                  <Value value={point().metric.value} units={line.units} />
-                </p>
-                <p class="small muted">
-                  <Version version={point().version} /> <Time at={point().start_time} />
-                </p>
-              </>
-            )}
+            {(point) => <PointReadout point={point()} units={line.units} />}
           </Show>
         )}
       >
         <p class="row">
           <Share of={props.change.effect} direction={props.change.direction} />
           <Levels before={props.change.before} after={props.change.after} units={props.change.measure.units} />
+        </p>
+      </HistoryPlot>
+    </section>
+  );
+}
+
+/** The plot of the series of an alert, with the limits and with the alerts of the event. */
+export function AlertHistory(props: { event: JsonEvent; alert: JsonEventAlert }): JSX.Element {
+  const perf = loadMetrics(() => ({ ...props.alert, branch: props.event.branch }));
+  const place = () => perf()?.findIndex(({ alert }) => alert?.uuid === props.alert.uuid) ?? -1;
+  const label = () => `${props.alert.measure.name} of ${nameOf(props.alert)}`;
+  const lines = createMemo((): Line[] | undefined => {
+    const metrics = perf();
+    const { uuid, measure } = props.alert;
+    const own = new Set(props.event.alerts.map(({ uuid }) => uuid));
+    return (
+      metrics && [
+        historyLine(
+          { id: uuid, label: label(), units: measure.units },
+          metrics,
+          // The event has only its newest alerts.
+          ({ alert }) => alert?.status === "active" || own.has(alert?.uuid ?? ""),
+        ),
+      ]
+    );
+  });
+  const number = () => props.event.alerts.filter((alert) => isSameSeries(alert, props.alert)).length;
+  return (
+    <section class="stack tight" aria-label="History">
+      <HistoryPlot
+        title={label()}
+        noun="alert"
+        label={`${label()} around the alert`}
+        metrics={perf}
+        place={place()}
+        lines={lines()}
+        shown={{ lower_boundary: true, upper_boundary: true }}
+        readout={(line, at) => (
+          <Show when={perf()?.[at]}>{(point) => <PointReadout point={point()} units={line.units} />}</Show>
+        )}
+      >
+        <p class="row">
+          <Share of={alertShare(props.alert)} direction="regression" />
+          <span>
+            <Value value={props.alert.value} units={props.alert.measure.units} />{" "}
+            <span class="muted">Allowed: {limitsText(props.alert.boundary, props.alert.measure.units)}</span>
+          </span>
+          <Show when={number() > 1}>
+            <span class="muted">{plural(number(), "alert")}</span>
+          </Show>
         </p>
       </HistoryPlot>
     </section>

@@ -2,7 +2,7 @@
 
 import { A } from "@solidjs/router";
 import { For, type JSX, Show } from "solid-js";
-import { type JsonEvent, list, type Page as Rows } from "../api";
+import { type JsonBenchmark, type JsonEvent, list, type Page as Rows } from "../api";
 import { Share } from "../change";
 import { alertShare, Commits, eventSeries, eventTitle, leadOf, StatusBadge } from "../event";
 import { count, plural } from "../format";
@@ -58,10 +58,14 @@ export function OpenRegressions(): JSX.Element {
 }
 
 /** The card of the newest events of a benchmark, of any status. */
-export function BenchmarkEvents(props: { benchmark: string }): JSX.Element {
+export function BenchmarkEvents(props: { benchmark: Pick<JsonBenchmark, "uuid" | "slug"> }): JSX.Element {
   const project = useProject();
+  const all = () => {
+    const query = { status: "all", change_direction: "any", muted: "any", benchmark: props.benchmark.slug };
+    return `${project.path("regressions")}?${new URLSearchParams(query)}`;
+  };
   const events = load(
-    () => ({ project: project.slug(), benchmark: props.benchmark }),
+    () => ({ project: project.slug(), benchmark: props.benchmark.uuid }),
     ({ project, benchmark }, signal) =>
       list("/v0/projects/{project}/events", {
         path: { project },
@@ -74,8 +78,10 @@ export function BenchmarkEvents(props: { benchmark: string }): JSX.Element {
       id="benchmark-events"
       title="Events"
       events={events}
+      all={`All ${count(events()?.total ?? 0)}`}
+      href={all()}
       status
-      benchmark={props.benchmark}
+      benchmark={props.benchmark.uuid}
       empty={<EmptySection title="No events">This benchmark has no change and no alert.</EmptySection>}
     />
   );
@@ -116,8 +122,8 @@ function Card(props: {
   title: string;
   events: Pick<Loaded<Rows<JsonEvent>>, "error" | "refresh"> & (() => Rows<JsonEvent> | undefined);
   /** The text and the target of the link to all events. */
-  all?: string;
-  href?: string;
+  all: string;
+  href: string;
   /** Whether to show the status of each event. */
   status?: boolean;
   /** The UUID of the benchmark whose change to show, instead of the worst change. */

@@ -2,8 +2,16 @@
 
 import { useNavigate, useParams } from "@solidjs/router";
 import { type JSX, Show } from "solid-js";
-import { call, type JsonMeasure, type JsonUpdateMeasure, list, type MeasureDirection } from "../api";
+import {
+  call,
+  type JsonListedMeasure,
+  type JsonMeasure,
+  type JsonUpdateMeasure,
+  list,
+  type MeasureDirection,
+} from "../api";
 import { value } from "../format";
+import { newestRunColumn, runOrder } from "../newest";
 import { useProject } from "../project";
 import { LinkButton } from "../ui/Button";
 import { EditableFact, Fact, SelectFact } from "../ui/Facts";
@@ -19,6 +27,7 @@ import { Thresholds } from "./related";
 
 export function List(): JSX.Element {
   const project = useProject();
+  const newestRun = newestRunColumn();
   const add = () => (
     <Show when={project.may("create")}>
       <LinkButton href={project.path("measures", "add")} icon="plus" primary>
@@ -28,14 +37,14 @@ export function List(): JSX.Element {
   );
   return (
     <Page title="Measures" crumbs={project.crumbs()} actions={add()}>
-      <Rows<JsonMeasure>
+      <Rows<JsonListedMeasure>
         noun="measure"
         search
         archived
         load={(query, signal) =>
           list("/v0/projects/{project}/measures", {
             path: { project: project.slug() },
-            query: { ...query, sort: "name" },
+            query: { ...query, sort: runOrder(query) },
             signal,
           })
         }
@@ -48,6 +57,7 @@ export function List(): JSX.Element {
             wide: true,
             cell: (measure) => <span class="muted">{labelOf(measure.direction ?? UNKNOWN)}</span>,
           },
+          newestRun,
           {
             title: "Created",
             wide: true,

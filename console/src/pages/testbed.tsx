@@ -2,7 +2,8 @@
 
 import { useNavigate, useParams } from "@solidjs/router";
 import { type JSX, Show } from "solid-js";
-import { call, type JsonTestbed, type JsonUpdateTestbed, list } from "../api";
+import { call, type JsonListedTestbed, type JsonTestbed, type JsonUpdateTestbed, list } from "../api";
+import { newestRunColumn, runOrder } from "../newest";
 import { useProject } from "../project";
 import { specText } from "../spec";
 import { LinkButton } from "../ui/Button";
@@ -19,6 +20,7 @@ import { Reports, Thresholds } from "./related";
 
 export function List(): JSX.Element {
   const project = useProject();
+  const newestRun = newestRunColumn();
   const add = () => (
     <Show when={project.may("create")}>
       <LinkButton href={project.path("testbeds", "add")} icon="plus" primary>
@@ -28,14 +30,14 @@ export function List(): JSX.Element {
   );
   return (
     <Page title="Testbeds" crumbs={project.crumbs()} actions={add()}>
-      <Rows<JsonTestbed>
+      <Rows<JsonListedTestbed>
         noun="testbed"
         search
         archived
         load={(query, signal) =>
           list("/v0/projects/{project}/testbeds", {
             path: { project: project.slug() },
-            query: { ...query, sort: "name" },
+            query: { ...query, sort: runOrder(query) },
             signal,
           })
         }
@@ -43,6 +45,7 @@ export function List(): JSX.Element {
         columns={[
           { title: "Name", sort: "name", cell: (testbed) => testbed.name },
           { title: "Spec", wide: true, cell: (testbed) => <span class="muted">{testbed.spec?.name ?? "–"}</span> },
+          newestRun,
           {
             title: "Created",
             wide: true,

@@ -64,7 +64,7 @@ pub struct Alert {
     pub limit: BoundaryLimit,
     /// Status of the alert.
     pub status: AlertStatus,
-    /// Mute that was active when the alert was raised; omitted if there was none.
+    /// Mute that was active when the alert was raised; omitted if there was none, or if it has expired or was deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Muted, required = false)]
     pub muted: Option<Muted>,
@@ -72,6 +72,13 @@ pub struct Alert {
     pub created: Timestamp,
     /// Time when the alert was last modified.
     pub modified: Timestamp,
+}
+
+impl Alert {
+    /// Removes the mute if it has expired.
+    pub fn clear_expired_mute(&mut self, now: Timestamp) {
+        self.muted.take_if(|muted| muted.expires.is_some_and(|expires| expires <= now));
+    }
 }
 
 /// Changes to an alert. Omitted fields stay unchanged.

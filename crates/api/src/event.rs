@@ -20,6 +20,8 @@ fixed_string! {
         Fixed = "fixed",
         /// The changes are a false alarm.
         FalseAlarm = "false_alarm",
+        /// A user dismissed all alerts of the event, which has no changes. Only the server sets this status.
+        Dismissed = "dismissed",
         /// All regressions of the event returned to their earlier level, and the newest values of all other series with alerts
         /// are within their limits. Only the server sets this status.
         Recovered = "recovered",
@@ -146,7 +148,7 @@ pub struct EventAction {
 }
 
 /// Changes to an event. They apply to all changes and alerts of the event: a status other than `open` dismisses its active alerts,
-/// and `open` activates them again. Omitted fields stay unchanged.
+/// and `open` activates them again. `open` also activates the alerts of a dismissed event. Omitted fields stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUpdateEvent)]
 #[serde(deny_unknown_fields)]

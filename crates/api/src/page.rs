@@ -174,6 +174,8 @@ fixed_string! {
         /// By name.
         #[default]
         Name = "name",
+        /// By the start time of the newest run, newest first by default. Branches without a run are last.
+        NewestRun = "newest_run",
     }
 }
 
@@ -184,6 +186,8 @@ fixed_string! {
         /// By name.
         #[default]
         Name = "name",
+        /// By the start time of the newest run, newest first by default. Testbeds without a run are last.
+        NewestRun = "newest_run",
     }
 }
 
@@ -204,6 +208,8 @@ fixed_string! {
         /// By name.
         #[default]
         Name = "name",
+        /// By the start time of the newest run, newest first by default. Measures without a run are last.
+        NewestRun = "newest_run",
     }
 }
 

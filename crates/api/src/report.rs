@@ -7,9 +7,9 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::{
-    Adapter, Alert, Average, Benchmark, Branch, Fold, GitHash, GitHashPrefix, Iteration, JobNoise, JobUuid,
-    Measure, Metric, MetricBoundary, NameId, NewModel, ProjReportsSort, Project, PubUser, ReportUuid, Shared,
-    StartPointPatch, Testbed, ThresholdModel, Timestamp, Variant, time::Millis,
+    Adapter, Alert, AlertStatus, Average, Benchmark, Branch, Fold, GitHash, GitHashPrefix, Iteration,
+    JobNoise, JobUuid, Measure, Metric, MetricBoundary, NameId, NewModel, ProjReportsSort, Project, PubUser,
+    ReportUuid, Shared, StartPointPatch, Testbed, ThresholdModel, Timestamp, Variant, time::Millis,
 };
 
 /// The recorded results of one run.
@@ -56,6 +56,17 @@ pub struct Report {
     pub warnings: Vec<String>,
     /// Time when the server received the report.
     pub created: Timestamp,
+}
+
+impl Report {
+    /// Removes the expired mutes of its alerts, and does not count them.
+    pub fn clear_expired_mutes(&mut self, now: Timestamp) {
+        let Some(alerts) = &mut self.alerts else { return };
+        alerts.iter_mut().for_each(|alert| alert.clear_expired_mute(now));
+        let muted =
+            alerts.iter().filter(|alert| alert.status == AlertStatus::Active && alert.muted.is_some());
+        self.counts.alerts.muted = u32::try_from(muted.count()).unwrap_or(u32::MAX);
+    }
 }
 
 /// Metrics of a benchmark in one iteration.

@@ -21,7 +21,7 @@ use tidemark_api::{
     ReportUuid, ResourceId, Runner, RunnerFilter, RunnerKey, RunnerPatch, Signup, Spec, SpecFilter,
     SpecPatch, Sso, SsoFilter, Testbed, TestbedFilter, TestbedPatch, Threshold, ThresholdFilter,
     ThresholdPut, ThresholdUuid, Token, TokenFilter, TokenPatch, Usage, User, UserFilter, UserKey,
-    UserKeyCreated, UserKeyPatch, UserPatch, UserSession, Verdict,
+    UserKeyCreated, UserKeyPatch, UserPatch, UserSession, Verdict, VerdictQuery,
 };
 
 use crate::Request;
@@ -296,9 +296,10 @@ pub fn update_alerts(project: &ResourceId, patch: &AlertsPatch) -> Request<Alert
     Request::patch(&[&"projects", project, &"alerts"], patch)
 }
 
-/// Returns the verdict of a report: its comparison with its baseline.
-pub fn verdict(project: &ResourceId, report: ReportUuid) -> Request<Verdict> {
-    Request::get(&[&"projects", project, &"reports", &report, &"verdict"])
+/// Returns the verdict of a report: its comparison with its baseline, or with the branch and testbed of the report `base`.
+pub fn verdict(project: &ResourceId, report: ReportUuid, base: Option<ReportUuid>) -> Request<Verdict> {
+    let query = VerdictQuery { base, ..VerdictQuery::default() };
+    Request::get(&[&"projects", project, &"reports", &report, &"verdict"]).query(&query)
 }
 
 /// Returns the detection settings of a project and its number of false alarms.

@@ -40,7 +40,8 @@ pub struct NewAlertRow {
     pub mute: Option<MuteId>,
 }
 
-/// Inserts the alerts of a report. The feed contains the report if an alert needs review.
+/// Inserts the alerts of a report. The feed contains the report if an alert needs review and is not muted, also after the mute
+/// has expired: the feed must not list old reports as new.
 pub fn insert(
     tx: &mut Tx<'_>,
     context: &WriteContext,
@@ -84,7 +85,7 @@ pub fn insert(
     };
     let rows = alerts.iter().map(row).collect::<Result<Vec<_>>>()?;
     tx.insert_many("alert", &rows, "")?;
-    if alerts.iter().any(|alert| !alert.is_expected) {
+    if alerts.iter().any(|alert| !alert.is_expected && alert.mute.is_none()) {
         tx.execute("update report set alerted = $2 where id = $1", &[&report, &context.now])?;
     }
     Ok(())
@@ -296,14 +297,31 @@ pub struct AlertFilter {
     pub part: SeriesFilter,
 }
 
-/// Updates alerts; without a status, updates only their modification time. Returns the number of updated alerts.
+columns! {
+    struct UpdatedAlert {
+        threshold: i64 = "threshold_id",
+        event: Option<i64> = "event_id",
+    }
+}
+
+/// Updated alerts.
+#[derive(Clone, Debug, Default)]
+pub struct UpdatedAlerts {
+    /// Number of alerts.
+    pub number: u64,
+    /// Keys of their events.
+    pub events: Vec<i64>,
+}
+
+/// Updates alerts; without a status, updates only their modification time. The caller updates their events with
+/// [`follow_alerts`](crate::event::follow_alerts).
 pub fn update(
     tx: &mut Tx<'_>,
     project: ProjectId,
     which: &AlertFilter,
     status: Option<AlertStatus>,
     now: Timestamp,
-) -> Result<u64> {
+) -> Result<UpdatedAlerts> {
     let mut alerts = Conditions::new("project_id = $1".into(), vec![&project, &status, &now]);
     alerts.and("id =", &which.id);
     alerts.and("status =", &which.status);
@@ -320,13 +338,13 @@ pub fn update(
     let sql = format!(
         "update alert set status = coalesce(cast($2 as text), status), modified = $3,
              dismissed_by_event = dismissed_by_event and cast($2 as text) is null
-         where {} returning threshold_id",
+         where {} returning {{columns}}",
         alerts.sql
     );
-    let thresholds: Vec<i64> = tx.fetch_all(&sql, &alerts.params)?;
-    let updated = thresholds.len() as u64;
-    threshold::count_alerts(tx, &distinct(thresholds.into_iter()))?;
-    Ok(updated)
+    let updated: Vec<UpdatedAlert> = tx.fetch_all(&sql, &alerts.params)?;
+    threshold::count_alerts(tx, &distinct(updated.iter().map(|alert| alert.threshold)))?;
+    let events = distinct(updated.iter().filter_map(|alert| alert.event));
+    Ok(UpdatedAlerts { number: updated.len() as u64, events })
 }
 
 /// Silences the active alerts of a head that is replaced.

@@ -42,6 +42,7 @@ impl<'a> From<&'a BenchmarkFilter> for DimensionFilter<'a> {
             name: filter.name.as_ref().map(BenchmarkName::as_str),
             search: filter.search.as_ref().map(AsRef::as_ref),
             archived: filter.archived.unwrap_or(false),
+            by_newest_run: false,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use tidemark_api::{
+    ProjBranchesSort,
     branch::{Branch, BranchFilter, BranchName, BranchPatch, Head},
     id::NameId,
 };
@@ -31,6 +32,8 @@ impl Dimension for Branch {
     /// The caller must call [`head::create`] in the same transaction.
     type Fields<'a> = ();
     const TABLE: &'static str = "branch";
+    const NEWEST_RUN: &'static str = "from report as newest where newest.branch_id = branch.id
+         order by newest.start_time desc, newest.id desc limit 1";
 
     fn joins() -> String {
         format!(
@@ -51,6 +54,7 @@ impl<'a> From<&'a BranchFilter> for DimensionFilter<'a> {
             name: filter.name.as_ref().map(BranchName::as_str),
             search: filter.search.as_ref().map(AsRef::as_ref),
             archived: filter.archived.unwrap_or(false),
+            by_newest_run: filter.sort == Some(ProjBranchesSort::NewestRun),
         }
     }
 }

@@ -7,6 +7,7 @@ mod ensure;
 use std::{collections::HashMap, hash::Hash};
 
 use tidemark_api::{
+    NewestRun, ReportUuid,
     id::{NameId, ResourceId},
     page::{Direction, Page},
     slug::Slug,
@@ -31,6 +32,8 @@ pub struct DimensionFilter<'a> {
     pub search: Option<&'a str>,
     /// Whether to list archived items instead of all others.
     pub archived: bool,
+    /// Whether to sort by the start time of the newest run instead of the name.
+    pub by_newest_run: bool,
 }
 
 /// Fields to update.
@@ -71,6 +74,9 @@ pub trait Dimension: FromRow {
 
     /// Table, which is also the noun in messages.
     const TABLE: &'static str;
+
+    /// The newest run of an item, as the end of a subquery: `newest` is its report. Empty if the dimension has no newest runs.
+    const NEWEST_RUN: &'static str = "";
 
     /// Returns the joins that the columns require.
     fn joins() -> String;
@@ -175,6 +181,15 @@ pub trait Dimension: FromRow {
         tx.fetch_all(&sql, &[&project, &i64::try_from(most).unwrap_or(i64::MAX)])
     }
 
+    /// Returns the keys and names of the items of a project; with `only`, of the items with these names.
+    fn key_names(tx: &mut Tx<'_>, project: ProjectId, only: Option<&[&str]>) -> Result<Vec<(i64, String)>> {
+        let sql = format!("select id, name from {} where project_id = $1", Self::TABLE);
+        match only {
+            None => tx.fetch_all(&sql, &[&project]),
+            Some(names) => tx.fetch_all(&format!("{sql} and name in {{texts $2}}"), &[&project, &names]),
+        }
+    }
+
     /// Returns one page by name, and the total number of items. Only a search counts rows; otherwise the total is
     /// stored.
     fn list<'a>(
@@ -183,53 +198,26 @@ pub trait Dimension: FromRow {
         filter: impl Into<DimensionFilter<'a>>,
         page: &Page,
     ) -> Result<(Vec<Self>, i64)> {
-        let (table, joins, filter) = (Self::TABLE, Self::joins(), filter.into());
-        let state = if filter.archived { "is not null" } else { "is null" };
-        let search = filter.search.filter(|search| !search.is_empty());
-        // The plus disables the index on the project, because the search index returns fewer rows.
-        let plus = if search.is_some() { "+" } else { "" };
-        let mut condition = format!("{plus}{table}.project_id = $1 and {table}.archived {state}");
-        let mut params: Vec<&dyn Param> = vec![&project];
-        let found = search.map(|search| {
-            let range = uuids_starting_with(search);
-            (matching(tx, table, search, range.is_some()), range)
-        });
-        if let Some(((matches, text), range)) = &found {
-            params.push(text);
-            condition.push_str(&format!(" and {matches}"));
-            if let Some((first, last)) = range {
-                params.extend([first as &dyn Param, last]);
-            }
-        }
-        if let Some(name) = &filter.name {
-            params.push(name);
-            condition.push_str(&format!(" and {table}.name = ${}", params.len()));
-        }
-        let total: i64 = if params.len() == 1 {
-            let column = if filter.archived { "archived" } else { "live" };
-            let sql = format!("select {column} from dimension_count where project_id = $1 and kind = $2");
-            tx.fetch_optional(&sql, &[&project, &table])?.unwrap_or(0)
-        } else {
-            tx.value(&format!("select count(*) from {table} where {condition}"), &params)?
+        let filter = DimensionFilter { by_newest_run: false, ..filter.into() };
+        fetch_page::<Self, Self>(tx, project, filter, page, "")
+    }
+
+    /// Returns one page by name or by newest run, each item with its newest run, and the total number of items.
+    fn list_with_runs<'a, T: From<(Self, Option<NewestRun>)>>(
+        tx: &mut Tx<'_>,
+        project: ProjectId,
+        filter: impl Into<DimensionFilter<'a>>,
+        page: &Page,
+    ) -> Result<(Vec<T>, i64)> {
+        let newest = Self::NEWEST_RUN;
+        let columns = format!("(select newest.uuid {newest}), (select newest.start_time {newest}), ");
+        let (rows, total) =
+            fetch_page::<Self, (NewestRunColumns, Self)>(tx, project, filter.into(), page, &columns)?;
+        let with_run = |((report, start_time), item): (NewestRunColumns, Self)| {
+            let run = report.zip(start_time).map(|(report, start_time)| NewestRun { report, start_time });
+            T::from((item, run))
         };
-        let (limit, offset) = (page.limit(), page.offset());
-        if limit == 0 || offset >= total {
-            return Ok((Vec::new(), total));
-        }
-        let direction = direction(page.direction.unwrap_or(Direction::Asc));
-        params.push(&limit);
-        params.push(&offset);
-        // Selects the primary keys of the page from the index first, so that the joins read only the rows of the page.
-        let sql = format!(
-            "select {{columns}} from (
-                 select id as page_id from {table} where {condition}
-                 order by lower(name) {direction}, id {direction} limit ${} offset ${}
-             ) as page join {table} on {table}.id = page.page_id {joins}
-             order by lower({table}.name) {direction}, {table}.id {direction}",
-            params.len() - 1,
-            params.len()
-        );
-        Ok((tx.fetch_all(&sql, &params)?, total))
+        Ok((rows.into_iter().map(with_run).collect(), total))
     }
 
     /// Updates the common fields of a dimension. Archiving an archived item updates its timestamp; an empty change
@@ -290,6 +278,72 @@ pub trait Dimension: FromRow {
             None => Err(Error::NotFound(table)),
         }
     }
+}
+
+/// Report and start time of the newest run.
+type NewestRunColumns = (Option<ReportUuid>, Option<Timestamp>);
+
+/// Returns one page of a list, and the total number of items. `columns` stand before the columns of the dimension.
+fn fetch_page<D: Dimension, T: FromRow>(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    filter: DimensionFilter<'_>,
+    page: &Page,
+    columns: &str,
+) -> Result<(Vec<T>, i64)> {
+    let (table, joins) = (D::TABLE, D::joins());
+    let state = if filter.archived { "is not null" } else { "is null" };
+    let search = filter.search.filter(|search| !search.is_empty());
+    // The plus disables the index on the project, because the search index returns fewer rows.
+    let plus = if search.is_some() { "+" } else { "" };
+    let mut condition = format!("{plus}{table}.project_id = $1 and {table}.archived {state}");
+    let mut params: Vec<&dyn Param> = vec![&project];
+    let found = search.map(|search| {
+        let range = uuids_starting_with(search);
+        (matching(tx, table, search, range.is_some()), range)
+    });
+    if let Some(((matches, text), range)) = &found {
+        params.push(text);
+        condition.push_str(&format!(" and {matches}"));
+        if let Some((first, last)) = range {
+            params.extend([first as &dyn Param, last]);
+        }
+    }
+    if let Some(name) = &filter.name {
+        params.push(name);
+        condition.push_str(&format!(" and {table}.name = ${}", params.len()));
+    }
+    let total: i64 = if params.len() == 1 {
+        let column = if filter.archived { "archived" } else { "live" };
+        let sql = format!("select {column} from dimension_count where project_id = $1 and kind = $2");
+        tx.fetch_optional(&sql, &[&project, &table])?.unwrap_or(0)
+    } else {
+        tx.value(&format!("select count(*) from {table} where {condition}"), &params)?
+    };
+    let (limit, offset) = (page.limit(), page.offset());
+    if limit == 0 || offset >= total {
+        return Ok((Vec::new(), total));
+    }
+    params.push(&limit);
+    params.push(&offset);
+    let (key, order) = if filter.by_newest_run {
+        let direction = direction(page.direction.unwrap_or(Direction::Desc));
+        let key = format!("(select newest.start_time {})", D::NEWEST_RUN);
+        (key, format!("page_key {direction} nulls last, page_id {direction}"))
+    } else {
+        let direction = direction(page.direction.unwrap_or(Direction::Asc));
+        (format!("lower({table}.name)"), format!("page_key {direction}, page_id {direction}"))
+    };
+    // Selects the primary keys of the page from the index first, so that the joins read only the rows of the page.
+    let sql = format!(
+        "select {columns}{{columns}} from (
+             select {table}.id as page_id, {key} as page_key from {table} where {condition}
+             order by {order} limit ${} offset ${}
+         ) as page join {table} on {table}.id = page.page_id {joins} order by {order}",
+        params.len() - 1,
+        params.len()
+    );
+    Ok((tx.fetch_all(&sql, &params)?, total))
 }
 
 /// Adds to the counts of live and archived items.

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use tidemark_api::{
-    Actor, ActorKind, Branch, Change, ChangeCause, Event, EventAction, EventStatus, EventUuid, NonEmpty,
-    Page, ProjChangesSort, Timestamp, page::Direction,
+    Actor, ActorKind, AlertStatus, Branch, Change, ChangeCause, Event, EventAction, EventStatus, EventUuid,
+    NonEmpty, Page, ProjChangesSort, Timestamp, page::Direction,
 };
 use uuid::Uuid;
 
@@ -177,17 +177,65 @@ pub struct EventFilter {
     pub worse: Option<i64>,
     /// Only events of this branch, with a change or an alert of this testbed, benchmark and measure.
     pub part: SeriesFilter,
-    /// Only muted events, or only other events.
-    pub muted: Option<MutedEvents>,
+    /// Only events whose series are all muted, or only other events.
+    pub muted: Option<MutedSeries>,
 }
 
-/// The muted events of a project, as a filter.
+/// The muted series of a project, as a filter of events.
 #[derive(Clone, Debug, Default)]
-pub struct MutedEvents {
-    /// Keys of the muted events.
-    pub events: Vec<i64>,
-    /// Whether to list these events; otherwise all others.
+pub struct MutedSeries {
+    /// A series is muted if it matches a group.
+    pub groups: Vec<MutedGroup>,
+    /// Whether to list the events whose series are all muted; otherwise all others.
     pub is_muted: bool,
+}
+
+/// Series of these branches, testbeds and benchmarks; `None` matches all.
+#[derive(Clone, Debug, Default)]
+pub struct MutedGroup {
+    /// Keys of branches.
+    pub branches: Option<Vec<i64>>,
+    /// Keys of testbeds.
+    pub testbeds: Option<Vec<i64>>,
+    /// Keys of benchmarks.
+    pub benchmarks: Option<Vec<i64>>,
+}
+
+impl MutedSeries {
+    /// Adds the condition on the events. A mute matches a few series, so that most events have an early series that is not muted
+    /// and decides.
+    fn add_to<'a>(&'a self, conditions: &mut Conditions<'a>) {
+        let mut arms = Vec::new();
+        for group in &self.groups {
+            let mut parts = Vec::new();
+            for (column, keys) in [
+                ("head.branch_id", &group.branches),
+                ("series.testbed_id", &group.testbeds),
+                ("series.benchmark_id", &group.benchmarks),
+            ] {
+                if let Some(keys) = keys {
+                    conditions.params.push(keys);
+                    parts.push(format!("{column} in {{ints ${}}}", conditions.params.len()));
+                }
+            }
+            let all = if parts.is_empty() { "1 = 1".to_owned() } else { parts.join(" and ") };
+            arms.push(format!("when {all} then 1"));
+        }
+        let condition = if arms.is_empty() {
+            "1 = 0".to_owned()
+        } else {
+            // A `case` instead of `or`: engines limit the depth of an expression.
+            let is_muted = format!("case {} else 0 end", arms.join(" "));
+            format!(
+                "(not exists (select 1 from change as series where series.event_id = event.id
+                              and series.withdrawn is null and {is_muted} = 0)
+                  and not exists (select 1 from event_series as series where series.event_id = event.id
+                                  and {is_muted} = 0))"
+            )
+        };
+        let not = if self.is_muted { "" } else { "not " };
+        conditions.sql.push_str(&format!(" and {not}{condition}"));
+    }
 }
 
 columns! {
@@ -228,10 +276,8 @@ pub fn list(
     conditions.and("event.status =", &which.status);
     conditions.and("event.cause =", &which.cause);
     conditions.and("head.branch_id =", &which.part.branch);
-    if let Some(MutedEvents { events, is_muted }) = &which.muted {
-        conditions.params.push(events);
-        let (not, place) = (if *is_muted { "" } else { "not " }, conditions.params.len());
-        conditions.sql.push_str(&format!(" and {not}event.id in {{ints ${place}}}"));
+    if let Some(muted) = &which.muted {
+        muted.add_to(&mut conditions);
     }
     conditions.sql.push_str(
         " and (exists (select 1 from change where change.event_id = event.id and change.withdrawn is null",
@@ -357,7 +403,7 @@ fn complete(tx: &mut Tx<'_>, rows: Vec<EventRow>) -> Result<Vec<Event>> {
 }
 
 /// Updates the status and the note of an event, and records the action. A status other than `open` dismisses the active
-/// alerts of the event; `open` activates the alerts that the event dismissed.
+/// alerts of the event; `open` activates the alerts that the event dismissed, and all alerts of a dismissed event.
 pub fn update(
     tx: &mut Tx<'_>,
     context: &WriteContext,
@@ -367,6 +413,10 @@ pub fn update(
     note: Option<Option<&NonEmpty>>,
     actor: &Actor,
 ) -> Result<()> {
+    let before: Option<EventStatus> = tx.fetch_optional(
+        "select status from event where project_id = $1 and uuid = $2",
+        &[&project, &event],
+    )?;
     let updated: Option<UpdatedEvent> = tx.fetch_optional(
         "update event set status = coalesce($3, status), note = case when $4 then $5 else note end, modified = $6
          where project_id = $1 and uuid = $2 returning {columns}",
@@ -374,10 +424,44 @@ pub fn update(
     )?;
     let UpdatedEvent { id, status: current, note } = updated.ok_or(Error::NotFound("event"))?;
     tx.insert_many("event_action", &[NewAction::new(id, current, note, actor, context)], "")?;
+    let was_dismissed = before == Some(EventStatus::Dismissed);
     match status {
-        Some(status) => event_alert::apply_status(tx, id, status, context.now),
+        Some(status) => event_alert::apply_status(tx, id, status, was_dismissed, context.now),
         None => Ok(()),
     }
+}
+
+/// Updates the status of events after a user has changed the status of alerts. An open event without changes is dismissed if none
+/// of its alerts is active; an event that a user closed is open again if an alert was activated.
+pub fn follow_alerts(
+    tx: &mut Tx<'_>,
+    context: &WriteContext,
+    events: &[i64],
+    status: AlertStatus,
+    actor: &Actor,
+) -> Result<()> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    let sql = match status {
+        AlertStatus::Active => {
+            "update event set status = 'open', modified = $2
+             where id in {ints $1} and status not in ('open', 'recovered') returning {columns}"
+        }
+        AlertStatus::Dismissed | AlertStatus::Silenced => {
+            "update event set status = 'dismissed', modified = $2
+             where id in {ints $1} and status = 'open'
+               and not exists (select 1 from alert where alert.event_id = event.id and alert.status = 'active')
+               and not exists (select 1 from change where change.event_id = event.id and change.withdrawn is null)
+             returning {columns}"
+        }
+    };
+    let updated: Vec<UpdatedEvent> = tx.fetch_all(sql, &[&events, &context.now])?;
+    let actions: Vec<NewAction> = updated
+        .into_iter()
+        .map(|UpdatedEvent { id, status, note }| NewAction::new(id, status, note, actor, context))
+        .collect();
+    tx.insert_many("event_action", &actions, "")
 }
 
 columns! {

@@ -225,12 +225,13 @@ pub fn first_alerts(
     )
 }
 
-/// Applies the status of an event to its alerts: `open` activates the alerts that the event dismissed, and any other status
-/// dismisses the active alerts. `expected` also records the values that are expected.
+/// Applies the status of an event to its alerts: `open` activates the alerts that the event dismissed, or all alerts if the event was
+/// dismissed, and any other status dismisses the active alerts. `expected` also records the values that are expected.
 pub(crate) fn apply_status(
     tx: &mut Tx<'_>,
     event: EventId,
     status: EventStatus,
+    was_dismissed: bool,
     now: Timestamp,
 ) -> Result<()> {
     if status == EventStatus::Expected {
@@ -240,6 +241,11 @@ pub(crate) fn apply_status(
         )?;
     }
     let sql = match status {
+        // A user dismissed all alerts of the event.
+        EventStatus::Open if was_dismissed => {
+            "update alert set status = 'active', dismissed_by_event = false, modified = $2
+             where event_id = $1 and status = 'dismissed' returning threshold_id"
+        }
         EventStatus::Open => {
             "update alert set status = 'active', dismissed_by_event = false, modified = $2
              where event_id = $1 and status = 'dismissed' and dismissed_by_event returning threshold_id"

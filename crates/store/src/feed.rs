@@ -8,7 +8,7 @@ use tidemark_api::{
 };
 
 use crate::{
-    FromRow, ProjectId, ReportId, Result, Tx, columns::columns, series_filter::SeriesFilter, sql::Conditions,
+    ProjectId, ReportId, Result, Tx, columns::columns, series_filter::SeriesFilter, sql::Conditions,
 };
 
 /// A report with alerts or notified changes.
@@ -126,16 +126,14 @@ pub fn changes(
     let mut conditions = Conditions::new(live.to_owned(), vec![&keys]);
     conditions.and("change.measure_id =", &which.measure);
     let sql = format!(
-        "select change.raised_id, {} from change
+        "select change.raised_id, {{columns}} from change
          join benchmark on benchmark.id = change.benchmark_id left join variant on variant.id = change.variant_id
          join report as first on first.id = change.report_id join version on version.id = first.version_id
          join measure on measure.id = change.measure_id join project on project.id = measure.project_id
          where {} order by benchmark.name, measure.name, change.id",
-        FeedChange::COLUMNS,
         conditions.sql
     );
-    tx.each(&sql, &conditions.params, |row| {
-        let (report, change) = row.cells().read::<(ReportId, FeedChange)>()?;
+    tx.fetch_each(&sql, &conditions.params, |(report, change): (ReportId, FeedChange), _| {
         if let Some(place) = places.get(&report) {
             take(*place, change);
         }
@@ -180,16 +178,14 @@ pub fn alerts(
         Conditions::new("alert.report_id in {ints $1} and alert.mute_id is null".into(), vec![&keys]);
     alerts.and("threshold.measure_id =", &which.measure);
     let sql = format!(
-        "select alert.report_id, {} from alert
+        "select alert.report_id, {{columns}} from alert
          join benchmark on benchmark.id = alert.benchmark_id left join variant on variant.id = alert.variant_id
          join threshold on threshold.id = alert.threshold_id
          join measure on measure.id = threshold.measure_id join project on project.id = measure.project_id
          where {} order by benchmark.name, measure.name, alert.id",
-        FeedAlert::COLUMNS,
         alerts.sql
     );
-    tx.each(&sql, &alerts.params, |row| {
-        let (report, alert) = row.cells().read::<(ReportId, FeedAlert)>()?;
+    tx.fetch_each(&sql, &alerts.params, |(report, alert): (ReportId, FeedAlert), _| {
         if let Some(place) = places.get(&report) {
             take(*place, alert);
         }

@@ -445,12 +445,18 @@ pub fn record_noise(tx: &mut Tx<'_>, job: JobId, noise: JobNoise) -> Result<()> 
     Ok(())
 }
 
-/// Raises the rank of the pending jobs of an organization after it was claimed or got a plan.
-pub fn raise_rank(tx: &mut Tx<'_>, organization: OrganizationId, rank: i64) -> Result<()> {
+/// Raises the rank of the pending jobs of an organization after it was claimed or got a plan. The limit of its address no longer
+/// applies to them; `concurrency` is the limit of the organization.
+pub fn raise_rank(
+    tx: &mut Tx<'_>,
+    organization: OrganizationId,
+    rank: i64,
+    concurrency: Option<u32>,
+) -> Result<()> {
     tx.execute(
-        "update job set rank = $2, address = null, concurrency = null where status = 'pending' and rank < $2
+        "update job set rank = $2, address = null, concurrency = $3 where status = 'pending' and rank < $2
          and project_id in (select id from project where organization_id = $1)",
-        &[&organization, &rank],
+        &[&organization, &rank, &concurrency],
     )?;
     Ok(())
 }

@@ -1,6 +1,9 @@
 //! Measures: the measured quantities.
 
+use std::collections::BTreeSet;
+
 use tidemark_api::{
+    ProjMeasuresSort,
     id::{MeasureUuid, NameId, ProjectUuid},
     measure::{Measure, MeasureDirection, MeasureFilter, MeasurePatch, UNKNOWN_UNITS, built_in},
     name::ResourceName,
@@ -10,7 +13,7 @@ use tidemark_api::{
 use uuid::Uuid;
 
 use crate::{
-    MeasureId, ProjectId, Result, Tx, WriteContext, change,
+    MeasureId, ProjectId, ReportId, Result, Tx, WriteContext, change,
     columns::{columns, insert_columns},
     dimension::{self, Dimension, DimensionFilter, DimensionUpdate, ItemReference, NewItem},
     event, event_alert,
@@ -58,6 +61,10 @@ impl Dimension for Measure {
     /// The units.
     type Fields<'a> = &'a str;
     const TABLE: &'static str = "measure";
+    const NEWEST_RUN: &'static str =
+        "from measure_report join report as newest on newest.id = measure_report.report_id
+         where measure_report.measure_id = measure.id
+         order by measure_report.start_time desc, measure_report.report_id desc limit 1";
 
     fn joins() -> String {
         "join project on project.id = measure.project_id".to_owned()
@@ -82,6 +89,7 @@ impl<'a> From<&'a MeasureFilter> for DimensionFilter<'a> {
             name: filter.name.as_ref().map(ResourceName::as_str),
             search: filter.search.as_ref().map(AsRef::as_ref),
             archived: filter.archived.unwrap_or(false),
+            by_newest_run: filter.sort == Some(ProjMeasuresSort::NewestRun),
         }
     }
 }
@@ -121,6 +129,27 @@ pub fn ensure(
         .collect();
     let keys = dimension::ensure::<Measure>(tx, context, project, &wanted)?;
     Ok(keys.into_iter().map(MeasureId::from).collect())
+}
+
+insert_columns! {
+    struct MeasureReport {
+        measure_id: MeasureId,
+        start_time: Timestamp,
+        report_id: ReportId,
+    }
+}
+
+/// Records the measures of a report that has just received its results, for their newest runs.
+pub fn record_run(
+    tx: &mut Tx<'_>,
+    report: ReportId,
+    start_time: Timestamp,
+    measures: impl IntoIterator<Item = MeasureId>,
+) -> Result<()> {
+    let measures: BTreeSet<i64> = measures.into_iter().map(MeasureId::get).collect();
+    let rows = measures.into_iter().map(MeasureId::from);
+    let rows = rows.map(|measure_id| MeasureReport { measure_id, start_time, report_id: report });
+    tx.insert_many("measure_report", &rows.collect::<Vec<_>>(), "")
 }
 
 /// Sets the units of a measure.

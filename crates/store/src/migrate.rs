@@ -37,6 +37,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (18, "event_alerts", include_str!("../migrations/0018_event_alerts.sql")),
     (19, "mutes", include_str!("../migrations/0019_mutes.sql")),
     (20, "measure_direction", include_str!("../migrations/0020_measure_direction.sql")),
+    (21, "newest_runs", include_str!("../migrations/0021_newest_runs.sql")),
 ];
 
 /// Tables with a search index.

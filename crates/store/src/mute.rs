@@ -1,15 +1,11 @@
 //! Mutes: series that cause no notifications and no failing gates for a period. `domain/mute.rs` of the server matches them.
 
 use tidemark_api::{
-    Actor, EventStatus, EventUuid, Mute, MuteFilter, MuteUuid, Muted, NewMute, Page, Timestamp,
-    page::Direction,
+    Actor, EventUuid, Mute, MuteFilter, MuteUuid, Muted, NewMute, Page, Timestamp, page::Direction,
 };
+use uuid::Uuid;
 
-use crate::{
-    EventId, List, MuteId, ProjectId, Result, Tx, WriteContext,
-    columns::columns,
-    sql::{Conditions, direction},
-};
+use crate::{List, MuteId, ProjectId, Result, Tx, WriteContext, columns::columns, sql::direction};
 
 /// Maximum number of mutes of a project that have effect.
 pub const MAX_ACTIVE_MUTES: i64 = 1_000;
@@ -126,14 +122,27 @@ pub fn delete(tx: &mut Tx<'_>, mute: MuteId) -> Result<()> {
     Ok(())
 }
 
+/// Removes the mutes that have expired from the alerts that were raised while they were active.
+pub fn unlink_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<()> {
+    tx.execute(
+        "update alert set mute_id = null where mute_id in (select id from mute where expires <= $1)",
+        &[&now],
+    )?;
+    Ok(())
+}
+
+/// Deletes the mutes that expired before a time.
+pub fn purge(tx: &mut Tx<'_>, before: Timestamp) -> Result<()> {
+    tx.execute("delete from mute where expires <= $1", &[&before])?;
+    Ok(())
+}
+
 columns! {
     /// Names of a series of an event.
     #[derive(Clone, Debug)]
     pub struct EventSeries {
-        /// Key of the event.
-        pub event: EventId = "event.id",
         /// UUID of the event.
-        pub uuid: EventUuid = "event.uuid",
+        pub event: EventUuid = "event.uuid",
         /// Branch.
         pub branch: String = "branch.name",
         /// Testbed.
@@ -143,26 +152,16 @@ columns! {
     }
 }
 
-/// Returns the names of the series of the events of a project, with a change or an alert: of all events on the current heads, of the
-/// events with a status, or of one event.
-pub fn event_series(
-    tx: &mut Tx<'_>,
-    project: ProjectId,
-    status: Option<EventStatus>,
-    event: Option<EventUuid>,
-) -> Result<Vec<EventSeries>> {
-    let live = "event.project_id = $1 and head.replaced is null".to_owned();
-    let mut conditions = Conditions::new(live, vec![&project]);
-    conditions.and("event.status =", &status);
-    conditions.and("event.uuid =", &event);
+/// Returns the names of the series of events, with a change or an alert.
+pub fn event_series(tx: &mut Tx<'_>, events: &[EventUuid]) -> Result<Vec<EventSeries>> {
+    let uuids: Vec<Uuid> = events.iter().map(|event| event.uuid()).collect();
+    let names = "join head on head.id = event.head_id join branch on branch.id = head.branch_id
+                 join testbed on testbed.id = series.testbed_id join benchmark on benchmark.id = series.benchmark_id
+                 where event.uuid in {uuids $1}";
     let sql = format!(
-        "select {{columns}} from event join change on change.event_id = event.id {names}
-         where {conditions} and change.withdrawn is null
-         union select {{columns}} from event join event_series as change on change.event_id = event.id {names}
-         where {conditions}",
-        conditions = conditions.sql,
-        names = "join head on head.id = event.head_id join branch on branch.id = head.branch_id
-                 join testbed on testbed.id = change.testbed_id join benchmark on benchmark.id = change.benchmark_id"
+        "select {{columns}} from event join change as series on series.event_id = event.id {names}
+           and series.withdrawn is null
+         union select {{columns}} from event join event_series as series on series.event_id = event.id {names}"
     );
-    tx.fetch_all(&sql, &conditions.params)
+    tx.fetch_all(&sql, &[&uuids.as_slice()])
 }

@@ -1,6 +1,7 @@
 //! Testbeds: the environments in which benchmarks run.
 
 use tidemark_api::{
+    ProjTestbedsSort,
     id::NameId,
     name::ResourceName,
     slug::Slug,
@@ -43,6 +44,8 @@ impl Dimension for Testbed {
     type Id = TestbedId;
     type Fields<'a> = Option<SpecId>;
     const TABLE: &'static str = "testbed";
+    const NEWEST_RUN: &'static str = "from report as newest where newest.testbed_id = testbed.id
+         order by newest.start_time desc, newest.id desc limit 1";
 
     fn joins() -> String {
         "join project on project.id = testbed.project_id left join spec on spec.id = testbed.spec_id"
@@ -68,6 +71,7 @@ impl<'a> From<&'a TestbedFilter> for DimensionFilter<'a> {
             name: filter.name.as_ref().map(ResourceName::as_str),
             search: filter.search.as_ref().map(AsRef::as_ref),
             archived: filter.archived.unwrap_or(false),
+            by_newest_run: filter.sort == Some(ProjTestbedsSort::NewestRun),
         }
     }
 }

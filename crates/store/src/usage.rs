@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use tidemark_api::Timestamp;
 
-use crate::{OrganizationId, Result, Tx, columns::columns, vector};
+use crate::{OrganizationId, ReportId, Result, Tx, columns::columns, vector};
 
 columns!(
     /// Metrics received in a period.
@@ -58,14 +58,14 @@ pub fn active_series(
     until: Timestamp,
 ) -> Result<u64> {
     let mut seen = HashSet::new();
-    tx.each(
-        "select report_vector.series from project
+    tx.fetch_each(
+        "select report.id, report_vector.series from project
          join report on report.project_id = project.id and report.end_time between $2 and $3
          join report_vector on report_vector.report_id = report.id
          where project.organization_id = $1",
         &[&organization, &from, &until],
-        |row| {
-            seen.extend(vector::series(row.cells().bytes()?));
+        |_: ReportId, cells| {
+            seen.extend(vector::series(cells.bytes()?));
             Ok(())
         },
     )?;

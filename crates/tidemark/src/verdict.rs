@@ -111,7 +111,7 @@ fn table(lines: &[VerdictRow<'_>], history: &History, view: View) -> String {
 /// Returns the verdict on a report, once the server has computed it; `None` if the server does not support verdicts.
 pub(crate) fn wait_for_verdict(client: &Client, report: &Report) -> Option<tidemark_api::Verdict> {
     let project = ResourceId::Slug(report.project.slug.clone());
-    let request = tidemark_client::verdict(&project, report.uuid);
+    let request = tidemark_client::verdict(&project, report.uuid, None);
     let mut verdict = None;
     for pause in POLL_DELAYS {
         verdict = Some(client.send(&request).ok()?);

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use tidemark_api::{Actor, ActorKind, Timestamp};
 use tidemark_store::{
-    self as store, Db, Tx, WriteContext, audit, delivery, job, oauth, outbox, plan, rate_window, session,
-    sign_in, unclaimed,
+    self as store, Db, Tx, WriteContext, audit, delivery, job, mute, oauth, outbox, plan, rate_window,
+    session, sign_in, unclaimed,
 };
 use tokio::{
     sync::{Mutex, watch},
@@ -70,6 +70,8 @@ const METER_RETRY_PERIOD: i64 = 34 * 24 * 3600;
 const CALLBACK_RETENTION: i64 = RETRY_PERIOD + 24 * 3600;
 /// Retention of the log of deliveries, in seconds.
 const DELIVERY_RETENTION: i64 = 30 * 24 * 3600;
+/// Retention of an expired mute, in seconds.
+const MUTE_RETENTION: i64 = 30 * 24 * 3600;
 /// Seconds of a day.
 const DAY: i64 = 24 * 3600;
 /// Maximum number of unclaimed organizations that are deleted per hour.
@@ -326,6 +328,8 @@ impl Worker {
                     plan::enqueue_sync(tx, now.plus_seconds(1 - CLEANUP_INTERVAL), now)?;
                 }
                 delivery::purge(tx, now.plus_seconds(-DELIVERY_RETENTION))?;
+                mute::unlink_expired(tx, now)?;
+                mute::purge(tx, now.plus_seconds(-MUTE_RETENTION))?;
                 if idle_days > 0 {
                     expire_unclaimed(tx, &fresh, idle_days)?;
                 }

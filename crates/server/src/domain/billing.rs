@@ -12,7 +12,7 @@ use tidemark_api::{
     PlanStatus, ResourceId,
 };
 use tidemark_store::{
-    Db, Lock, OrganizationId, Tx, job, organization,
+    Db, Lock, OrganizationId, Tx, organization,
     outbox::OutboxItem,
     plan::{self, MeterReading},
     user,
@@ -27,6 +27,7 @@ use crate::{
         error::{Error, Result},
         jobs::job_request,
         license,
+        quota::Quota,
     },
     infra::{
         clock::FreshSource,
@@ -47,6 +48,7 @@ pub(crate) struct Billing {
     licenses: Option<config::Licenses>,
     console: String,
     fresh: FreshSource,
+    quota: Quota,
 }
 
 /// Result of a lookup of a subscription.
@@ -82,6 +84,7 @@ impl Billing {
             licenses: config.plus.license.clone(),
             console: config.console.url.as_str().trim_end_matches('/').to_owned(),
             fresh,
+            quota: Quota::new(config),
         }))
     }
 
@@ -111,12 +114,8 @@ impl Billing {
             None => {
                 let made = self
                     .call_provider(move |provider| {
-                        let user = &payer.user;
-                        provider.create_customer(
-                            user.name.as_str(),
-                            user.email.as_str(),
-                            &user.uuid.to_string(),
-                        )
+                        let (user, uuid) = (&payer.user, payer.user.uuid.to_string());
+                        provider.create_customer(user.name.as_str(), user.email.as_str(), &uuid)
                     })
                     .await
                     .map_err(|error| provider_error(&error))?;
@@ -403,7 +402,7 @@ impl Billing {
         }
         plan::upsert(tx, found.id, subscription, &details.customer.id, &plan, now)?;
         if plan.status.is_in_effect() {
-            job::raise_rank(tx, found.id, job_request::PAID_PRIORITY)?;
+            job_request::raise_pending(tx, self.quota, found.id)?;
         }
         let is_gone = plan::of(tx, found.id)?.is_some_and(|plan| plan.is_deleted);
         Ok(if is_gone && !is_over { LookupResult::Surplus } else { LookupResult::Stored(found.id) })

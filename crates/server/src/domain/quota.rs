@@ -25,12 +25,13 @@ pub struct Quota {
     claimed: Option<u32>,
     bills: bool,
     stored: Unclaimed,
+    jobs: Option<u32>,
 }
 
 impl Quota {
     /// No limits.
     pub const NONE: Self =
-        Self { window: 0, unclaimed: None, claimed: None, bills: false, stored: Unclaimed::NONE };
+        Self { window: 0, unclaimed: None, claimed: None, bills: false, stored: Unclaimed::NONE, jobs: None };
 
     /// Reads the limits from the configuration.
     pub fn new(config: &Config) -> Self {
@@ -42,7 +43,13 @@ impl Quota {
             claimed: limit(limits.claimed_limit),
             bills: config.plus.billing.is_some(),
             stored: config.access.unclaimed,
+            jobs: config.plus.runners.organization_concurrency,
         }
+    }
+
+    /// Returns the maximum number of concurrent jobs of an organization; `None` for any number.
+    pub(crate) const fn concurrent_jobs(&self) -> Option<u32> {
+        self.jobs
     }
 
     /// Returns the billing status of an organization.

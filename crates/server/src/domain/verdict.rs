@@ -419,7 +419,7 @@ fn number(count: usize) -> u32 {
 /// series of a run are compared with the same runs and their common factor can be estimated.
 fn level_change_status(change: &change::StoredChange) -> LevelChangeStatus {
     match change.status {
-        EventStatus::FalseAlarm => LevelChangeStatus::Dismissed,
+        EventStatus::FalseAlarm | EventStatus::Dismissed => LevelChangeStatus::Dismissed,
         EventStatus::Open | EventStatus::Recovered if change.found.worse == 1 => LevelChangeStatus::Open,
         _ => LevelChangeStatus::Accepted,
     }

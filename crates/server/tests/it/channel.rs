@@ -526,4 +526,29 @@ both! {
         assert_eq!(two.say(other).await["event"], "no_job", "another system");
         assert_eq!(one.begin().await, asked[1]);
     }
+
+    async fn a_claim_keeps_the_concurrency_limit(server: TestServer = "[plus.runners]\norganization_concurrency = 1") {
+        let ada = set_up(&server).await;
+        let (one, two) = (enlist(&server, &ada, "one").await, enlist(&server, &ada, "two").await);
+        let context = json!({ "tidemark.dev/v0/repo/name": "Free" });
+        let body = report_body(json!([]), json!({ "project": "free", "context": context }));
+        server.post("/v0/run", "", body).await.expect(201);
+        image(&server, "free", "").await;
+        let free = run_body(json!({ "image": "free:v1" }), json!({ "project": "free" }));
+        let mut asked = Vec::new();
+        for _ in 0..2 {
+            asked.push(server.post("/v0/run", "", free.clone()).await.expect(201).text("/job"));
+            server.pass(1);
+        }
+        // The waiting jobs get the limit of a claimed organization instead of the limit of an address.
+        server.post("/v0/organizations/free/claim", &ada.token, json!({})).await.expect(201);
+        let address = listen(&server.app).await;
+        let mut one = Runner::connect(address, "one", &one).await.unwrap();
+        let mut two = Runner::connect(address, "two", &two).await.unwrap();
+        assert_eq!(one.begin().await, asked[0]);
+        let wait = json!({ "event": "ready", "poll_timeout": 1 });
+        assert_eq!(two.say(wait).await["event"], "no_job", "one job of the organization at a time");
+        one.say(completed(&asked[0], json!([{ "exit_code": 0, "stdout": bench(1.0) }]))).await;
+        assert_eq!(two.begin().await, asked[1]);
+    }
 }

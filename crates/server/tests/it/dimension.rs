@@ -328,4 +328,40 @@ both! {
         lab.server.patch("/v0/projects/lab/branches/one", &key, json!({ "start_point": { "reset": true } })).await.expect(200);
         lab.server.patch("/v0/projects/lab/testbeds/one", &key, json!({ "spec": null })).await.expect(200);
     }
+
+    async fn lists_show_the_newest_run(server: TestServer) {
+        let lab = Lab::open(server).await;
+        for noun in ["branches", "testbeds", "measures"] {
+            lab.make(noun, "Unused").await;
+        }
+        let run = async |day: u32, branch: &str, testbed: &str| {
+            lab.alarm(day, &[&["a"]], json!({ "branch": branch, "testbed": testbed })).await.text("/uuid")
+        };
+        // A run that began earlier is sent later.
+        let third = run(3, "main", "ci").await;
+        let first = run(1, "main", "metal").await;
+        let fifth = run(5, "pr", "ci").await;
+        let newest = async |list: &str| -> Vec<(String, Value)> {
+            let rows = lab.get(list).await.expect(200).body;
+            let row = |row: &Value| (row["name"].as_str().unwrap().to_owned(), row["newest_run"]["report"].clone());
+            rows.as_array().unwrap().iter().map(row).collect()
+        };
+        let named = |name: &str, report: &str| (name.to_owned(), json!(report));
+        let unused = ("Unused".to_owned(), Value::Null);
+        assert_eq!(newest("branches?sort=newest_run").await, [named("pr", &fifth), named("main", &third), unused.clone()]);
+        assert_eq!(newest("branches").await, [named("main", &third), named("pr", &fifth), unused.clone()]);
+        assert_eq!(newest("testbeds?sort=newest_run&direction=asc").await, [named("metal", &first), named("ci", &fifth), unused.clone()]);
+        assert_eq!(newest("measures?sort=newest_run").await, [named("Latency", &fifth), unused.clone()]);
+        assert_eq!(newest("branches?sort=newest_run&search=n&per_page=1&page=2").await, [unused.clone()]);
+        assert_eq!(newest("testbeds?sort=newest_run&name=metal").await, [named("metal", &first)]);
+        assert_eq!(newest("testbeds?sort=newest_run&archived=true").await, []);
+        assert_snapshot!("newest_run", lab.server.show(&lab.get("measures?sort=newest_run").await));
+        lab.get("benchmarks?sort=newest_run").await.expect(400);
+        // The next run is the newest after a report is deleted.
+        lab.delete(&format!("reports/{fifth}")).await.expect(204);
+        let none = ("pr".to_owned(), Value::Null);
+        assert_eq!(newest("branches?sort=newest_run").await, [named("main", &third), none, unused.clone()]);
+        assert_eq!(newest("testbeds?sort=newest_run").await, [named("ci", &third), named("metal", &first), unused.clone()]);
+        assert_eq!(newest("measures").await, [named("Latency", &third), unused]);
+    }
 }

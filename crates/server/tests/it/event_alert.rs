@@ -191,6 +191,9 @@ both! {
         let joined = &events[0];
         assert_eq!((events.len(), &joined["uuid"], &joined["total"], &joined["total_alerts"]), (1, &event["uuid"], &json!(1), &json!(20)));
         assert_eq!((&joined["candidates"][0]["number"], &joined["changes"][0]), (&json!(40), &change));
+        // The change needs review, even if all alerts are dismissed.
+        lab.patch("alerts", json!({ "status": "dismissed" })).await.expect(200);
+        assert_eq!(lab.events("?status=open").await.len(), 1);
         // Alerts of the changed series join the expected event; much worse values do not.
         lab.set_status(joined, "expected").await;
         lab.stay(60..62, 120.0).await;
@@ -242,5 +245,38 @@ both! {
         let received = receiver.wait_for(&lab, 1).await.remove(0).json();
         let alerts = received["reports"][0]["alerts"].as_array().unwrap();
         assert_eq!((alerts.len(), &alerts[0]["benchmark"]), (1, &json!("b")));
+    }
+
+    async fn an_event_is_dismissed_with_the_last_of_its_alerts(server: TestServer) {
+        let lab = Lab::with_limit(server).await;
+        lab.measure(1, &[("a", 150.0), ("b", 140.0)]).await;
+        let event = lab.events("").await.remove(0);
+        let set = async |place: usize, status: &str| {
+            let path = format!("alerts/{}", event["alerts"][place]["uuid"].as_str().unwrap());
+            lab.patch(&path, json!({ "status": status })).await.expect(200);
+            lab.event_lines().await.remove(0)
+        };
+        assert_eq!(set(0, "dismissed").await, "open v1 b-140.0 a150.0 2");
+        assert_eq!(set(1, "dismissed").await, "dismissed v1 b-140.0 a-150.0 2");
+        let dismissed = lab.events("?status=dismissed").await.remove(0);
+        assert_snapshot!("event_dismissed", lab.server.show(&lab.get(&format!("events/{}", dismissed["uuid"].as_str().unwrap())).await));
+        assert_eq!(set(1, "active").await, "open v1 b-140.0 a150.0 2");
+        // All alerts at once; reopening the event activates them.
+        lab.patch("alerts", json!({ "status": "dismissed" })).await.expect(200);
+        assert_eq!(lab.event_lines().await, ["dismissed v1 b-140.0 a-150.0 2"]);
+        assert_eq!(brief(&lab.set_status(&event, "open").await), "open v1 b140.0 a150.0 2");
+        // An active alert also reopens an event that a user closed.
+        lab.set_status(&event, "expected").await;
+        assert_eq!(set(0, "active").await, "open v1 b140.0 a-150.0 2");
+        let actions: Vec<Value> = lab.event(&event["uuid"]).await["actions"].as_array().unwrap().iter()
+            .map(|action| action["status"].clone()).collect();
+        assert_eq!(actions, ["open", "expected", "open", "dismissed", "open", "dismissed"]);
+        // The next alert of a dismissed event is a new event.
+        set(0, "dismissed").await;
+        lab.measure(2, &[("a", 150.0)]).await;
+        assert_eq!(lab.event_lines().await, ["dismissed v1 b-140.0 a-150.0 2", "open v2 a150.0 1"]);
+        // Only the server sets this status.
+        let path = format!("events/{}", event["uuid"].as_str().unwrap());
+        lab.patch(&path, json!({ "status": "dismissed" })).await.expect(400);
     }
 }

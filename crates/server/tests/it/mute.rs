@@ -8,6 +8,8 @@ use crate::{
     Lab, both,
     change::chance,
     notice::{PRIVATE, Receiver},
+    report::with,
+    until,
 };
 
 const DAY: i64 = 24 * 60 * 60;
@@ -200,5 +202,88 @@ both! {
         assert_eq!((lab.total("events?muted=true").await, lab.total("events?muted=false").await), (1, 0));
         lab.server.pass(14 * DAY);
         assert_eq!((lab.total("events?muted=true").await, lab.total("events?muted=false").await), (0, 1));
+    }
+
+    async fn an_alert_is_not_muted_after_the_mute_expires(server: TestServer = PRIVATE) {
+        let lab = Lab::with_alerts(server).await;
+        lab.calm().await;
+        lab.mute("p*").await;
+        let report = lab.alarmed().await;
+        let muted = async || {
+            let found = lab.get(&format!("reports/{report}")).await.expect(200).body;
+            let in_report = found["alerts"].as_array().unwrap().iter().filter(|alert| alert["muted"].is_object()).count();
+            let list = lab.get("alerts").await.expect(200).body;
+            let in_list = list.as_array().unwrap().iter().filter(|alert| alert["muted"].is_object()).count();
+            (in_report, in_list, found["counts"]["alerts"]["muted"].clone())
+        };
+        assert_eq!(muted().await, (1, 1, json!(1)));
+        assert_eq!(lab.badge("?benchmark=parse").await, "benchmarks: no alerts");
+        lab.server.pass(14 * DAY);
+        assert_eq!(muted().await, (0, 0, Value::Null));
+        // The hourly clean-up updates the counts.
+        lab.server.app.background.wake();
+        until("the alert is still muted", async || {
+            (lab.badge("?benchmark=parse").await == "benchmarks: 1 alert").then_some(())
+        })
+        .await;
+        // The mute stays in the list of expired mutes for 30 days.
+        assert_eq!(lab.total("mutes?expired=true").await, 1);
+        lab.server.pass(30 * DAY);
+        lab.server.app.background.wake();
+        until("the mute is not deleted", async || {
+            let left = lab.server.app.db.read::<_, tidemark_store::Error, _>(|tx| tx.value::<i64>("select count(*) from mute", &[]));
+            (left.await.unwrap() == 0).then_some(())
+        })
+        .await;
+    }
+
+    async fn events_are_filtered_by_mutes(server: TestServer) {
+        let lab = Lab::open(server).await;
+        for testbed in ["localhost", "other"] {
+            lab.measure_on(testbed, 0, &[("a", 100.0), ("b", 100.0)]).await;
+            lab.limit(testbed, 130.0).await;
+        }
+        lab.measure(1, &[("a", 150.0)]).await;
+        lab.measure_on("other", 2, &[("b", 150.0)]).await;
+        lab.measure(3, &[("b", 150.0)]).await;
+        let series = |event: &Value| {
+            let text = |place: &str| event.pointer(place).unwrap().as_str().unwrap();
+            format!("{} {}", text("/alerts/0/benchmark/name"), text("/alerts/0/testbed/name"))
+        };
+        for (mutes, expected) in [
+            (json!([{ "testbed": "other" }]), vec!["b other"]),
+            (json!([{ "benchmark": "b", "testbed": "local*" }]), vec!["b localhost"]),
+            (json!([{ "benchmark": "a", "branch": "m*" }]), vec!["a localhost"]),
+            (json!([{ "branch": "next" }, { "benchmark": "c*" }, { "benchmark": "a", "testbed": "other" }]), vec![]),
+            (json!([{ "benchmark": "*" }]), vec!["b localhost", "b other", "a localhost"]),
+            (json!([{ "branch": "main" }]), vec!["b localhost", "b other", "a localhost"]),
+            (json!([{ "testbed": "o*r" }, { "benchmark": "b", "branch": "main" }]), vec!["b localhost", "b other"]),
+        ] {
+            let mut paths = Vec::new();
+            for mute in mutes.as_array().unwrap() {
+                let made = lab.post("mutes", with(json!({ "reason": "Flaky" }), mute.clone())).await.expect(201);
+                paths.push(format!("mutes/{}", made.text("/uuid")));
+            }
+            let muted = lab.events("?muted=true").await;
+            assert_eq!(muted.iter().map(series).collect::<Vec<_>>(), expected, "{mutes}");
+            assert!(muted.iter().all(|event| event["muted"].is_object()), "{mutes}");
+            let others = lab.events("?muted=false").await;
+            assert_eq!(others.len() + muted.len(), 3, "{mutes}");
+            assert!(others.iter().all(|event| event.get("muted").is_none()), "{mutes}");
+            let marked = lab.events("").await;
+            assert_eq!(marked.iter().filter(|event| event["muted"].is_object()).count(), muted.len(), "{mutes}");
+            for path in paths {
+                lab.delete(&path).await.expect(204);
+            }
+        }
+        // The number of statements does not depend on the number of mutes.
+        let mut costs = Vec::new();
+        for number in 0..20 {
+            lab.post("mutes", json!({ "benchmark": format!("{number}*"), "branch": format!("b{number}"), "reason": "Flaky" })).await.expect(201);
+            if number % 19 == 0 {
+                costs.push(lab.cost(async |_| drop(lab.get("events?muted=false").await.expect(200))).await);
+            }
+        }
+        assert_eq!(costs[0], costs[1]);
     }
 }

@@ -12,7 +12,7 @@ use tidemark_store::{
 use crate::{both, fresh};
 
 pub(crate) const ALL: DimensionFilter<'static> =
-    DimensionFilter { name: None, search: None, archived: false };
+    DimensionFilter { name: None, search: None, archived: false, by_newest_run: false };
 const ARCHIVED: DimensionFilter<'static> = DimensionFilter { archived: true, ..ALL };
 
 /// Creates an item; `complete` adds what the dimension needs to be read.

@@ -64,7 +64,13 @@ pub(crate) enum ReportVerb {
         all: bool,
     },
     /// Show the verdict on a report: its comparison with the baseline
-    Verdict(ReportTarget),
+    Verdict {
+        #[command(flatten)]
+        target: ReportTarget,
+        /// UUID of a report: compare with its branch and testbed up to its version, instead of the default baseline
+        #[arg(long, value_name = "REPORT")]
+        base: Option<ReportUuid>,
+    },
     /// Delete a report
     #[command(visible_alias = "rm")]
     Delete(ReportTarget),
@@ -176,8 +182,8 @@ impl Verb for ReportVerb {
                 session.show(&reports(new.project.id()?).create(&report).idempotent())
             }
             Self::View { target, all } => target.view(session, *all),
-            Self::Verdict(target) => {
-                session.show(&tidemark_client::verdict(target.project.id()?, target.report))
+            Self::Verdict { target, base } => {
+                session.show(&tidemark_client::verdict(target.project.id()?, target.report, *base))
             }
             Self::Delete(target) => session
                 .confirm(&reports(target.project.id()?).delete(&target.report), "The report is deleted."),

@@ -6,7 +6,7 @@ use tidemark_api::Notifies;
 use tidemark_stats::{Model, PreparedModel, Worse};
 use tidemark_store::{
     BranchId, EventId, HeadId, MeasureId, ModelId, ProjectId, ReportId, SpecId, TestbedId, ThresholdId, Tx,
-    VersionId, WriteContext, alert, delivery, detection,
+    VersionId, WriteContext, alert, delivery, detection, measure,
     metric::{self, PackedMetric, ThresholdCheck},
     series::{self, Series, SeriesKey},
     threshold::{self, ThresholdCounts},
@@ -76,6 +76,8 @@ pub(super) fn write(
     let earlier_values = EarlierValues::read(tx, context, requests)?;
     let mut judgment = judge(&metrics, &mut judges, &earlier_values);
     metric::insert(tx, context.report, &judgment.packed)?;
+    let measures = metrics.iter().map(|(_, item)| item.series_key.measure);
+    measure::record_run(tx, context.report, context.start_time, measures)?;
     if !judges.is_empty() {
         events::assign(tx, fresh, context, &mut judgment.alerts, &judgment.within)?;
     }

@@ -6,7 +6,9 @@ use tidemark_api::{
     JobCallback, JobConfig, NameId, NewJob, ReportSettings, ResourceId, Testbed, Timestamp, Url,
     job::{JOB_ENTRIES_MAX, JOB_ITERATIONS_MAX, JOB_WORDS_MAX},
 };
-use tidemark_store::{Dimension, Lock, ReportId, SpecId, Tx, WriteContext, job, project, report, spec};
+use tidemark_store::{
+    Dimension, Lock, OrganizationId, ReportId, SpecId, Tx, WriteContext, job, project, report, spec,
+};
 
 use super::{callback, image::Image};
 use crate::{
@@ -26,9 +28,9 @@ const TIMEOUT_MAX: u32 = i32::MAX.unsigned_abs();
 const UNPAID_MAX_TIMEOUT: u32 = 300;
 const UNCLAIMED_MAX_TIMEOUT: u32 = 60;
 /// Priority of the jobs of a claimed project, above the jobs of unclaimed projects.
-pub(crate) const CLAIMED_PRIORITY: i64 = 100;
+const CLAIMED_PRIORITY: i64 = 100;
 /// Priority of the jobs of an organization with a plan.
-pub(crate) const PAID_PRIORITY: i64 = 200;
+const PAID_PRIORITY: i64 = 200;
 
 /// Priority and limits of jobs, by the plan of the organization.
 struct Tier {
@@ -61,6 +63,13 @@ impl Tier {
     }
 }
 
+/// Applies the priority and the concurrency limit of a claimed organization to its pending jobs, after it was claimed or got a plan.
+pub(crate) fn raise_pending(tx: &mut Tx<'_>, quota: Quota, organization: OrganizationId) -> Result<()> {
+    let tier = Tier::of(true, quota.billing_status(tx, organization)?);
+    let concurrency = tier.concurrency.or(quota.concurrent_jobs());
+    Ok(job::raise_rank(tx, organization, tier.rank, concurrency)?)
+}
+
 /// A requested job.
 pub(crate) struct JobRequest {
     new: NewJob,
@@ -70,8 +79,6 @@ pub(crate) struct JobRequest {
     testbed: Option<NameId>,
     address: String,
     registry: Url,
-    /// Maximum number of concurrent jobs of an organization.
-    concurrency: Option<u32>,
     queue_timeout: i64,
 }
 
@@ -120,7 +127,6 @@ impl JobRequest {
             testbed,
             address: address.map_or_else(|| "unknown".into(), address_key),
             registry,
-            concurrency: app.config.plus.runners.organization_concurrency,
             queue_timeout: app.config.plus.runners.queue_timeout.into(),
         })
     }
@@ -190,7 +196,7 @@ impl JobRequest {
             spec: chosen.id,
             rank: tier.rank,
             address: (!claimed).then(|| self.address.clone()),
-            concurrency: tier.concurrency.or(self.concurrency),
+            concurrency: tier.concurrency.or(quota.concurrent_jobs()),
             expires: now.plus_seconds(self.queue_timeout),
         })))
     }

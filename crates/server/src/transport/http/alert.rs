@@ -5,7 +5,7 @@ use serde::Deserialize;
 use tidemark_api::{
     Alert, AlertFilter, AlertPatch, AlertStatus, AlertUuid, AlertsPatch, AlertsPatched, Page, ResourceId,
 };
-use tidemark_store::{Lock, Tx, alert, report};
+use tidemark_store::{Lock, Tx, alert, event, report};
 use utoipa::IntoParams;
 
 use super::{
@@ -40,11 +40,17 @@ pub(super) async fn list(
     Query(filter): Query<AlertFilter>,
     Query(page): Query<Page>,
 ) -> Result<Paged<Alert>> {
+    let now = app.clock.now();
     let read = move |tx: &mut Tx<'_>| alert::list(tx, project.id, &filter, &page);
-    Ok(Paged(app.db.read(read).await?))
+    let (mut alerts, total) = app.db.read(read).await?;
+    alerts.iter_mut().for_each(|alert| alert.clear_expired_mute(now));
+    Ok(Paged((alerts, total)))
 }
 
 /// Dismiss or reactivate several alerts.
+///
+/// The status of their events follows: an event without changes is dismissed when all its alerts are, and open again when an
+/// alert is active again.
 #[utoipa::path(patch, path = "/v0/projects/{project}/alerts", operation_id = "proj_alerts_patch", tag = "alerts",
     params(ProjectPath), request_body = AlertsPatch, responses((status = 200, body = AlertsPatched)),
     extensions(("x-right" = json!("project:edit"))))]
@@ -53,7 +59,7 @@ pub(super) async fn update_many(
     project: Project<Edit>,
     Body(patch): Body<AlertsPatch>,
 ) -> Result<Json<AlertsPatched>> {
-    let now = app.clock.now();
+    let fresh = app.fresh();
     let write = move |tx: &mut Tx<'_>| {
         let id = project.id;
         // The statement recounts the alerts. Without the lock it could miss the alerts of a report that is being recorded.
@@ -72,8 +78,10 @@ pub(super) async fn update_many(
             measure: patch.measure.as_ref(),
         };
         which.part = names.find(tx, id)?;
-        let updated = alert::update(tx, id, &which, Some(patch.status.into()), now)?;
-        Ok::<_, Error>(AlertsPatched { updated })
+        let status = patch.status.into();
+        let updated = alert::update(tx, id, &which, Some(status), fresh.now)?;
+        event::follow_alerts(tx, &fresh, &updated.events, status, &project.origin.actor)?;
+        Ok::<_, Error>(AlertsPatched { updated: updated.number })
     };
     Ok(Json(app.db.write(write).await?))
 }
@@ -86,10 +94,16 @@ pub(super) async fn view(
     project: Project<View>,
     Path(path): Path<AlertPath>,
 ) -> Result<Json<Alert>> {
-    Ok(Json(app.db.read(move |tx| alert::find(tx, project.id, path.alert)).await?.1))
+    let now = app.clock.now();
+    let (_, mut alert) = app.db.read(move |tx| alert::find(tx, project.id, path.alert)).await?;
+    alert.clear_expired_mute(now);
+    Ok(Json(alert))
 }
 
 /// Dismiss or reactivate an alert.
+///
+/// The status of its event follows: an event without changes is dismissed when all its alerts are, and open again when an alert
+/// is active again.
 #[utoipa::path(patch, path = "/v0/projects/{project}/alerts/{alert}", operation_id = "proj_alert_patch",
     tag = "alerts", params(AlertPath), request_body = AlertPatch, responses((status = 200, body = Alert)),
     extensions(("x-right" = json!("project:edit"))))]
@@ -99,13 +113,18 @@ pub(super) async fn update(
     Path(path): Path<AlertPath>,
     Body(patch): Body<AlertPatch>,
 ) -> Result<Json<Alert>> {
-    let now = app.clock.now();
+    let fresh = app.fresh();
     let write = move |tx: &mut Tx<'_>| {
         tx.lock(Lock::Project(project.id.get()))?;
         let (id, _) = alert::find(tx, project.id, path.alert)?;
         let which = alert::AlertFilter { id: Some(id), ..alert::AlertFilter::default() };
-        alert::update(tx, project.id, &which, patch.status.map(Into::into), now)?;
-        let (_, alert) = alert::find(tx, project.id, path.alert)?;
+        let status = patch.status.map(Into::into);
+        let updated = alert::update(tx, project.id, &which, status, fresh.now)?;
+        if let Some(status) = status {
+            event::follow_alerts(tx, &fresh, &updated.events, status, &project.origin.actor)?;
+        }
+        let (_, mut alert) = alert::find(tx, project.id, path.alert)?;
+        alert.clear_expired_mute(fresh.now);
         Ok::<_, Error>(alert)
     };
     Ok(Json(app.db.write(write).await?))

@@ -3,7 +3,8 @@
 use axum::{Json, extract::State};
 use serde::Deserialize;
 use tidemark_api::{
-    Branch, BranchFilter, BranchPatch, DEFAULT_MAX_VERSIONS, HeadQuery, NewBranch, Page, ResourceId,
+    Branch, BranchFilter, BranchPatch, DEFAULT_MAX_VERSIONS, HeadQuery, ListedBranch, NewBranch, Page,
+    ResourceId,
 };
 use tidemark_store::{Dimension, Tx, head, quota::QuotaScope, threshold};
 use utoipa::IntoParams;
@@ -31,15 +32,15 @@ pub(super) struct BranchPath {
 
 /// List the branches of a project.
 #[utoipa::path(get, path = "/v0/projects/{project}/branches", operation_id = "proj_branches_get",
-    tag = "branches", params(ProjectPath, BranchFilter, Page), responses((status = 200, body = Vec<Branch>)),
+    tag = "branches", params(ProjectPath, BranchFilter, Page), responses((status = 200, body = Vec<ListedBranch>)),
     extensions(("x-right" = json!("project:view"))))]
 pub(super) async fn list(
     State(app): State<App>,
     project: Project<View>,
     Query(filter): Query<BranchFilter>,
     Query(page): Query<Page>,
-) -> Result<Paged<Branch>> {
-    Ok(Paged(app.db.read(move |tx| Branch::list(tx, project.id, &filter, &page)).await?))
+) -> Result<Paged<ListedBranch>> {
+    Ok(Paged(app.db.read(move |tx| Branch::list_with_runs(tx, project.id, &filter, &page)).await?))
 }
 
 /// Create a branch, empty or with a start point.

@@ -51,17 +51,18 @@ pub(super) async fn list(
             measure: filter.measure.as_ref(),
         };
         let mutes = Mutes::read(tx, project.id, now)?;
-        let muted = mutes.events(tx, project.id, filter.status, None)?;
+        let is_muted = filter.muted;
+        let muted = is_muted.map(|is_muted| mutes.event_filter(tx, project.id, is_muted)).transpose()?;
         let which = event::EventFilter {
             status: filter.status,
             cause: filter.cause,
             worse: filter.change_direction.map(ChangeDirection::number),
             part: names.find(tx, project.id)?,
-            muted: filter.muted.map(|is_muted| muted.filter(is_muted)),
+            muted,
         };
         let (mut events, total) =
             event::list(tx, project.id, &which, filter.sort.unwrap_or_default(), &page)?;
-        muted.mark(&mutes, &mut events);
+        mutes.mark_events(tx, &mut events)?;
         Ok::<_, Error>((events, total))
     };
     Ok(Paged(app.db.read(read).await?))
@@ -116,8 +117,7 @@ pub(super) async fn update(
 /// Returns an event with its mutes.
 fn find(tx: &mut Tx<'_>, project: ProjectId, event: EventUuid, now: Timestamp) -> Result<Event> {
     let mutes = Mutes::read(tx, project, now)?;
-    let muted = mutes.events(tx, project, None, Some(event))?;
     let mut found = event::view(tx, project, event)?;
-    muted.mark(&mutes, std::slice::from_mut(&mut found));
+    mutes.mark_events(tx, std::slice::from_mut(&mut found))?;
     Ok(found)
 }

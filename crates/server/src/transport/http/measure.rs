@@ -2,7 +2,7 @@
 
 use axum::{Json, extract::State};
 use serde::Deserialize;
-use tidemark_api::{Measure, MeasureFilter, MeasurePatch, NewMeasure, Page, ResourceId};
+use tidemark_api::{ListedMeasure, Measure, MeasureFilter, MeasurePatch, NewMeasure, Page, ResourceId};
 use tidemark_store::{Dimension, Lock, Tx, measure, quota::QuotaScope};
 use utoipa::IntoParams;
 
@@ -29,15 +29,15 @@ pub(super) struct MeasurePath {
 
 /// List the measures of a project.
 #[utoipa::path(get, path = "/v0/projects/{project}/measures", operation_id = "proj_measures_get",
-    tag = "measures", params(ProjectPath, MeasureFilter, Page), responses((status = 200, body = Vec<Measure>)),
+    tag = "measures", params(ProjectPath, MeasureFilter, Page), responses((status = 200, body = Vec<ListedMeasure>)),
     extensions(("x-right" = json!("project:view"))))]
 pub(super) async fn list(
     State(app): State<App>,
     project: Project<View>,
     Query(filter): Query<MeasureFilter>,
     Query(page): Query<Page>,
-) -> Result<Paged<Measure>> {
-    Ok(Paged(app.db.read(move |tx| Measure::list(tx, project.id, &filter, &page)).await?))
+) -> Result<Paged<ListedMeasure>> {
+    Ok(Paged(app.db.read(move |tx| Measure::list_with_runs(tx, project.id, &filter, &page)).await?))
 }
 
 /// Create a measure.

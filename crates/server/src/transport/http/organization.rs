@@ -11,8 +11,7 @@ use tidemark_api::{
     OrganizationPermission, OrganizationRole, OrganizationUuid, Page, ResourceId, ResourceName,
 };
 use tidemark_store::{
-    self as store, Lock, OrganizationId, Tx, UserId, WriteContext, job, member, organization, sso, unclaimed,
-    user,
+    self as store, Lock, OrganizationId, Tx, UserId, WriteContext, member, organization, sso, unclaimed, user,
 };
 use utoipa::IntoParams;
 
@@ -24,7 +23,7 @@ use super::{
     origin::Origin,
 };
 use crate::{
-    domain::{app::App, auth::key::hash, jobs::job_request, license},
+    domain::{app::App, auth::key::hash, jobs::job_request, license, quota::Quota},
     infra::{config::Claims, limits::Rule},
 };
 
@@ -100,9 +99,6 @@ pub(super) fn claim_for_user(
     user: UserId,
 ) -> Result<bool> {
     let free = organization::claim(tx, organization, fresh.now)?;
-    if free {
-        job::raise_rank(tx, organization, job_request::CLAIMED_PRIORITY)?;
-    }
     if free && member::role(tx, organization, user)?.is_some() {
         member::set_role(tx, organization, user, OrganizationRole::Leader, fresh.now)?;
     } else if free {
@@ -297,7 +293,7 @@ pub(super) async fn claim(
     if signed.by.found.confirmed.is_none() {
         return Err(Error::Forbidden("Confirm your address first: use the link in the mail we sent.".into()));
     }
-    let fresh = app.fresh();
+    let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
     let needs_token = app.config.access.claims == Claims::Token && !signed.by.found.user.admin;
     let write = move |tx: &mut Tx<'_>| {
         let mut found = match organization::find(tx, &path.organization) {
@@ -323,6 +319,7 @@ pub(super) async fn claim(
                 nothing_to_claim()
             });
         }
+        job_request::raise_pending(tx, quota, found.id)?;
         found.organization.claimed = Some(fresh.now);
         let slug = found.organization.slug.as_str();
         signed.origin.audit(tx, &fresh, "organization.claim", slug, Some(found.id), &[])?;

@@ -20,6 +20,7 @@ use crate::{
             caller::{Caller, SignedIn},
             key::hash,
         },
+        jobs::job_request,
         quota::Quota,
     },
     infra::config::Claims,
@@ -191,7 +192,7 @@ fn claim(
     creator: &ProjectCreator<'_>,
     mut found: project::ProjectRow,
 ) -> Result<project::ProjectRow> {
-    let ProjectCreator { caller, origin, claims, .. } = *creator;
+    let ProjectCreator { caller, origin, quota, claims } = *creator;
     let (Caller::User(by), None) = (caller, found.project.claimed) else { return Ok(found) };
     if by.found.confirmed.is_none() || claims == Claims::Token {
         return Ok(found);
@@ -202,6 +203,7 @@ fn claim(
         let id = ResourceId::Uuid(found.project.uuid.uuid());
         return access::project_for_run(tx, caller, &id)?.ok_or_else(access::hidden_project);
     }
+    job_request::raise_pending(tx, quota, found.organization)?;
     let slug = found.project.slug.as_str();
     origin.audit(tx, fresh, "organization.claim", slug, Some(found.organization), &[])?;
     found.project.claimed = Some(fresh.now);

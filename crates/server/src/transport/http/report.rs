@@ -9,7 +9,9 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use serde::Deserialize;
-use tidemark_api::{Branch, NewReport, Page, Report, ReportFilter, ReportUuid, ResourceId, Testbed};
+use tidemark_api::{
+    Branch, NewReport, Page, Report, ReportFilter, ReportUuid, ResourceId, Testbed, Timestamp,
+};
 use tidemark_store::{
     Dimension, Lock, Tx,
     report::{self, ReportRow},
@@ -87,9 +89,11 @@ pub(super) async fn list(
         let reports: Vec<Report> = found.into_iter().map(|found| found.report).collect();
         return Ok(Paged((reports, total)).into_response());
     }
+    let now = app.clock.now();
     let begin = move |tx: &mut Tx<'_>| {
         let (found, total) = find(tx)?;
-        let write = move |tx: &mut Tx<'_>, sink: &mut stream::Sink| write_expanded(tx, found.into(), sink);
+        let write =
+            move |tx: &mut Tx<'_>, sink: &mut stream::Sink| write_expanded(tx, found.into(), now, sink);
         Ok((total, write))
     };
     let (total, body) = stream::body(&app, address, begin).await?;
@@ -98,7 +102,12 @@ pub(super) async fn list(
 }
 
 /// Writes reports with their results and alerts, in batches.
-fn write_expanded(tx: &mut Tx<'_>, mut reports: VecDeque<ReportRow>, sink: &mut stream::Sink) -> Result<()> {
+fn write_expanded(
+    tx: &mut Tx<'_>,
+    mut reports: VecDeque<ReportRow>,
+    now: Timestamp,
+    sink: &mut stream::Sink,
+) -> Result<()> {
     let mut list = stream::List::new(sink);
     while !reports.is_empty() {
         let mut metrics = 0_u64;
@@ -109,7 +118,8 @@ fn write_expanded(tx: &mut Tx<'_>, mut reports: VecDeque<ReportRow>, sink: &mut 
         let fitting = fitting.count().max(1);
         let mut batch: Vec<ReportRow> = reports.drain(..fitting).collect();
         report::expand(tx, &mut batch)?;
-        for found in batch {
+        for mut found in batch {
+            found.report.clear_expired_mutes(now);
             list.push(&found.report)?;
         }
     }
@@ -174,12 +184,14 @@ async fn complete_report(
     address: Option<IpAddr>,
     find: impl FnOnce(&mut Tx<'_>) -> Result<ReportRow> + Send + 'static,
 ) -> Result<Response> {
+    let now = app.clock.now();
     let read = move |tx: &mut Tx<'_>| {
         let found = find(tx)?;
         if found.metrics > BATCH {
             return Ok(Err(found));
         }
-        let report = report::complete(tx, found)?;
+        let mut report = report::complete(tx, found)?;
+        report.clear_expired_mutes(now);
         // Serialize here and not in the response: megabytes of JSON would block an async thread for too long.
         serde_json::to_vec(&report).map(Ok).map_err(|error| Error::Internal(error.into()))
     };
@@ -189,7 +201,8 @@ async fn complete_report(
         Err(found) => found,
     };
     let write = move |tx: &mut Tx<'_>, sink: &mut stream::Sink| {
-        let report = report::complete(tx, found)?;
+        let mut report = report::complete(tx, found)?;
+        report.clear_expired_mutes(now);
         serde_json::to_writer(sink, &report).map_err(|error| Error::Internal(error.into()))
     };
     let ((), body) = stream::body(app, address, move |_| Ok(((), write))).await?;

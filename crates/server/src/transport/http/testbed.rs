@@ -2,7 +2,9 @@
 
 use axum::{Json, extract::State};
 use serde::Deserialize;
-use tidemark_api::{NewTestbed, Page, ResourceId, SpecQuery, Testbed, TestbedFilter, TestbedPatch};
+use tidemark_api::{
+    ListedTestbed, NewTestbed, Page, ResourceId, SpecQuery, Testbed, TestbedFilter, TestbedPatch,
+};
 use tidemark_store::{Dimension, Tx, quota::QuotaScope, spec, testbed};
 use utoipa::IntoParams;
 
@@ -29,15 +31,15 @@ pub(super) struct TestbedPath {
 
 /// List the testbeds of a project.
 #[utoipa::path(get, path = "/v0/projects/{project}/testbeds", operation_id = "proj_testbeds_get",
-    tag = "testbeds", params(ProjectPath, TestbedFilter, Page), responses((status = 200, body = Vec<Testbed>)),
+    tag = "testbeds", params(ProjectPath, TestbedFilter, Page), responses((status = 200, body = Vec<ListedTestbed>)),
     extensions(("x-right" = json!("project:view"))))]
 pub(super) async fn list(
     State(app): State<App>,
     project: Project<View>,
     Query(filter): Query<TestbedFilter>,
     Query(page): Query<Page>,
-) -> Result<Paged<Testbed>> {
-    Ok(Paged(app.db.read(move |tx| Testbed::list(tx, project.id, &filter, &page)).await?))
+) -> Result<Paged<ListedTestbed>> {
+    Ok(Paged(app.db.read(move |tx| Testbed::list_with_runs(tx, project.id, &filter, &page)).await?))
 }
 
 /// Create a testbed.

@@ -70,6 +70,11 @@ pub const TOOLS: &[Tool] = &[
         "Rename, archive or restart a branch. Archive a branch that is no longer measured; its data is kept.",
     ),
     tool(
+        "list_pulls",
+        "proj_pulls_get",
+        "List the branches that start from another branch, for example those of pull requests, with the newest report of each testbed. Use `view_verdict` to compare a report with the start point.",
+    ),
+    tool(
         "list_testbeds",
         "proj_testbeds_get",
         "List the testbeds of a project: the machines that benchmarks run on.",
