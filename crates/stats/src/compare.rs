@@ -4,6 +4,7 @@
 mod baseline;
 mod baseline_selection;
 mod peer_noise;
+mod sequential;
 mod simulation;
 
 pub use baseline::{Baseline, Sampling};
@@ -11,27 +12,32 @@ pub use baseline_selection::{
     BaselineRange, LevelChange, LevelChangeStatus, MIN_ESTABLISHED_RUNS, select_baseline,
 };
 pub use peer_noise::PeerNoise;
+pub use sequential::pairs_left;
 pub use simulation::regressed_runs;
 
+use self::sequential::Sequence;
 use crate::{
     holm,
     model::Worse,
     moments::{deviation, mean},
     student,
-    wilcoxon::{min_rank_sum_p, min_signed_rank_p, rank_sum, signed_rank},
+    wilcoxon::{min_rank_sum_p, rank_sum},
 };
 
 /// Maximum number of values of both sides for the rank test; with more values, means are close enough to normal.
 const MAX_RANKED: usize = 40;
 /// Maximum autocorrelation of successive runs.
 const MAX_AUTOCORRELATION: f64 = 0.9;
+/// Number of equal pairs after which values count as exact, for example a number of instructions.
+const EXACT_PAIRS: usize = 5;
 /// Differences up to this size are rounding errors.
 const ROUNDING_ERROR: f64 = 1e-12;
 
 /// Values of both sides, in the order of the runs.
 #[derive(Clone, Copy, Debug)]
 pub enum Samples<'a> {
-    /// Interleaved runs of base and new side: the values of a pair share the state of the machine.
+    /// Runs of base and new side in pairs, in random order within a pair: the values of a pair share the state of the machine.
+    /// The p-value and the interval are valid whenever the measurement stops, even if they decide when.
     Paired(&'a [(f64, f64)]),
     /// Independent runs of base and new side.
     Independent(&'a [f64], &'a [f64]),
@@ -90,9 +96,9 @@ pub enum Verdict {
 /// Compares two sides. `confidence` is 1 minus the accepted share of false positives.
 ///
 /// If all values are positive, the function compares their logarithms, so that a change is a factor and the long tail of
-/// timings has less weight. The interval uses Student's t distribution. For sides that were measured separately it uses the
-/// variances of both and the degrees of freedom of the smaller side, because Welch's degrees of freedom are too many when
-/// that side is very small. The variance of the mean is multiplied by (1 + r) / (1 - r), where r is the autocorrelation of
+/// timings has less weight. For pairs, see `sequential`. For sides that were measured separately, the interval uses Student's
+/// t distribution with the variances of both and the degrees of freedom of the smaller side, because Welch's degrees of
+/// freedom are too many when that side is very small. The variance of the mean is multiplied by (1 + r) / (1 - r), where r is the autocorrelation of
 /// successive runs on one machine; see `docs/statistics.md`.
 pub fn compare(samples: Samples<'_>, confidence: f64) -> Comparison {
     let (base, new): (Vec<f64>, Vec<f64>) = match samples {
@@ -116,28 +122,29 @@ pub fn compare(samples: Samples<'_>, confidence: f64) -> Comparison {
             (step == 0.0).then_some(0.0)
         }
     };
-    let differences: Vec<f64> = base.iter().zip(&new).map(|(base, new)| new - base).collect();
-    let precision = match samples {
-        Samples::Paired(_) => paired_precision(&differences),
-        Samples::Independent(..) => independent_precision(&base, &new),
-    };
     let step = Some(new_mean - base_mean).filter(|step| step.abs() > ROUNDING_ERROR).unwrap_or(0.0);
-    let (mut interval, mut p) = (None, None);
-    if let Some(Precision { error, freedom }) = precision {
-        let half_width = student::quantile(0.5 + confidence / 2.0, freedom) * error;
-        interval = share(step - half_width).zip(share(step + half_width));
-        p = Some(if step == 0.0 { 1.0 } else { student::two_sided(step / error, freedom) });
-    }
-    // The rank test matters only if the t test is significant.
-    let is_ranked = base.len() + new.len() <= MAX_RANKED && p.is_some_and(|p| p <= 1.0 - confidence);
-    let (rank_p, min_rank_p) = match samples {
-        Samples::Paired(_) => {
-            (is_ranked.then(|| signed_rank(&differences)), min_signed_rank_p(differences.len()))
+    let (mut interval, mut p, mut rank_p, mut min_rank_p) = (None, None, None, 0.0);
+    match samples {
+        Samples::Paired(pairs) => {
+            let differences: Vec<f64> = base.iter().zip(&new).map(|(base, new)| new - base).collect();
+            let sequence = Sequence::new(&differences);
+            let is_exact = pairs.len() >= EXACT_PAIRS && pairs.iter().all(|pair| *pair == pairs[0]);
+            interval = if is_exact { Some((step, step)) } else { sequence.interval(confidence) };
+            p = Some(if is_exact && step != 0.0 { 0.0 } else { sequence.p() });
         }
         Samples::Independent(..) => {
-            (is_ranked.then(|| rank_sum(&base, &new)), min_rank_sum_p(base.len(), new.len()))
+            if let Some(Precision { error, freedom }) = precision(&base, &new) {
+                let half_width = student::quantile(0.5 + confidence / 2.0, freedom) * error;
+                interval = Some((step - half_width, step + half_width));
+                p = Some(if step == 0.0 { 1.0 } else { student::two_sided(step / error, freedom) });
+            }
+            // The rank test matters only if the t test is significant.
+            let is_ranked = base.len() + new.len() <= MAX_RANKED && p.is_some_and(|p| p <= 1.0 - confidence);
+            rank_p = is_ranked.then(|| rank_sum(&base, &new));
+            min_rank_p = min_rank_sum_p(base.len(), new.len());
         }
-    };
+    }
+    let interval = interval.and_then(|(lower, upper)| share(lower).zip(share(upper)));
     let change = if is_positive { Some(new_center / base_center - 1.0) } else { share(step) };
     let half_width = |(change, (lower, upper)): (f64, (f64, f64))| (change - lower).max(upper - change);
     Comparison {
@@ -157,8 +164,8 @@ pub fn compare(samples: Samples<'_>, confidence: f64) -> Comparison {
 
 /// Returns the verdicts on comparisons that are made together, each with its p-value corrected for their number.
 ///
-/// A change must pass two tests: Student's, corrected by Holm's method to control the family-wise error rate; and,
-/// separately, a rank test that is valid for any distribution.
+/// The p-values are corrected by Holm's method to control the family-wise error rate. Between sides that were measured
+/// separately, a change must also pass a rank test that is valid for any distribution.
 pub fn verdicts(comparisons: &[(Comparison, Worse)], criteria: &Criteria) -> Vec<(Verdict, Option<f64>)> {
     // Whether a comparison is judged depends only on the number of values, so that the selection does not bias the tests.
     let p_value =
@@ -220,18 +227,7 @@ struct Precision {
     freedom: f64,
 }
 
-fn paired_precision(differences: &[f64]) -> Option<Precision> {
-    let count = differences.len() as f64;
-    if count < 2.0 {
-        return None;
-    }
-    let (center, deviation) = (mean(differences), deviation(differences, mean(differences)));
-    let autocorrelation = lag1_products(differences, center, deviation) / (count - 1.0) + 1.0 / count;
-    let error = deviation / count.sqrt() * error_inflation(autocorrelation);
-    Some(Precision { error, freedom: count - 1.0 })
-}
-
-fn independent_precision(base: &[f64], new: &[f64]) -> Option<Precision> {
+fn precision(base: &[f64], new: &[f64]) -> Option<Precision> {
     let (mut variance, mut products) = (0.0, 0.0);
     for side in [base, new] {
         if side.len() < 2 {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use tidemark_adapters::{Entry, Label, ParsedMetric, Results};
 use tidemark_api::{Adapter, MeasureDirection, Parameters, ResourceName, measure};
-use tidemark_stats::{Comparison, Criteria, Samples, Verdict, Worse, compare, verdicts};
+use tidemark_stats::{Comparison, Criteria, Samples, Verdict, Worse, compare, pairs_left, verdicts};
 
 use crate::{
     failure::{Exit, Failure, Result},
@@ -18,8 +18,9 @@ use crate::{
 #[derive(clap::Args)]
 pub(crate) struct CriteriaFlags {
     /// Confidence level of the intervals, as a probability: the share of comparisons without a change that raise no alarm
-    #[arg(long, value_name = "PROBABILITY", default_value_t = 0.95, value_parser = probability)]
-    pub(crate) confidence: f64,
+    /// [default: 0.95 for files, 0.99 for commits]
+    #[arg(long, value_name = "PROBABILITY", value_parser = probability)]
+    confidence: Option<f64>,
     /// Smallest change that counts, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percentage)]
     min_change: f64,
@@ -36,6 +37,14 @@ fn probability(text: &str) -> std::result::Result<f64, String> {
 fn percentage(text: &str) -> std::result::Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
     number.ok_or_else(|| "it must be a number of at least 0".to_owned())
+}
+
+impl CriteriaFlags {
+    /// Returns the confidence level. The verdicts on pairs are monitored while they are measured, and may start a review or fail a
+    /// build without further runs; they are therefore more cautious.
+    fn confidence(&self, paired: bool) -> f64 {
+        self.confidence.unwrap_or(if paired { 0.99 } else { 0.95 })
+    }
 }
 
 /// The two sides of a comparison.
@@ -56,6 +65,7 @@ pub(crate) struct ComparisonReport {
     base_name: String,
     new_name: String,
     confidence: f64,
+    same_within: f64,
     paired: bool,
     /// Adapter of both sides; `magic` if they differ.
     adapter: Adapter,
@@ -77,6 +87,8 @@ struct Row {
     adjusted: Option<f64>,
     base_runs: usize,
     new_runs: usize,
+    /// Pairs of values, if the sides were measured in pairs.
+    pairs: Vec<(f64, f64)>,
     /// Remark if a side has only one value.
     note: &'static str,
 }
@@ -98,13 +110,14 @@ struct Values {
 
 impl Sides {
     /// Compares the series that both sides have.
-    pub(crate) fn compare(self, flags: &CriteriaFlags) -> Result<ComparisonReport> {
+    pub(crate) fn compare(&self, flags: &CriteriaFlags) -> Result<ComparisonReport> {
+        let confidence = flags.confidence(self.paired);
         let (order, mut values) = self.series();
         let (mut rows, mut only_base, mut only_new) = (Vec::new(), Vec::new(), Vec::new());
         for series in order {
             let Some(both) = values.remove(&series) else { continue };
             match (both.base.is_empty(), both.new.is_empty()) {
-                (false, false) => rows.push(both.compare(series, self.paired, flags.confidence)),
+                (false, false) => rows.push(both.compare(series, self.paired, confidence)),
                 (false, true) => only_base.push(series.title()),
                 (true, _) => only_new.push(series.title()),
             }
@@ -130,9 +143,17 @@ impl Sides {
             left.verdict.cmp(&right.verdict).then(right.severity().total_cmp(&left.severity()))
         });
         let adapter = self.adapter();
-        let Self { base_name, new_name, paired, .. } = self;
-        let confidence = flags.confidence;
-        Ok(ComparisonReport { base_name, new_name, confidence, paired, adapter, rows, only_base, only_new })
+        Ok(ComparisonReport {
+            base_name: self.base_name.clone(),
+            new_name: self.new_name.clone(),
+            confidence,
+            same_within: criteria.same_within,
+            paired: self.paired,
+            adapter,
+            rows,
+            only_base,
+            only_new,
+        })
     }
 
     /// Returns the adapter of all results; `magic` if they differ.
@@ -165,6 +186,18 @@ impl Sides {
 }
 
 impl ComparisonReport {
+    /// Whether every comparison has a verdict.
+    pub(crate) fn is_conclusive(&self) -> bool {
+        self.rows.iter().all(|row| row.verdict != Verdict::Inconclusive)
+    }
+
+    /// Returns the expected number of further pairs until every comparison has a verdict; `None` if it cannot be predicted.
+    pub(crate) fn pairs_left(&self) -> Option<u32> {
+        let inconclusive = self.rows.iter().filter(|row| row.verdict == Verdict::Inconclusive);
+        let left = |row: &Row| pairs_left(&row.pairs, self.rows.len(), self.confidence, self.same_within);
+        inconclusive.map(left).try_fold(0, |most, left| Some(most.max(left?)))
+    }
+
     /// Returns a failure if there is a regression, with `--error-on-alert`.
     pub(crate) fn gate(&self, error_on_alert: bool) -> Result {
         let sentence = match self.rows.iter().filter(|row| row.verdict == Verdict::Regression).count() {
@@ -203,8 +236,7 @@ impl Values {
         let values = |side: &[(usize, ParsedMetric)]| -> Vec<f64> {
             side.iter().map(|(_, measured)| measured.value).collect()
         };
-        let (base, new) = (values(&self.base), values(&self.new));
-        let (comparison, base_runs, new_runs) = if paired {
+        let (comparison, pairs, base_runs, new_runs) = if paired {
             let of_new: HashMap<usize, f64> =
                 self.new.iter().map(|(run, measured)| (*run, measured.value)).collect();
             let pairs: Vec<(f64, f64)> = self
@@ -212,9 +244,11 @@ impl Values {
                 .iter()
                 .filter_map(|(run, measured)| Some((measured.value, *of_new.get(run)?)))
                 .collect();
-            (compare(Samples::Paired(&pairs), confidence), pairs.len(), pairs.len())
+            let count = pairs.len();
+            (compare(Samples::Paired(&pairs), confidence), pairs, count, count)
         } else {
-            (compare(Samples::Independent(&base, &new), confidence), base.len(), new.len())
+            let (base, new) = (values(&self.base), values(&self.new));
+            (compare(Samples::Independent(&base, &new), confidence), Vec::new(), base.len(), new.len())
         };
         let note = match (self.base.as_slice(), self.new.as_slice()) {
             ([(_, base)], [(_, new)]) => compare_ranges(base, new),
@@ -224,7 +258,7 @@ impl Values {
         let declared = self.new.iter().chain(&self.base).find_map(|(_, measured)| measured.direction);
         let worse = MeasureDirection::worse(series.measure.as_str(), declared);
         let verdict = Verdict::Inconclusive;
-        Row { series, units, worse, verdict, comparison, adjusted: None, base_runs, new_runs, note }
+        Row { series, units, worse, verdict, comparison, adjusted: None, base_runs, new_runs, pairs, note }
     }
 }
 

@@ -1,5 +1,5 @@
-//! Alternating measurements of two states of a repository on this machine, so that variations of the machine affect both. Commits
-//! are checked out outside the work tree; the checkouts are always removed.
+//! Measurements of two states of a repository in pairs on this machine, so that variations of the machine affect both, until
+//! every benchmark has a verdict. Commits are checked out outside the work tree; the checkouts are always removed.
 
 use std::{
     fs,
@@ -13,19 +13,28 @@ use std::{
 use tempfile::TempDir;
 use tidemark_adapters::Results;
 use tidemark_api::Fold;
+use uuid::Uuid;
 
 use crate::{
     child::Child,
-    cmd::run::command::{BenchmarkCommand, DRAIN_TIMEOUT, SIDE_VARIABLE, forward},
-    comparison::Sides,
+    cmd::run::{
+        command::{BenchmarkCommand, DRAIN_TIMEOUT, SIDE_VARIABLE, forward},
+        synthetic::SyntheticFlags,
+    },
+    comparison::{ComparisonReport, CriteriaFlags, Sides},
     failure::{Exit, Failure, Result},
     input::{ParseFlags, ToolOutput},
     interrupt::{Guard, on_interrupt, wait_for_exit},
     progress::{self, time_left},
 };
 
-/// Default number of rounds: the minimum that distinguishes a change from chance at 95 %.
-pub(crate) const ROUNDS: u32 = 6;
+/// Flags that limit the measurement.
+#[derive(Clone, Copy, clap::Args)]
+pub(crate) struct Limits {
+    /// Maximum duration of a comparison of commits; it ends earlier, as soon as every benchmark has a verdict
+    #[arg(long, value_name = "SECONDS", default_value_t = 1_800, value_parser = clap::value_parser!(u64).range(1..))]
+    max_time: u64,
+}
 
 /// What to measure, and how.
 pub(crate) struct Interleave<'a> {
@@ -36,9 +45,13 @@ pub(crate) struct Interleave<'a> {
     pub(crate) benchmark: &'a BenchmarkCommand,
     /// Result files, if the results are not in the output of the command.
     pub(crate) files: &'a [PathBuf],
+    /// Times and sizes to measure instead of parsing an output.
+    pub(crate) synthetic: Option<&'a SyntheticFlags>,
     pub(crate) parsing: &'a ParseFlags,
-    /// Number of runs per side.
-    pub(crate) rounds: u32,
+    pub(crate) criteria: &'a CriteriaFlags,
+    pub(crate) limits: Limits,
+    /// Maximum number of runs per side.
+    pub(crate) max_rounds: Option<u32>,
     /// Whether to leave out a round in which a run fails.
     pub(crate) allow_failure: bool,
     pub(crate) quiet: bool,
@@ -75,42 +88,54 @@ impl Side {
 }
 
 impl Interleave<'_> {
-    /// Measures both sides: base and new, then new and base, and so on, so that a machine that becomes slower or faster over time
-    /// favors neither side.
-    pub(crate) fn run(&self) -> Result<Sides> {
+    /// Measures both sides in pairs, until every benchmark has a verdict or a limit is reached. The order within a pair is random:
+    /// then no effect of the order, of the time or of earlier runs favors a side, and the test needs no further assumption.
+    pub(crate) fn run(&self) -> Result<ComparisonReport> {
         let checkouts = Checkouts::open(self.benchmark.folder())?;
         let base = checkouts.prepare("base", &self.base)?;
         let new = checkouts.prepare("new", &self.new)?;
         for side in [&base, &new] {
             self.set_up(side)?;
         }
-        let (mut of_base, mut of_new) = (Vec::new(), Vec::new());
-        let (total, started) = (self.rounds as usize * 2, Instant::now());
-        for round in 0..self.rounds {
-            let sides = if round % 2 == 0 { [&base, &new] } else { [&new, &base] };
+        let names = (base.name.clone(), new.name.clone());
+        let mut sides =
+            Sides { base_name: names.0, new_name: names.1, base: Vec::new(), new: Vec::new(), paired: true };
+        let mut report = None;
+        let started = Instant::now();
+        for round in 1.. {
+            let is_base_first = Uuid::new_v4().as_bytes()[0] & 1 == 0;
+            let order = if is_base_first { [&base, &new] } else { [&new, &base] };
             let mut results = Vec::with_capacity(2);
-            for (index, side) in sides.into_iter().enumerate() {
-                let done = round as usize * 2 + index;
+            for side in order {
                 if !self.quiet {
-                    let left = time_left(started.elapsed(), done, total);
-                    message!("Round {} of {}, {} ({}){left}", round + 1, self.rounds, side.label, side.name);
+                    message!("Round {round}, {} ({})", side.label, side.name);
                 }
                 results.extend(self.measure(side, round)?);
             }
             // Only complete rounds count.
             if let Ok([first, second]) = <[Results; 2]>::try_from(results) {
-                let (base, new) = if round % 2 == 0 { (first, second) } else { (second, first) };
-                of_base.push(base);
-                of_new.push(new);
+                let (base, new) = if is_base_first { (first, second) } else { (second, first) };
+                sides.base.push(base);
+                sides.new.push(new);
+                report = Some(sides.compare(self.criteria)?);
+            }
+            let mean = started.elapsed() / round;
+            if report.as_ref().is_some_and(ComparisonReport::is_conclusive)
+                || self.max_rounds.is_some_and(|max_rounds| round >= max_rounds)
+                || started.elapsed() + mean > Duration::from_secs(self.limits.max_time)
+            {
+                break;
+            }
+            if let Some(report) = report.as_ref().filter(|_| !self.quiet) {
+                message!("After round {round}: {}{}", report.counts(), expected(report, mean));
             }
         }
-        if of_base.is_empty() {
-            return Err(Failure::with(
+        report.ok_or_else(|| {
+            Failure::with(
                 Exit::Empty,
                 "In every round a run of the benchmark command failed; nothing was measured.",
-            ));
-        }
-        Ok(Sides { base_name: base.name, new_name: new.name, base: of_base, new: of_new, paired: true })
+            )
+        })
     }
 
     fn set_up(&self, side: &Side) -> Result {
@@ -150,30 +175,47 @@ impl Interleave<'_> {
 
     /// Runs the command once for a side; returns `None` if it failed and failures are allowed.
     fn measure(&self, side: &Side, round: u32) -> Result<Option<Results>> {
-        let name = format!("Round {} of {} for {} ({})", round + 1, self.rounds, side.label, side.name);
-        let result = self.benchmark.run_in(Some((&side.folder, side.label)), &name, self.quiet)?;
-        let mut outputs = match result.failure {
-            Some(reason) if self.allow_failure => {
-                message!("warning: {name}: the benchmark command {reason}; the round is left out.");
-                return Ok(None);
+        let name = format!("Round {round} for {} ({})", side.label, side.name);
+        let mut elapsed = None;
+        let mut output = Vec::new();
+        if self.benchmark.is_given() {
+            let result = self.benchmark.run_in(Some((&side.folder, side.label)), &name, self.quiet)?;
+            match result.failure {
+                Some(reason) if self.allow_failure => {
+                    message!("warning: {name}: the benchmark command {reason}; the round is left out.");
+                    return Ok(None);
+                }
+                Some(reason) => {
+                    return Err(Failure::with(
+                        Exit::Benchmark,
+                        format!(
+                            "{name}: the benchmark command {reason}. --allow-failure leaves such rounds out."
+                        ),
+                    ));
+                }
+                None => (elapsed, output) = (Some(result.elapsed), result.output),
             }
-            Some(reason) => {
-                return Err(Failure::with(
-                    Exit::Benchmark,
-                    format!(
-                        "{name}: the benchmark command {reason}. --allow-failure leaves such rounds out."
-                    ),
-                ));
-            }
-            None if self.files.is_empty() => vec![ToolOutput::new(name, result.output)],
-            None => {
-                let read = |file: &PathBuf| ToolOutput::from_file(&side.file(file));
-                self.files.iter().map(read).collect::<Result<_>>()?
-            }
+        }
+        let results = if let Some(synthetic) = self.synthetic {
+            let measured = synthetic.measure(self.benchmark, elapsed, |file| side.file(file))?;
+            synthetic.parse(self.parsing, &mut [measured])?
+        } else if self.files.is_empty() {
+            self.parsing.parse(&mut [ToolOutput::new(name, output)])?
+        } else {
+            let read = |file: &PathBuf| ToolOutput::from_file(&side.file(file));
+            self.parsing.parse(&mut self.files.iter().map(read).collect::<Result<Vec<_>>>()?)?
         };
-        let results = self.parsing.parse(&mut outputs)?;
         // Several values of a benchmark in one run count as one value.
         Ok(Results::fold(&results, self.parsing.fold.unwrap_or(Fold::Mean)))
+    }
+}
+
+/// Returns the expected number of further rounds with their duration.
+fn expected(report: &ComparisonReport, mean: Duration) -> String {
+    match report.pairs_left() {
+        Some(1) => format!("; about 1 more round{}", time_left(mean, 1, 2)),
+        Some(rounds) => format!("; about {rounds} more rounds{}", time_left(mean, 1, rounds as usize + 1)),
+        None => String::new(),
     }
 }
 

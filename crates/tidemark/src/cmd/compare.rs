@@ -10,10 +10,10 @@ use tidemark_api::{Adapter, Report};
 
 use crate::{
     cmd::run::command::BenchmarkCommand,
-    comparison::{CriteriaFlags, Sides},
+    comparison::{ComparisonReport, CriteriaFlags, Sides},
     failure::{Exit, Failure, Result, print_before},
     input::{ParseFlags, ToolOutput},
-    interleave::{Interleave, ROUNDS, Revision},
+    interleave::{Interleave, Limits, Revision},
     output::Format,
     transfer,
 };
@@ -50,12 +50,14 @@ pub(crate) struct Compare {
     /// On a terminal: show all rows, even if they do not fit on the screen
     #[arg(long)]
     all: bool,
-    /// Number of runs of the command for each commit
-    #[arg(long, value_name = "COUNT", default_value_t = ROUNDS, value_parser = clap::value_parser!(u32).range(1..))]
-    iter: u32,
+    /// Maximum number of runs of the command for each commit
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    iter: Option<u32>,
+    #[command(flatten)]
+    limits: Limits,
     /// Shell command that prepares each commit once, for example a build
-    #[arg(long, value_name = "COMMAND", requires = "command")]
-    ab_setup: Option<String>,
+    #[arg(long, alias = "ab-setup", value_name = "COMMAND", requires = "command")]
+    setup: Option<String>,
     /// Leave out rounds in which the command fails, instead of stopping
     #[arg(long, requires = "command")]
     allow_failure: bool,
@@ -68,21 +70,27 @@ pub(crate) struct Compare {
 
 impl Compare {
     pub(crate) fn run(&self) -> Result {
-        let sides = if self.benchmark.is_given() { self.of_commits()? } else { self.of_files()? };
-        let report = sides.compare(&self.criteria)?;
+        let report = if self.benchmark.is_given() {
+            self.of_commits()?
+        } else {
+            self.of_files()?.compare(&self.criteria)?
+        };
         let format = if self.json { Format::Json } else { self.format };
         print_before(report.gate(self.error_on_alert), &report.show(format, self.all))
     }
 
-    fn of_commits(&self) -> Result<Sides> {
+    fn of_commits(&self) -> Result<ComparisonReport> {
         Interleave {
             base: Revision::Commit(self.base.clone()),
             new: Revision::Commit(self.new.clone()),
-            setup: self.ab_setup.as_deref(),
+            setup: self.setup.as_deref(),
             benchmark: &self.benchmark,
             files: &self.file,
+            synthetic: None,
             parsing: &self.parsing,
-            rounds: self.iter,
+            criteria: &self.criteria,
+            limits: self.limits,
+            max_rounds: self.iter,
             allow_failure: self.allow_failure,
             quiet: self.quiet,
         }

@@ -10,7 +10,7 @@ mod project_flags;
 mod recent;
 mod show;
 mod start_point;
-mod synthetic;
+pub(crate) mod synthetic;
 pub(crate) mod threshold;
 mod unsent;
 
@@ -40,7 +40,7 @@ use crate::{
     connection::Connection,
     context::{Context, Environment},
     failure::{Exit, Failure, Result, print},
-    input::{AdapterChoice, ParseFlags, ToolOutput},
+    input::{ParseFlags, ToolOutput},
     manifest::{self, Manifest},
     output::{self, Format},
     verdict,
@@ -340,8 +340,7 @@ impl Run {
     /// Parses outputs; measured times and sizes have the format of the adapter `json`.
     fn parse(&self, outputs: &mut [ToolOutput]) -> Result<Vec<Results>> {
         if self.synthetic.is_given() {
-            return ParseFlags { adapter: AdapterChoice::Known(Adapter::Json), ..self.parsing }
-                .parse(outputs);
+            return self.synthetic.parse(&self.parsing, outputs);
         }
         self.parsing.parse(outputs)
     }
@@ -396,7 +395,7 @@ impl Run {
                 ));
             }
         } else if self.synthetic.is_given() {
-            outputs.push(self.synthetic.measure(&self.benchmark, None)?);
+            outputs.push(self.synthetic.measure(&self.benchmark, None, Path::to_owned)?);
         } else if self.file.is_empty() {
             outputs.push(ToolOutput::from_stdin()?);
         } else {
@@ -430,7 +429,7 @@ impl Run {
                 format!("{name} {reason}; nothing was sent. --allow-failure leaves failed runs out."),
             )),
             None if self.synthetic.is_given() => {
-                Ok(vec![self.synthetic.measure(&self.benchmark, Some(ended.elapsed))?])
+                Ok(vec![self.synthetic.measure(&self.benchmark, Some(ended.elapsed), Path::to_owned)?])
             }
             None if self.file.is_empty() => Ok(vec![ToolOutput::new(name, ended.output)]),
             None => self.read_files(),

@@ -165,7 +165,7 @@ impl ComparisonReport {
         }
         if self.rows.iter().any(|row| row.verdict == Verdict::Inconclusive) {
             text.push_str(if self.paired {
-                "For more precise results, increase --iter.\n"
+                "For a verdict on every benchmark, increase --max-time and --iter.\n"
             } else {
                 "For more precise results, use at least 4 runs per side, or measure both sides alternately \
                  with `tidemark run --ab`.\n"
@@ -174,6 +174,15 @@ impl ComparisonReport {
         if self.rows.iter().any(|row| row.comparison.interval.is_some()) {
             let _ = writeln!(text, "The confidence level of the intervals is {}%.", self.confidence * 100.0);
         }
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let _ = writeln!(text, "Verdict: {}.", self.counts());
+        text
+    }
+
+    /// Returns the number of rows with each verdict.
+    pub(crate) fn counts(&self) -> String {
         let mut parts = Vec::new();
         for (verdict, one, many, _) in LABELS {
             match self.rows.iter().filter(|row| row.verdict == verdict).count() {
@@ -182,11 +191,7 @@ impl ComparisonReport {
                 count => parts.push(format!("{count} {many}")),
             }
         }
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        let _ = writeln!(text, "Verdict: {}.", parts.join(", "));
-        text
+        parts.join(", ")
     }
 }
 

@@ -7,12 +7,13 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use tidemark_api::job::JOB_ENTRIES_MAX;
+use tidemark_adapters::Results;
+use tidemark_api::{Adapter, job::JOB_ENTRIES_MAX};
 
 use super::command::BenchmarkCommand;
 use crate::{
     failure::{Failure, Result},
-    input::ToolOutput,
+    input::{AdapterChoice, ParseFlags, ToolOutput},
 };
 
 /// Maximum length of the name of a benchmark, in bytes.
@@ -57,11 +58,12 @@ impl SyntheticFlags {
         }
     }
 
-    /// Returns the result: the elapsed time of the command, if it ran, and the sizes of the files.
+    /// Returns the result: the elapsed time of the command, if it ran, and the sizes of the files, which `locate` finds.
     pub(crate) fn measure(
         &self,
         benchmark: &BenchmarkCommand,
         elapsed: Option<Duration>,
+        locate: impl Fn(&Path) -> PathBuf,
     ) -> Result<ToolOutput> {
         let mut results = Map::new();
         if let Some(elapsed) = elapsed.filter(|_| self.build_time) {
@@ -70,7 +72,7 @@ impl SyntheticFlags {
             results.insert(name, json!({ "build-time": { "value": elapsed.as_secs_f64() } }));
         }
         for file in &self.file_size {
-            let size = fs::metadata(file)
+            let size = fs::metadata(locate(file))
                 .map_err(|error| {
                     Failure::new(format!(
                         "{} cannot be read ({error}); check the path of --file-size.",
@@ -86,6 +88,11 @@ impl SyntheticFlags {
             }
         }
         Ok(ToolOutput { name: "the measured values".to_owned(), text: Value::Object(results).to_string() })
+    }
+
+    /// Parses these results.
+    pub(crate) fn parse(&self, flags: &ParseFlags, outputs: &mut [ToolOutput]) -> Result<Vec<Results>> {
+        ParseFlags { adapter: AdapterChoice::Known(Adapter::Json), ..*flags }.parse(outputs)
     }
 
     /// Returns the name of a file: its last component, or its whole path if another file has the same last component.
