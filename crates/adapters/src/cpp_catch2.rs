@@ -1,11 +1,12 @@
-//! Adapter for Catch2: parses its XML reporter and its console tables. Below the name of a test case, a table has three lines
+//! Adapter for Catch2: parses its XML reporter and its console tables; its JSON reporter writes no benchmarks. Below the name of a test case, a table has three lines
 //! per benchmark, with the mean in the second and the standard deviation in the third. With `--benchmark-no-analysis`, it has one
 //! line per benchmark, with the mean.
 
+use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
+    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
     text::{self, Line, Scan, Unit, is_blank},
     xml::{self, Element, Part},
 };
@@ -17,6 +18,12 @@ pub(crate) const TOOL: Tool = Tool {
     averages: &[Average::Mean],
     formats: &[
         Format::new(Syntax::Xml, "./tests --reporter xml", &["<TestCase", "<Catch"], parse_xml),
+        Format::new(
+            Syntax::Json,
+            "the reporter `json` writes no benchmarks; use `--reporter xml`",
+            &[r#""catch2-version""#, r#""test-run""#],
+            reject_json,
+        ),
         Format::new(Syntax::Text, "./tests --benchmark-no-analysis", &["benchmark name ", RULE], parse_means),
         Format::new(Syntax::Text, r#"./tests "[benchmark]""#, &[], parse),
     ],
@@ -139,9 +146,31 @@ fn parse_xml(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         Ok(())
     })?;
     if entries.is_empty() {
-        return Err(Failure::missing(crate::Position::Line(1), "at least one element `BenchmarkResults`"));
+        return Err(Failure::missing(Position::Line(1), "at least one element `BenchmarkResults`"));
     }
     Ok(entries)
+}
+
+/// Rejects the document of the JSON reporter, which has test cases but no benchmarks (Catch2 3.7).
+fn reject_json(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    document::read::<Document, Document>(input.text)?;
+    let expected = "benchmarks, which the reporter `json` of Catch2 does not write; use `--reporter xml`";
+    Err(Failure::missing(Position::Path("test-run".to_owned()), expected))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(dead_code, reason = "their presence identifies the tool")]
+struct Document {
+    metadata: Metadata,
+    test_run: IgnoredAny,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(dead_code, reason = "their presence identifies the tool")]
+struct Metadata {
+    catch2_version: IgnoredAny,
 }
 
 /// Returns the same name as the console: test case, sections and benchmark.
@@ -265,9 +294,6 @@ mod tests {
         Sorting inner section: sort latency 6664.37 [6041.248, 7287.492]
         "#);
         assert_eq!(read(Magic, text), read(CppCatch2, text));
-        // The root element of version 3.
-        let newer = text.replace("<Catch ", "<Catch2TestRun ").replace("</Catch>", "</Catch2TestRun>");
-        assert_eq!(read(Magic, &newer), read(CppCatch2, text));
         let document = |benchmark: &str| {
             let text = format!("<Catch name=\"c\">\n<TestCase name=\"t\">\n{benchmark}\n</TestCase></Catch>");
             read(CppCatch2, &text)
@@ -285,6 +311,38 @@ mod tests {
         The adapter `cpp_catch2` cannot read the output at line 3: expected the element `mean`.
         The adapter `cpp_catch2` cannot read the output at line 3: expected a number as attribute `value`, found `nan`.
         ");
+    }
+
+    #[test]
+    fn version_3() {
+        insta::assert_snapshot!(read(Magic, include_str!("../fixtures/cpp_catch2/sections_v3.txt")), @"
+        Fibonacci: fib 10 latency 74.449 [47.7864, 101.1116]
+        Fibonacci: fib 18, a name that is so long that it needs more than one line latency 3321.35 [3261.536, 3381.1639999999998]
+        Sorting sorted: sort latency 4132.97 [3982.6810000000005, 4283.259]
+        Sorting reversed: sort latency 3164.49 [2842.1949999999997, 3486.785]
+        Failing: after failure latency 4.55125 [-4.65718, 13.75968]
+        Sizes: fib 4 latency 42.7189 [-125.21810000000002, 210.6559]
+        Sizes: fib 6 latency 10.714 [10.188396000000001, 11.239604]
+        ");
+        insta::assert_snapshot!(read(Magic, include_str!("../fixtures/cpp_catch2/no_analysis_v3.txt")), @"
+        Fibonacci: fib 10 latency 67.4503
+        Fibonacci: fib 18, a name that is so long that it needs more than one line latency 3273.71
+        Sorting sorted: sort latency 5782.92
+        Sorting reversed: sort latency 3849.61
+        Failing: after failure latency 16.2807
+        Sizes: fib 4 latency 4.32762
+        Sizes: fib 6 latency 11.5917
+        ");
+        insta::assert_snapshot!(read(Magic, include_str!("../fixtures/cpp_catch2/reporter_v3.xml")), @"
+        Fibonacci: fib 10 latency 65.6658 [65.02507700000001, 66.306523]
+        Fibonacci: fib 18, a name that is so long that it needs more than one line latency 254914 [-837536, 1347364]
+        Sorting sorted: sort latency 4394 [3855.241, 4932.759]
+        Sorting reversed: sort latency 3323.61 [2970.2400000000002, 3676.98]
+        Failing: after failure latency 9.54834 [-24.655559999999998, 43.75224]
+        Sizes: fib 4 latency 4.18082 [4.1609811, 4.2006589]
+        Sizes: fib 6 latency 11.2848 [10.906635000000001, 11.662965]
+        ");
+        insta::assert_snapshot!(read(Magic, include_str!("../fixtures/cpp_catch2/reporter.json")), @"The adapter `cpp_catch2` cannot read the output at `test-run`: expected benchmarks, which the reporter `json` of Catch2 does not write; use `--reporter xml`.");
     }
 
     #[test]

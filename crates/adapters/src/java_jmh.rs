@@ -1,5 +1,5 @@
-//! Adapter for JMH: parses its JSON and CSV formats and the table of the console. It does not read secondary metrics, which
-//! profilers add.
+//! Adapter for JMH: parses its JSON format; `java_jmh_text` parses its CSV formats and the table of the console. Of the secondary
+//! metrics, it reads percentiles, the methods of a group, and the allocated bytes per operation.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -7,20 +7,21 @@ use serde::{
     Deserialize, Deserializer,
     de::{Error, IgnoredAny, Visitor},
 };
+use serde_json::Value;
 
 use tidemark_api::{Adapter, Average};
 
 use crate::{
     Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
-    records::Records,
-    text::{self, Line, Unit},
+    java_jmh_text::{parse_console, parse_csv},
+    text::Unit,
     variant,
 };
 
 pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::JavaJmh,
     title: "JMH",
-    metrics: "latency or throughput within its confidence interval; the table of the console shortens the names of benchmarks",
+    metrics: "latency or throughput within its confidence interval; percentiles of sampled times; each method of a group, after a colon; allocated bytes per operation of the profiler `gc`; the table of the console shortens the names of benchmarks",
     averages: &[Average::Mean],
     formats: &[
         Format::new(
@@ -59,8 +60,8 @@ struct Row {
     mode: Option<String>,
     params: Option<BTreeMap<String, String>>,
     primary_metric: Metric,
-    /// Metrics that profilers add.
-    secondary_metrics: Option<BTreeMap<String, IgnoredAny>>,
+    /// Methods of a group, percentiles, and metrics that profilers add. The score of a profiler can be a text.
+    secondary_metrics: Option<BTreeMap<String, Value>>,
 }
 
 #[derive(Deserialize)]
@@ -68,6 +69,8 @@ struct Row {
 struct Metric {
     score: f64,
     score_confidence: [Bound; 2],
+    /// Percentiles of the samples, or of the iterations in other modes.
+    score_percentiles: Option<BTreeMap<String, Bound>>,
     score_unit: String,
 }
 
@@ -79,21 +82,46 @@ struct Bound(Option<f64>);
 fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let rows: Vec<Row> = document::read::<Vec<Shape>, _>(input.text)?;
     let position = |index| Position::Path(format!("[{index}]"));
-    let entries = rows.iter().enumerate().map(|(index, row)| {
-        let Row { benchmark, params, primary_metric, .. } = row;
-        let metric = primary_metric.measured().ok_or_else(|| {
+    let mut entries = Vec::with_capacity(rows.len());
+    let mut modes = Vec::with_capacity(rows.len());
+    for (index, row) in rows.iter().enumerate() {
+        let mut metrics = vec![row.primary_metric.measured().ok_or_else(|| {
             let expected = "a unit such as `ms/op` or `ops/s` as `scoreUnit`";
-            Failure::invalid(position(index), expected, &primary_metric.score_unit)
-        })?;
-        for name in row.secondary_metrics.iter().flat_map(BTreeMap::keys) {
-            input.skip(format!("{benchmark}: {name}"), "they are secondary metrics of a profiler");
+            Failure::invalid(position(index), expected, &row.primary_metric.score_unit)
+        })?];
+        if row.mode.as_deref() == Some(SAMPLE) {
+            metrics.extend(row.primary_metric.percentiles());
         }
-        let parameters = variant::of_texts(|| position(index), params.clone().unwrap_or_default())?;
-        Ok(Entry { parameters, ..Entry::new(|| position(index), benchmark, vec![metric])? })
-    });
-    let mut entries = entries.collect::<Result<Vec<_>, Failure>>()?;
+        let parameters = variant::of_texts(|| position(index), row.params.clone().unwrap_or_default())?;
+        let main = entries.len();
+        entries.push(Entry { parameters, ..Entry::new(|| position(index), &row.benchmark, metrics)? });
+        modes.push((index, row.mode.as_deref()));
+        for (name, value) in row.secondary_metrics.iter().flatten() {
+            let metric = Metric::deserialize(value).ok();
+            let secondary = metric
+                .as_ref()
+                .and_then(|metric| Secondary::of(name, row.mode.as_deref(), &metric.score_unit));
+            match (secondary, metric) {
+                (Some(Secondary::Percentile(_)), _) => {}
+                (Some(Secondary::Allocated), Some(metric)) => {
+                    let [Bound(lower_value), Bound(upper_value)] = metric.score_confidence;
+                    let allocated = ParsedMetric::of("allocated", metric.score);
+                    entries[main].metrics.push(ParsedMetric { lower_value, upper_value, ..allocated });
+                }
+                (Some(Secondary::Method), Some(metric)) => {
+                    let name = format!("{}:{name}", row.benchmark);
+                    let metrics = metric.measured().into_iter().collect();
+                    let parameters = entries[main].parameters.clone();
+                    entries.push(Entry { parameters, ..Entry::new(|| position(index), &name, metrics)? });
+                    modes.push((index, row.mode.as_deref()));
+                }
+                _ => input.skip(format!("{}: {name}", row.benchmark), PROFILER),
+            }
+        }
+    }
     // Average, sampled and single-shot times are all latencies.
-    variant::distinguish(position, &mut entries, &[("mode", &|index| rows[index].mode.as_deref())])?;
+    let position = |index: usize| position(modes[index].0);
+    variant::distinguish(position, &mut entries, &[("mode", &|index| modes[index].1)])?;
     document::require_entries(entries, "[]")
 }
 
@@ -102,10 +130,63 @@ impl Metric {
         let [Bound(lower), Bound(upper)] = self.score_confidence;
         measured(self.score, [lower, upper], &self.score_unit)
     }
+
+    fn percentiles(&self) -> impl Iterator<Item = ParsedMetric> {
+        PERCENTILES.iter().filter_map(|(_, key, slug)| {
+            let Bound(value) = self.score_percentiles.as_ref()?.get(*key)?;
+            Some(ParsedMetric {
+                measure: slug.parse().ok()?,
+                ..measured((*value)?, [None; 2], &self.score_unit)?
+            })
+        })
+    }
+}
+
+/// Mode that measures the time of single operations.
+const SAMPLE: &str = "sample";
+
+/// Why a metric of a profiler is skipped.
+pub(crate) const PROFILER: &str = "they are secondary metrics of a profiler";
+
+/// Percentiles of sampled times: their names as secondary metrics and as `scorePercentiles`, and the measures.
+const PERCENTILES: [(&str, &str, &str); 6] = [
+    ("p0.50", "50.0", "latency-p50"),
+    ("p0.90", "90.0", "latency-p90"),
+    ("p0.95", "95.0", "latency-p95"),
+    ("p0.99", "99.0", "latency-p99"),
+    ("p0.999", "99.9", "latency-p99-9"),
+    ("p1.00", "100.0", "latency-max"),
+];
+
+/// A secondary metric that is read.
+pub(crate) enum Secondary {
+    /// Percentile of sampled times, with its measure; `None` if there is no measure for the percentile.
+    Percentile(Option<&'static str>),
+    /// Allocated bytes per operation.
+    Allocated,
+    /// Score of a method in a group of threads, or of an auxiliary counter.
+    Method,
+}
+
+impl Secondary {
+    /// Classifies a secondary metric; `None` for other metrics of profilers.
+    pub(crate) fn of(name: &str, mode: Option<&str>, unit: &str) -> Option<Self> {
+        // Versions before 1.36 write the percentile as `method·p0.50`, and a metric of a profiler as `·gc.alloc.rate`.
+        let name = name.rsplit('·').next().unwrap_or(name);
+        let is_percentile = name.strip_prefix('p').is_some_and(|number| number.parse::<f64>().is_ok());
+        if mode == Some(SAMPLE) && is_percentile {
+            let known = PERCENTILES.iter().find(|(known, ..)| *known == name);
+            return Some(Self::Percentile(known.map(|(.., slug)| *slug)));
+        }
+        if name == "gc.alloc.rate.norm" && unit == "B/op" {
+            return Some(Self::Allocated);
+        }
+        measured(0.0, [None; 2], unit).map(|_| Self::Method)
+    }
 }
 
 /// Converts a score and its confidence interval from a unit such as `ms/op` or `ops/s`.
-fn measured(score: f64, [lower, upper]: [Option<f64>; 2], unit: &str) -> Option<ParsedMetric> {
+pub(crate) fn measured(score: f64, [lower, upper]: [Option<f64>; 2], unit: &str) -> Option<ParsedMetric> {
     let convert = |slug, convert: &dyn Fn(f64) -> f64| ParsedMetric {
         lower_value: lower.map(convert),
         upper_value: upper.map(convert),
@@ -113,174 +194,25 @@ fn measured(score: f64, [lower, upper]: [Option<f64>; 2], unit: &str) -> Option<
     };
     match unit.split_once('/')? {
         ("ops", unit) => {
-            let unit = Unit::from_symbol(unit)?;
-            Some(convert("throughput", &|score| unit.per_second(score)))
+            let (count, unit) = time_unit(unit)?;
+            Some(convert("throughput", &|score| unit.per_second(score) / count))
         }
         (unit, "op") => {
-            let unit = Unit::from_symbol(unit)?;
-            Some(convert("latency", &|score| unit.nanoseconds(score)))
+            let (count, unit) = time_unit(unit)?;
+            Some(convert("latency", &|score| unit.nanoseconds(score) * count))
         }
         _ => None,
     }
 }
 
-/// A row of the CSV or of the console.
-struct Score<'a> {
-    line: usize,
-    benchmark: &'a str,
-    mode: String,
-    parameters: BTreeMap<String, String>,
-    score: f64,
-    error: Option<f64>,
-    unit: &'a str,
-}
-
-/// Parses the output of `-rf csv`.
-fn parse_csv(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let records =
-        Records::read(input.text, ',', &["Benchmark", "Mode", "Threads", "Samples", "Score", "Unit"])?;
-    let header = records.header();
-    let is_error = |column: &&String| column.starts_with("Score Error (");
-    let error =
-        header.iter().find(is_error).ok_or_else(|| Failure::unrecognized("a column `Score Error`"))?;
-    let mut scores = Vec::new();
-    for record in records.iter() {
-        let benchmark = record.require_text("Benchmark")?;
-        if is_secondary(input, benchmark) {
-            continue;
-        }
-        let parameters = record.cells().filter_map(|(column, value)| {
-            Some((column.strip_prefix("Param: ")?.to_owned(), value.to_owned()))
-        });
-        let Position::Line(line) = record.position() else { continue };
-        scores.push(Score {
-            line,
-            benchmark,
-            mode: record.require_text("Mode")?.to_owned(),
-            parameters: parameters.collect(),
-            score: record.require_number("Score")?,
-            error: record.number(error),
-            unit: record.require_text("Unit")?,
-        });
+/// Returns a unit of time as a multiple of another unit.
+fn time_unit(symbol: &str) -> Option<(f64, Unit)> {
+    match symbol {
+        "min" => Some((60.0, Unit::Seconds)),
+        "hr" => Some((3600.0, Unit::Seconds)),
+        "day" => Some((86400.0, Unit::Seconds)),
+        symbol => Some((1.0, Unit::from_symbol(symbol)?)),
     }
-    entries(&scores)
-}
-
-/// Parses the table that the console shows at the end of a run.
-fn parse_console(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut scores = Vec::new();
-    let mut columns: Option<Columns> = None;
-    for line in text::lines(input.text) {
-        if let Some(header) = Columns::new(line.text) {
-            columns = Some(header);
-        } else if line.text.trim().is_empty() {
-            columns = None;
-        } else if let Some(columns) = &columns {
-            scores.extend(columns.score(input, line)?);
-        }
-    }
-    if scores.is_empty() {
-        return Err(Failure::unrecognized(
-            "a table with the columns `Benchmark`, `Mode`, `Cnt`, `Score`, `Error` and `Units`",
-        ));
-    }
-    entries(&scores)
-}
-
-/// The header of a table: all columns but the first end with their title.
-struct Columns {
-    /// Name and end of each parameter.
-    parameters: Vec<(String, usize)>,
-    /// End of the mode.
-    mode: usize,
-}
-
-impl Columns {
-    fn new(line: &str) -> Option<Self> {
-        let words: Vec<_> = line.split_whitespace().collect();
-        let rest = words.strip_prefix(&["Benchmark"])?;
-        let parameters = rest.strip_suffix(&["Mode", "Cnt", "Score", "Error", "Units"])?;
-        let mut end = 0;
-        let mut ends = Vec::new();
-        for word in &words {
-            end += line[end..].find(word)? + word.len();
-            ends.push(end);
-        }
-        let names = parameters.iter().map(|name| Some(name.strip_prefix('(')?.strip_suffix(')')?.to_owned()));
-        let names = names.collect::<Option<Vec<_>>>()?;
-        let mode = *ends.get(names.len() + 1)?;
-        Some(Self { parameters: names.into_iter().zip(ends.into_iter().skip(1)).collect(), mode })
-    }
-
-    /// Returns the score of a row; `None` if it is rounded to a power of ten.
-    fn score<'a>(&self, input: &Input<'_>, line: Line<'a>) -> Result<Option<Score<'a>>, Failure> {
-        let expected = || line.invalid("a row with parameters, mode, score and unit below their titles");
-        let mut offsets = line.text.char_indices().map(|(offset, _)| offset);
-        let benchmark = line.text.split_whitespace().next().ok_or_else(expected)?;
-        if is_secondary(input, benchmark) {
-            return Ok(None);
-        }
-        let mut start = benchmark.len();
-        let mut at = 0;
-        let mut cell = |end: usize| {
-            let offset = offsets.nth(end - at)?;
-            at = end + 1;
-            let cell = line.text.get(start..offset)?;
-            start = offset;
-            Some(cell.trim()).filter(|cell| !cell.is_empty())
-        };
-        let mut parameters = BTreeMap::new();
-        for (name, end) in &self.parameters {
-            let value = cell(*end).ok_or_else(expected)?;
-            if value != "N/A" {
-                parameters.insert(name.clone(), value.to_owned());
-            }
-        }
-        let mode = cell(self.mode).ok_or_else(expected)?.to_owned();
-        let words: Vec<_> = line.text[start..].split_whitespace().collect();
-        let (score, error, unit) = match words.as_slice() {
-            [_, score, "±", error, unit] => (score, Some(error), unit),
-            [_, "≈", _, _] | ["≈", _, _] => {
-                input.skip(benchmark, "JMH rounded them to a power of ten");
-                return Ok(None);
-            }
-            [_, score, unit] | [score, unit] => (score, None, unit),
-            _ => return Err(expected()),
-        };
-        let number =
-            |text: &str| text::decimal(text).ok_or_else(|| line.invalid("a number as score and error"));
-        let score = number(score)?;
-        let error = error.map(|error| number(error)).transpose()?;
-        Ok(Some(Score { line: line.number, benchmark, mode, parameters, score, error, unit }))
-    }
-}
-
-/// Whether a row is a secondary metric, whose name follows a colon. It is reported as skipped.
-fn is_secondary(input: &Input<'_>, name: &str) -> bool {
-    let is_secondary = name.contains(':');
-    if is_secondary {
-        input.skip(name, "they are secondary metrics of a profiler");
-    }
-    is_secondary
-}
-
-fn entries(scores: &[Score<'_>]) -> Result<Vec<Entry>, Failure> {
-    let position = |index: usize| Position::Line(scores[index].line);
-    let mut entries = Vec::with_capacity(scores.len());
-    for (index, score) in scores.iter().enumerate() {
-        let range =
-            [score.error.map(|error| score.score - error), score.error.map(|error| score.score + error)];
-        let metric = measured(score.score, range, score.unit).ok_or_else(|| {
-            Failure::invalid(position(index), "a unit such as `ms/op` or `ops/s`", score.unit)
-        })?;
-        let parameters = variant::of_texts(|| position(index), score.parameters.clone())?;
-        entries.push(Entry { parameters, ..Entry::new(|| position(index), score.benchmark, vec![metric])? });
-    }
-    variant::distinguish(position, &mut entries, &[("mode", &|index| Some(scores[index].mode.as_str()))])?;
-    if entries.is_empty() {
-        return Err(Failure::missing(Position::Line(1), "at least one benchmark"));
-    }
-    Ok(entries)
 }
 
 impl<'de> Deserialize<'de> for Bound {
@@ -322,7 +254,7 @@ impl<'de> Deserialize<'de> for Bound {
 mod tests {
     use tidemark_api::{Adapter, Average};
 
-    use crate::parse;
+    use crate::{parse, parse_with_skipped};
 
     fn read(text: &str) -> String {
         parse(Adapter::JavaJmh, text, Some(Average::Mean))
@@ -339,15 +271,43 @@ mod tests {
     fn latency_and_throughput() {
         assert_eq!(read(&row("2.0", "[1.5,2.5]", "ms/op")), "a.B.c latency 2000000 [1500000, 2500000]\n");
         assert_eq!(read(&row("2", "[1,3]", "ops/ms")), "a.B.c throughput 2000 [1000, 3000]\n");
+        assert_eq!(read(&row("0.5", r#"["NaN","NaN"]"#, "min/op")), "a.B.c latency 30000000000\n");
+        assert_eq!(read(&row("7200", r#"["NaN","NaN"]"#, "ops/hr")), "a.B.c throughput 2\n");
     }
 
     #[test]
-    fn parameters_and_single_iterations() {
-        insta::assert_snapshot!(read(include_str!("../fixtures/java_jmh/parameters.json")), @"
-        org.sample.SortBenchmark.sort {kind=random, size=64} latency 1204.5 [1192, 1217]
-        org.sample.SortBenchmark.sort {kind=random, size=512} latency 14750 [14500, 15000]
-        org.sample.ParseBenchmark.parse throughput 2500 [2000, 3000]
-        org.sample.ParseBenchmark.coldStart latency 125000000
+    fn groups_parameters_and_percentiles() {
+        insta::assert_snapshot!(read(include_str!("../fixtures/java_jmh/modes.json")), @"
+        org.example.Collections.counter throughput 1338243478.9029605 [-960886642.1768047, 3637373599.982726]
+        org.example.Collections.counter:read throughput 524156683.1473866 [-1513361178.3546803, 2561674544.6494536]
+        org.example.Collections.sum {kind=array,list, size=10} latency 17.217523525615714 [-26.60323719090759, 61.03828424213902]
+        org.example.Collections.allocate latency 2816.335017780274 [469.0217228954072, 5163.648312665141]
+        org.example.Collections.allocate latency-p50 1484
+        org.example.Collections.allocate latency-p90 1818
+        org.example.Collections.allocate latency-p95 3184
+        org.example.Collections.allocate latency-p99 5862.55999999991
+        org.example.Collections.allocate latency-p99-9 95650.30400000047
+        org.example.Collections.allocate latency-max 5029888
+        org.example.Collections.start latency 295396 [73717.62943180799, 517074.3705681919]
+        ");
+    }
+
+    #[test]
+    fn single_iterations_and_profilers() {
+        let text = include_str!("../fixtures/java_jmh/single.json");
+        let (results, skipped) = parse_with_skipped(Adapter::Magic, text, None).unwrap();
+        insta::assert_snapshot!(results, @"
+        org.example.Collections.log throughput 6349705.528362624
+        org.example.Collections.log allocated 0.008701352531182297
+        org.example.Collections.start latency 354964
+        org.example.Collections.start allocated 5728
+        ");
+        let skipped: Vec<_> = skipped.iter().map(|skipped| &*skipped.name).collect();
+        insta::assert_snapshot!(skipped.join("\n"), @"
+        org.example.Collections.log: gc.alloc.rate
+        org.example.Collections.log: gc.count
+        org.example.Collections.start: gc.alloc.rate
+        org.example.Collections.start: gc.count
         ");
     }
 
@@ -376,7 +336,7 @@ mod tests {
     #[test]
     fn an_invalid_row_is_reported_with_its_position() {
         let errors = [
-            row("2.0", "[1.5,2.5]", "min/op"),
+            row("2.0", "[1.5,2.5]", "weeks/op"),
             row("2.0", "[1.5,2.5]", "op"),
             row("\"NaN\"", "[1.5,2.5]", "s/op"),
             row("2.0", "[1.5]", "s/op"),
@@ -387,7 +347,7 @@ mod tests {
         ]
         .map(|text| read(&text));
         insta::assert_snapshot!(errors.join("\n"), @r#"
-        The adapter `java_jmh` cannot read the output at `[0]`: expected a unit such as `ms/op` or `ops/s` as `scoreUnit`, found `min/op`.
+        The adapter `java_jmh` cannot read the output at `[0]`: expected a unit such as `ms/op` or `ops/s` as `scoreUnit`, found `weeks/op`.
         The adapter `java_jmh` cannot read the output at `[0]`: expected a unit such as `ms/op` or `ops/s` as `scoreUnit`, found `op`.
         The adapter `java_jmh` cannot read the output at `[0].primaryMetric.score`: expected a number, found `string "NaN"`.
         The adapter `java_jmh` cannot read the output at `[0].primaryMetric.scoreConfidence`: expected an array of length 2, found `1`.
@@ -396,56 +356,5 @@ mod tests {
         The adapter `java_jmh` cannot read the output at `[]`: expected at least one benchmark.
         The adapter `java_jmh` cannot read the output at `[0]`: expected the member `benchmark`.
         "#);
-    }
-
-    #[test]
-    fn csv() {
-        let text = include_str!("../fixtures/java_jmh/results.csv");
-        insta::assert_snapshot!(read(text), @"
-        org.sample.SortBenchmark.sort {kind=random, size=64} latency 1204.5 [1192, 1217]
-        org.sample.SortBenchmark.sort {kind=sorted, then reversed, size=512} latency 14750 [14500, 15000]
-        org.sample.ParseBenchmark.parse throughput 2500 [2000, 3000]
-        org.sample.ParseBenchmark.coldStart latency 125000000
-        ");
-        assert_eq!(crate::tests::read(Adapter::Magic, text), read(text));
-        let header = text.lines().next().unwrap();
-        let row = |row: &str| read(&format!("{header}\n{row}\n"));
-        let errors = [
-            row(r#""a.B.c","avgt",1,5,1204,500000,12,500000,"ns/op""#),
-            row(r#""a.B.c","avgt",1,5,x,1,"ns/op""#),
-            row(r#""a.B.c:x","avgt",1,5,1,1,"ns/op""#),
-        ];
-        insta::assert_snapshot!(errors.join("\n"), @"
-        The adapter `java_jmh` cannot read the output at line 2: expected a unit such as `ms/op` or `ops/s`, found `12`.
-        The adapter `java_jmh` cannot read the output at line 2: expected a number in the column `Score`, found `x`.
-        The adapter `java_jmh` cannot read the output at line 1: expected at least one benchmark.
-        ");
-        assert_eq!(row(r#""a.B.c","avgt",1,1,2.0,NaN,"s/op""#), "a.B.c latency 2000000000\n");
-    }
-
-    #[test]
-    fn console() {
-        let text = include_str!("../fixtures/java_jmh/console.txt");
-        insta::assert_snapshot!(read(text), @"
-        ParseBenchmark.coldStart latency 125000000
-        ParseBenchmark.parse throughput 2500 [2000, 3000]
-        SortBenchmark.sort {kind=random, size=64} latency 1204.5 [1192, 1217]
-        SortBenchmark.sort {kind=in two, size=64} latency 14750
-        ");
-        assert_eq!(crate::tests::read(Adapter::Magic, text), read(text));
-        let table = |row: &str| read(&format!("Benchmark  Mode  Cnt  Score  Error  Units\n{row}\n"));
-        assert_eq!(table("a.b        avgt    5  1.500 ± 0.5  us/op"), "a.b latency 1500 [1000, 2000]\n");
-        let errors = [
-            table("a.b        avgt    5  1,500 ± 0.5  us/op"),
-            table("a.b        avgt    5  1.500 ± 0.5  us/x"),
-            table("a.b"),
-            table(""),
-        ];
-        insta::assert_snapshot!(errors.join("\n"), @"
-        The adapter `java_jmh` cannot read the output at line 2: expected a number as score and error, found `a.b        avgt    5  1,500 ± 0.5  us/op`.
-        The adapter `java_jmh` cannot read the output at line 2: expected a unit such as `ms/op` or `ops/s`, found `us/x`.
-        The adapter `java_jmh` cannot read the output at line 2: expected a row with parameters, mode, score and unit below their titles, found `a.b`.
-        The adapter `java_jmh` cannot read the output: expected a table with the columns `Benchmark`, `Mode`, `Cnt`, `Score`, `Error` and `Units`.
-        ");
     }
 }

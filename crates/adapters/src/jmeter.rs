@@ -1,4 +1,5 @@
-//! Adapter for the samples that JMeter writes as CSV, one per request. It aggregates the samples of each label.
+//! Adapter for the samples that JMeter writes as CSV, one per request, and for the summary that it prints. It aggregates the samples
+//! of each label.
 
 use std::collections::HashMap;
 
@@ -7,20 +8,28 @@ use tidemark_api::{Adapter, Average};
 use crate::{
     Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
     records::{Record, Records},
-    text::Unit,
+    text::{self, Unit},
 };
 
 pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Jmeter,
     title: "JMeter",
-    metrics: "for each label: latency ± standard deviation (median from least to greatest) of all samples, its percentiles 50, 90, 95 and 99 by nearest rank, maximum latency, throughput, error rate",
+    metrics: "for each label: latency ± standard deviation (median from least to greatest) of all samples, its percentiles 50, 90, 95 and 99 by nearest rank, maximum latency, throughput, error rate; from the printed summary the same of all samples, without percentiles, and the latency from least to greatest",
     averages: &[Average::Mean, Average::Median],
-    formats: &[Format::new(
-        Syntax::Csv,
-        "jmeter -n -t plan.jmx -l results.jtl",
-        &["timeStamp", "elapsed", "label", "success"],
-        parse,
-    )],
+    formats: &[
+        Format::new(
+            Syntax::Text,
+            "jmeter -n -t plan.jmx",
+            &[" = ", "/s Avg:", " Min:", " Max:", " Err:"],
+            parse_summary,
+        ),
+        Format::new(
+            Syntax::Csv,
+            "jmeter -n -t plan.jmx -l results.jtl",
+            &["timeStamp", "elapsed", "label", "success"],
+            parse,
+        ),
+    ],
 };
 
 /// Samples of a label.
@@ -51,6 +60,63 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     }
     let average = input.average.unwrap_or(Average::Mean);
     labels.iter_mut().map(|samples| samples.entry(average)).collect()
+}
+
+/// Parses the printed summary. A line with `+` contains the samples since the last line; a line with `=` contains all samples until
+/// then, of which the last one counts.
+fn parse_summary(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let expected =
+        "a line such as `summary = 16 in 00:00:01 = 14.8/s Avg: 17 Min: 2 Max: 101 Err: 8 (50.00%)`";
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    for line in text::lines(input.text).filter(|line| line.text.contains("/s Avg:")) {
+        let words: Vec<_> = line.text.split_whitespace().collect();
+        let [
+            name,
+            "=",
+            _,
+            "in",
+            _,
+            "=",
+            rate,
+            "Avg:",
+            mean,
+            "Min:",
+            least,
+            "Max:",
+            greatest,
+            "Err:",
+            _,
+            failed,
+        ] = words.as_slice()
+        else {
+            continue;
+        };
+        let time = |text: &str| text::decimal(text).map(|value| Unit::Milliseconds.nanoseconds(value));
+        let percent = |text: &str| text::decimal(text.strip_prefix('(')?.strip_suffix("%)")?);
+        let metrics = || {
+            let (least, greatest) = (time(least)?, time(greatest)?);
+            Some(vec![
+                ParsedMetric::latency(time(mean)?).with_range(least, greatest),
+                ParsedMetric::of("latency-max", greatest),
+                ParsedMetric::throughput(text::decimal(rate.strip_suffix("/s")?)?),
+                ParsedMetric::of("error-rate", percent(failed)?),
+            ])
+        };
+        let entry = line.entry(name, metrics().ok_or_else(|| line.invalid(expected))?)?;
+        let index = *known.entry(name).or_insert(entries.len());
+        match entries.get_mut(index) {
+            Some(earlier) => *earlier = entry,
+            None => entries.push(entry),
+        }
+    }
+    if input.average == Some(Average::Median) && !entries.is_empty() {
+        return Err(Failure::missing(
+            Position::Line(1),
+            "the file of `-l`, because the summary has no median",
+        ));
+    }
+    text::require_entries(entries, expected)
 }
 
 impl<'a> Samples<'a> {
@@ -126,6 +192,55 @@ mod tests {
     };
 
     use crate::{parse, tests::read};
+
+    #[test]
+    fn printed_summaries() {
+        let text = include_str!("../fixtures/jmeter/summary.txt");
+        insta::assert_snapshot!(read(Magic, text), @"
+        summary latency 17000000 [2000000, 101000000]
+        summary latency-max 101000000
+        summary throughput 14.8
+        summary error-rate 50
+        ");
+        let line =
+            |start: &str| format!("{start} 10.0/s Avg:    17 Min:     2 Max:   101 Err:     8 (50.00%)\n");
+        let running = [
+            line("summary +      5 in 00:00:01 ="),
+            line("summary =      5 in 00:00:01 =").replace("17", "9"),
+            line("summary +      3 in 00:00:02 =").replace(")", ") Active: 1 Started: 1 Finished: 0"),
+            line("summary =      8 in 00:00:03 ="),
+        ];
+        insta::assert_snapshot!(read(Jmeter, &running.concat()), @"
+        summary latency 17000000 [2000000, 101000000]
+        summary latency-max 101000000
+        summary throughput 10
+        summary error-rate 50
+        ");
+        assert!(parse(Jmeter, text, Some(Average::Median)).is_err());
+        insta::assert_snapshot!(read(Jmeter, &text.replace("(50.00%)", "(50%")), @"The adapter `jmeter` cannot read the output at line 5: expected a line such as `summary = 16 in 00:00:01 = 14.8/s Avg: 17 Min: 2 Max: 101 Err: 8 (50.00%)`, found `summary =     16 in   1.1s =   14.8/s Avg:    17 Min:     2 …`.");
+    }
+
+    #[test]
+    fn a_real_run() {
+        insta::assert_snapshot!(read(Magic, include_str!("../fixtures/jmeter/version_2.jtl")), @r#"
+        GET home latency 40125000 [-18000806.44601845, 98250806.44601846]
+        GET home latency-p50 9000000
+        GET home latency-p90 145000000
+        GET home latency-p95 145000000
+        GET home latency-p99 145000000
+        GET home latency-max 145000000
+        GET home throughput 42.32804232804232
+        GET home error-rate 0
+        GET "missing", always latency 6125000 [3704385.4086203645, 8545614.591379635]
+        GET "missing", always latency-p50 6000000
+        GET "missing", always latency-p90 9000000
+        GET "missing", always latency-p95 9000000
+        GET "missing", always latency-p99 9000000
+        GET "missing", always latency-max 9000000
+        GET "missing", always throughput 156.8627450980392
+        GET "missing", always error-rate 100
+        "#);
+    }
 
     #[test]
     fn samples_are_aggregated_by_label() {

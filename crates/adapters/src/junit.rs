@@ -164,6 +164,18 @@ mod tests {
     }
 
     #[test]
+    fn other_runners() {
+        insta::assert_snapshot!(read(Magic, include_str!("../fixtures/junit/jest.xml")), @r#"
+        sum adds "two" numbers & more latency 5000000
+        sum takes a while latency 51000000
+        "#);
+        insta::assert_snapshot!(read(Magic, include_str!("../fixtures/junit/ant.xml")), @"
+        com.example.ParserTest.parsesNumbers latency 22000000
+        com.example.ParserTest.parsesQuotes latency 1000000
+        ");
+    }
+
+    #[test]
     fn nested_suites_distinguish_equal_names() {
         let text = include_str!("../fixtures/junit/suites.xml");
         insta::assert_snapshot!(read(Junit, text), @r#"

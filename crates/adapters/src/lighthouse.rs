@@ -136,25 +136,35 @@ mod tests {
     fn scores_and_metrics() {
         let text = include_str!("../fixtures/lighthouse/report.json");
         insta::assert_snapshot!(read(Lighthouse, text), @"
-        http://localhost:8080/ > accessibility lighthouse-score 88
-        http://localhost:8080/ > best-practices lighthouse-score 100
-        http://localhost:8080/ > performance lighthouse-score 97
-        http://localhost:8080/ > first-contentful-paint latency 827500000
-        http://localhost:8080/ > largest-contentful-paint latency 1902250000
-        http://localhost:8080/ > speed-index latency 1250125000
-        http://localhost:8080/ > total-blocking-time latency 150000000
-        http://localhost:8080/ > cumulative-layout-shift Layout Shift 0.0125
-        http://localhost:8080/ > interactive latency 2100500000
-        http://localhost:8080/ > server-response-time latency 12500000
-        http://localhost:8080/ > total-byte-weight file-size 284512
+        http://127.0.0.1:18765/ > accessibility lighthouse-score 79
+        http://127.0.0.1:18765/ > best-practices lighthouse-score 86
+        http://127.0.0.1:18765/ > performance lighthouse-score 100
+        http://127.0.0.1:18765/ > seo lighthouse-score 90
+        http://127.0.0.1:18765/ > first-contentful-paint latency 627598000
+        http://127.0.0.1:18765/ > largest-contentful-paint latency 627598000
+        http://127.0.0.1:18765/ > speed-index latency 627598000
+        http://127.0.0.1:18765/ > total-blocking-time latency 0
+        http://127.0.0.1:18765/ > max-potential-fid latency 71000000
+        http://127.0.0.1:18765/ > cumulative-layout-shift Layout Shift 0
+        http://127.0.0.1:18765/ > interactive latency 652898000
+        http://127.0.0.1:18765/ > server-response-time latency 2640000.0000000005
+        http://127.0.0.1:18765/ > mainthread-work-breakdown latency 168239999.99999997
+        http://127.0.0.1:18765/ > total-byte-weight file-size 274
         ");
-        let (results, skipped) = parse_with_skipped(Magic, text, None).unwrap();
-        assert_eq!(results.to_string(), read(Lighthouse, text));
+        let without_score = text.replace(r#""score": 0.79"#, r#""score": null"#);
+        let (results, skipped) = parse_with_skipped(Magic, &without_score, None).unwrap();
+        assert_eq!(results.to_string(), read(Lighthouse, &without_score));
         let skipped: Vec<_> = skipped.iter().map(|one| format!("{}: {}", one.name, one.reason)).collect();
         insta::assert_snapshot!(skipped.join("\n"), @"
-        seo: Lighthouse could not compute their score
-        max-potential-fid: Lighthouse did not measure them
+        accessibility: Lighthouse could not compute their score
+        first-meaningful-paint: Lighthouse did not measure them
         ");
+    }
+
+    #[test]
+    fn a_page_that_does_not_load_is_an_error() {
+        let text = include_str!("../fixtures/lighthouse/refused.json");
+        insta::assert_snapshot!(read(Magic, text), @"The adapter `lighthouse` cannot read the output at `runtimeError`: expected a page that Lighthouse could load, found `Lighthouse was unable to reliably load the page you requeste…`.");
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub(crate) const TOOL: Tool = Tool {
 };
 
 /// Settings in JSON and CSV with their columns in the table, which are the names of the parameters.
-const SETTINGS: [(&str, &str); 12] = [
+const SETTINGS: [(&str, &str); 21] = [
     ("n_threads", "threads"),
     ("n_batch", "n_batch"),
     ("n_ubatch", "n_ubatch"),
@@ -42,6 +42,15 @@ const SETTINGS: [(&str, &str); 12] = [
     ("main_gpu", "mg"),
     ("flash_attn", "fa"),
     ("use_mmap", "mmap"),
+    ("load_mode", "lm"),
+    ("no_kv_offload", "nkvo"),
+    ("n_cpu_moe", "n_cpu_moe"),
+    ("tensor_split", "ts"),
+    ("devices", "dev"),
+    ("embeddings", "embd"),
+    ("cpu_mask", "cpu_mask"),
+    ("cpu_strict", "cpu_strict"),
+    ("poll", "poll"),
     ("backends", "backend"),
     ("model_filename", "file"),
 ];
@@ -206,27 +215,46 @@ mod tests {
     const TABLE: &str = include_str!("../fixtures/llama_bench/plain.md");
 
     #[test]
-    fn composed_runs() {
+    fn real_runs() {
         insta::assert_snapshot!(read(LlamaBench, JSON), @"
-        llama 1B Q4_0 {test=pp512} tokens-per-second 231.418765 [229.548642, 233.28888800000001]
-        llama 1B Q4_0 {test=tg128} tokens-per-second 38.061234 [37.850778, 38.27169]
-        llama 1B Q4_0 {test=pp256+tg64} tokens-per-second 120.5 [119.6, 121.4]
+        llama ?B all F32 {test=pp16} tokens-per-second 33504.715954 [27904.772342, 39104.659566]
+        llama ?B all F32 {test=tg8} tokens-per-second 13614.064266 [2591.1804519999987, 24636.948080000002]
+        llama ?B all F32 {test=pp16+tg8} tokens-per-second 23238.488134 [21733.49905, 24743.477218]
         ");
         let lines = include_str!("../fixtures/llama_bench/plain.jsonl");
-        assert_eq!(read(LlamaBench, lines), read(LlamaBench, JSON));
+        insta::assert_snapshot!(read(LlamaBench, lines), @"
+        llama ?B all F32 {test=pp16} tokens-per-second 23734.145688 [5952.131891000001, 41516.159485]
+        llama ?B all F32 {test=tg8} tokens-per-second 13106.765336 [3265.916107000001, 22947.614565]
+        llama ?B all F32 {test=pp16+tg8} tokens-per-second 16753.035621 [4934.927191999999, 28571.14405]
+        ");
         let csv = include_str!("../fixtures/llama_bench/plain.csv");
-        assert_eq!(read(LlamaBench, csv), read(LlamaBench, JSON));
+        insta::assert_snapshot!(read(LlamaBench, csv), @"
+        llama ?B all F32 {test=pp16} tokens-per-second 23488.629359 [5895.681526, 41081.577192]
+        llama ?B all F32 {test=tg8} tokens-per-second 12722.449081 [2509.329957, 22935.568205000003]
+        llama ?B all F32 {test=pp16+tg8} tokens-per-second 17351.479974 [6383.248205000002, 28319.711743]
+        ");
         insta::assert_snapshot!(read(LlamaBench, TABLE), @"
-        llama 1B Q4_0 {test=pp512, threads=4} tokens-per-second 231.42 [229.54999999999998, 233.29]
-        llama 1B Q4_0 {test=tg128, threads=4} tokens-per-second 38.06 [37.85, 38.27]
-        llama 1B Q4_0 {test=pp512, threads=8} tokens-per-second 402.9 [399.75, 406.04999999999995]
-        llama 1B Q4_0 {test=tg128, threads=8} tokens-per-second 41.33 [40.69, 41.97]
+        llama ?B all F32 {test=pp16} tokens-per-second 34271.92 [29919.01, 38624.83]
+        llama ?B all F32 {test=tg8} tokens-per-second 14177.22 [3413.66, 24940.78]
+        llama ?B all F32 {test=pp16+tg8} tokens-per-second 15407.58 [4150.200000000001, 26664.96]
+        ");
+        insta::assert_snapshot!(read(Magic, include_str!("../fixtures/llama_bench/depth.md")), @"
+        llama ?B all F32 {test=pp16, threads=1} tokens-per-second 34880.96 [32532.239999999998, 37229.68]
+        llama ?B all F32 {test=tg8, threads=1} tokens-per-second 19194.82 [17999.38, 20390.26]
+        llama ?B all F32 {test=pp16 @ d32, threads=1} tokens-per-second 21368.56 [19924.11, 22813.010000000002]
+        llama ?B all F32 {test=tg8 @ d32, threads=1} tokens-per-second 14240.46 [13865.66, 14615.259999999998]
+        llama ?B all F32 {test=pp16, threads=2} tokens-per-second 49903.06 [39055.45, 60750.67]
+        llama ?B all F32 {test=tg8, threads=2} tokens-per-second 16266.53 [15986.130000000001, 16546.93]
+        llama ?B all F32 {test=pp16 @ d32, threads=2} tokens-per-second 31506.31 [26463.25, 36549.37]
+        llama ?B all F32 {test=tg8 @ d32, threads=2} tokens-per-second 10151.62 [1871.1600000000017, 18432.08]
         ");
         for text in [JSON, lines, csv, TABLE] {
             assert_eq!(read(Magic, text), read(LlamaBench, text));
         }
         let depth = JSON.replace(r#""n_depth": 0"#, r#""n_depth": 512"#);
-        assert!(read(LlamaBench, &depth).starts_with("llama 1B Q4_0 {test=pp512 @ d512} tokens-per-second "));
+        assert!(
+            read(LlamaBench, &depth).starts_with("llama ?B all F32 {test=pp16 @ d512} tokens-per-second ")
+        );
     }
 
     #[test]
@@ -234,11 +262,11 @@ mod tests {
         let csv = include_str!("../fixtures/llama_bench/plain.csv");
         let errors = [
             JSON.replace("\"n_gen\": 0", "\"n_gen\": -1"),
-            JSON.replace("231.418765,", "\"fast\","),
-            csv.replace("\"231.418765\"", "fast"),
-            csv.replace("\"512\"", "\"x\""),
-            TABLE.replace("231.42 ±", "fast ±"),
-            TABLE.replace("|       4 |", "|       8 |"),
+            JSON.replace("33504.715954,", "\"fast\","),
+            csv.replace("\"23488.629359\"", "fast"),
+            csv.replace("\"16\"", "\"x\""),
+            TABLE.replace("34271.92 ±", "fast ±"),
+            TABLE.replace(" tg8 |", "pp16 |"),
             "[]".to_owned(),
         ]
         .map(|text| read(LlamaBench, &text));
@@ -247,8 +275,8 @@ mod tests {
         The adapter `llama_bench` cannot read the output at `[0]`: expected a value in `avg_ts`.
         The adapter `llama_bench` cannot read the output at line 2: expected a number in the column `avg_ts`, found `fast`.
         The adapter `llama_bench` cannot read the output at line 2: expected a whole number in the column `n_prompt`.
-        The adapter `llama_bench` cannot read the output at line 3: expected a model, a test and its tokens per second, found `| llama 1B Q4_0                  | 727.75 MiB |     1.24 B |…`.
-        The adapter `llama_bench` cannot read the output at line 5: expected a benchmark with a unique combination of name and parameters, found `llama 1B Q4_0`.
+        The adapter `llama_bench` cannot read the output at line 3: expected a model, a test and its tokens per second, found `| llama ?B all F32               |   0.46 MiB |     0.12 M |…`.
+        The adapter `llama_bench` cannot read the output at line 4: expected a benchmark with a unique combination of name and parameters, found `llama ?B all F32`.
         The adapter `llama_bench` cannot read the output at `[]`: expected at least one benchmark.
         ");
     }

@@ -1,5 +1,5 @@
-//! Adapter for k6: the summary as JSON (the file of `--summary-export`, or the data of `handleSummary`), the printed summary, and
-//! the points of `--out json`, which it aggregates.
+//! Adapter for k6: the summary as JSON (the file of `--summary-export`, or the data of `handleSummary`), and the points of `--out json`,
+//! which it aggregates. `load_k6_text` parses the printed summary.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,14 @@ use tidemark_api::{Adapter, Average, Parameters, Timestamp, excerpt};
 
 use crate::{
     Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
-    text::{self, Unit, decimal},
+    load_k6_text::parse_printed,
+    text::{self, Unit},
 };
 
 pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::LoadK6,
     title: "k6",
-    metrics: "for each metric: latency and its percentiles 90, 95 and 99 where the summary has them; throughput; bandwidth; error rate",
+    metrics: "for each metric: latency and its percentiles 90, 95, 99 and 99.9 where the summary has them; throughput; bandwidth; error rate; scenarios and groups of `--summary-mode=full` as parameters",
     averages: &[Average::Mean, Average::Median],
     formats: &[
         Format::new(
@@ -34,9 +35,10 @@ pub(crate) const TOOL: Tool = Tool {
 };
 
 /// Counters of completed operations, whose rates are throughputs.
-const THROUGHPUTS: [&str; 5] = ["http_reqs", "iterations", "ws_sessions", "ws_msgs_sent", "ws_msgs_received"];
+pub(crate) const THROUGHPUTS: [&str; 5] =
+    ["http_reqs", "iterations", "ws_sessions", "ws_msgs_sent", "ws_msgs_received"];
 /// Counters of bytes.
-const BANDWIDTHS: [&str; 2] = ["data_received", "data_sent"];
+pub(crate) const BANDWIDTHS: [&str; 2] = ["data_received", "data_sent"];
 
 #[derive(Deserialize)]
 #[expect(dead_code, reason = "their presence identifies the tool")]
@@ -54,26 +56,28 @@ struct Document {
 
 /// A metric. The two formats differ in whether its numbers are in a nested object.
 #[derive(Default, Deserialize)]
-struct Metric {
-    contains: Option<String>,
-    values: Option<Numbers>,
+pub(crate) struct Metric {
+    pub(crate) contains: Option<String>,
+    pub(crate) values: Option<Numbers>,
     #[serde(flatten)]
-    own: Numbers,
+    pub(crate) own: Numbers,
 }
 
 /// The numbers of a metric, all optional; times are in milliseconds.
 #[derive(Default, Deserialize)]
-struct Numbers {
-    avg: Option<f64>,
-    med: Option<f64>,
+pub(crate) struct Numbers {
+    pub(crate) avg: Option<f64>,
+    pub(crate) med: Option<f64>,
     #[serde(rename = "p(90)")]
-    p90: Option<f64>,
+    pub(crate) p90: Option<f64>,
     #[serde(rename = "p(95)")]
-    p95: Option<f64>,
+    pub(crate) p95: Option<f64>,
     #[serde(rename = "p(99)")]
-    p99: Option<f64>,
-    rate: Option<f64>,
-    value: Option<f64>,
+    pub(crate) p99: Option<f64>,
+    #[serde(rename = "p(99.9)")]
+    pub(crate) p999: Option<f64>,
+    pub(crate) rate: Option<f64>,
+    pub(crate) value: Option<f64>,
 }
 
 /// Parses a summary. Each metric is a benchmark, and the tags of a submetric are its parameters. Counts of users and checks
@@ -94,7 +98,7 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
 }
 
 impl Metric {
-    fn measured(&self, name: &str, average: Average) -> Vec<ParsedMetric> {
+    pub(crate) fn measured(&self, name: &str, average: Average) -> Vec<ParsedMetric> {
         let numbers = self.values.as_ref().unwrap_or(&self.own);
         let is_time = match &self.contains {
             Some(contains) => contains == "time",
@@ -117,6 +121,7 @@ impl Metric {
                 ("latency-p90", nanoseconds(numbers.p90)),
                 ("latency-p95", nanoseconds(numbers.p95)),
                 ("latency-p99", nanoseconds(numbers.p99)),
+                ("latency-p99-9", nanoseconds(numbers.p999)),
             ]
         } else {
             // A custom metric of the script: only its name is known.
@@ -222,71 +227,8 @@ fn percentile(sorted: &[f64], percent: usize) -> Option<f64> {
     Some(lower + (upper - lower) * f64::from(remainder) / 100.0)
 }
 
-/// Parses the printed summary: lines such as `http_reqs......: 300 29.75/s`. The line of a submetric has only its tags.
-fn parse_printed(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::new();
-    let mut parent = "";
-    let mut is_recognized = false;
-    for line in text::lines(input.text) {
-        let Some((title, values)) = line.text.split_once("...: ") else { continue };
-        let title = title.trim().trim_end_matches('.');
-        let title = title.strip_prefix("✓ ").or(title.strip_prefix("✗ ")).unwrap_or(title).trim();
-        let key = match title.strip_prefix('{').and_then(|tags| tags.strip_suffix('}')) {
-            Some(tags) => format!("{parent}{{{}}}", tags.trim()),
-            None => {
-                parent = title;
-                title.to_owned()
-            }
-        };
-        is_recognized |= title == "iterations" && values.trim_end().ends_with("/s");
-        let (name, parameters) = split(&key);
-        let metric = printed(name, values).ok_or_else(|| line.invalid("numbers with the units of k6"))?;
-        let measured = metric.measured(name, input.average.unwrap_or(Average::Mean));
-        if !measured.is_empty() {
-            entries.push(Entry { parameters, ..line.entry(name, measured)? });
-        }
-    }
-    if !is_recognized {
-        return Err(Failure::unrecognized("a line such as `iterations.....: 300 29.75/s`"));
-    }
-    text::require_entries(entries, "the summary of k6")
-}
-
-/// Parses the values of a metric: a trend, a rate in percent, or a count and its rate per second.
-fn printed(name: &str, values: &str) -> Option<Metric> {
-    let words: Vec<_> = values.split_whitespace().collect();
-    let mut numbers = Numbers::default();
-    let mut contains = "default";
-    if words.iter().all(|word| word.contains('=')) {
-        for (key, value) in words.iter().filter_map(|word| word.split_once('=')) {
-            let number = match text::go_duration(value) {
-                Some(nanoseconds) => {
-                    contains = "time";
-                    nanoseconds / Unit::Milliseconds.nanoseconds(1.0)
-                }
-                None => decimal(value)?,
-            };
-            match key {
-                "avg" => numbers.avg = Some(number),
-                "med" => numbers.med = Some(number),
-                "p(90)" => numbers.p90 = Some(number),
-                "p(95)" => numbers.p95 = Some(number),
-                "p(99)" => numbers.p99 = Some(number),
-                _ => {}
-            }
-        }
-    } else if let Some(percent) = words.first()?.strip_suffix('%') {
-        numbers.value = Some(decimal(percent)? / 100.0);
-    } else if THROUGHPUTS.contains(&name) {
-        numbers.rate = Some(decimal(words.last()?.strip_suffix("/s")?)?);
-    } else if let ([.., number, unit], true) = (words.as_slice(), BANDWIDTHS.contains(&name)) {
-        numbers.rate = Some(text::bytes(&format!("{number} {}", unit.strip_suffix("/s")?))?);
-    }
-    Some(Metric { contains: Some(contains.to_owned()), values: Some(numbers), own: Numbers::default() })
-}
-
 /// Separates the tags from a submetric: `http_req_duration{scenario:buy}`.
-fn split(key: &str) -> (&str, Option<Parameters>) {
+pub(crate) fn split(key: &str) -> (&str, Option<Parameters>) {
     let tags = key.strip_suffix('}').and_then(|key| key.split_once('{'));
     let parameters = tags.and_then(|(_, tags)| {
         let tags = tags.split(',').map(|tag| {
@@ -314,94 +256,98 @@ mod tests {
     }
 
     #[test]
-    fn both_formats_give_the_same_results() {
+    fn summaries() {
         let text = include_str!("../fixtures/load_k6/summary_export.json");
         insta::assert_snapshot!(read(text, None), @"
-        data_received bandwidth 91392
-        data_sent bandwidth 2380
-        http_req_duration latency 5250000
-        http_req_duration latency-p90 8750000
-        http_req_duration latency-p95 11500000
-        http_req_duration {expected_response=true} latency 5000000
-        http_req_duration {expected_response=true} latency-p90 8500000
-        http_req_duration {expected_response=true} latency-p95 11250000
-        http_req_duration {method=POST, scenario=checkout} latency 7000000
-        http_req_duration {method=POST, scenario=checkout} latency-p90 12000000
-        http_req_duration {method=POST, scenario=checkout} latency-p95 16000000
-        http_req_failed error-rate 1
-        http_req_waiting latency 5000000
-        http_req_waiting latency-p90 8500000
-        http_req_waiting latency-p95 11250000
-        http_reqs throughput 29.75
-        iteration_duration latency 1005500000
-        iteration_duration latency-p90 1009000000
-        iteration_duration latency-p95 1012000000
-        iterations throughput 29.75
-        queue_depth queue_depth 3.5
+        data_received bandwidth 194889.86420204505
+        data_sent bandwidth 50221.724726574736
+        group_duration latency 8742856.8
+        group_duration latency-p90 20849325
+        group_duration latency-p95 25907545.999999996
+        group_duration {group=::cart} latency 8742856.8
+        group_duration {group=::cart} latency-p90 20849325
+        group_duration {group=::cart} latency-p95 25907545.999999996
+        http_req_duration latency 2346694.1961057037
+        http_req_duration latency-p90 4385929.800000001
+        http_req_duration latency-p95 7135218.800000005
+        http_req_duration {expected_response=true} latency 2331568.0896358555
+        http_req_duration {expected_response=true} latency-p90 4355847.000000001
+        http_req_duration {expected_response=true} latency-p95 6793723.050000011
+        http_req_duration {method=GET, scenario=buy} latency 4506702.2
+        http_req_duration {method=GET, scenario=buy} latency-p90 8700900.8
+        http_req_duration {method=GET, scenario=buy} latency-p95 9899746.399999999
+        http_req_failed error-rate 0.6954102920723227
+        http_reqs throughput 706.8635987473032
+        iteration_duration latency 2867576.6286509032
+        iteration_duration latency-p90 4969525.8
+        iteration_duration latency-p95 7794261.9
+        iterations throughput 706.8635987473032
+        queue_depth queue_depth 3.0139082058414464
+        render_time render_time 4.663136179271711
         ");
-        assert_eq!(read(include_str!("../fixtures/load_k6/handle_summary.json"), None), read(text, None));
-        assert!(read(text, Some(Average::Median)).contains("http_req_duration latency 4500000\n"));
+        assert_ne!(read(text, Some(Average::Median)), read(text, None));
+        let text = include_str!("../fixtures/load_k6/handle_summary.json");
+        insta::assert_snapshot!(read(text, None), @"
+        data_received bandwidth 259714.21042694213
+        data_sent bandwidth 67014.97134824963
+        group_duration latency 3135549.5999999996
+        group_duration latency-p90 4996101
+        group_duration latency-p95 5167245
+        group_duration {group=::cart} latency 3135549.5999999996
+        group_duration {group=::cart} latency-p90 4996101
+        group_duration {group=::cart} latency-p95 5167245
+        http_req_duration latency 1690385.3767195765
+        http_req_duration latency-p90 2362061.4000000004
+        http_req_duration latency-p95 3873627.799999998
+        http_req_duration {expected_response=true} latency 1684417.3659574473
+        http_req_duration {expected_response=true} latency-p90 2356585.5
+        http_req_duration {expected_response=true} latency-p95 3834481.6499999994
+        http_req_duration {method=GET, scenario=buy} latency 2812371.4
+        http_req_duration {method=GET, scenario=buy} latency-p90 4858763.8
+        http_req_duration {method=GET, scenario=buy} latency-p95 5034471.4
+        http_req_failed error-rate 0.5291005291005291
+        http_reqs throughput 943.3807228377165
+        iteration_duration latency 2108895.055026453
+        iteration_duration latency-p90 2952486.8000000003
+        iteration_duration latency-p95 5155633.999999996
+        iterations throughput 943.3807228377165
+        queue_depth queue_depth 3.0105820105820107
+        render_time latency 3368834.7319148947
+        render_time latency-p90 4713171
+        render_time latency-p95 7668963.299999999
+        ");
     }
 
     #[test]
     fn points_are_aggregated() {
         let text = include_str!("../fixtures/load_k6/points.ndjson");
         insta::assert_snapshot!(read(text, None), @"
-        data_received bandwidth 1500
-        http_req_duration latency 7000000
-        http_req_duration latency-p90 10000000
-        http_req_duration latency-p95 10500000
-        http_req_duration latency-p99 10900000
+        data_received bandwidth 1642.1923474663909
+        data_sent bandwidth 308.1695966907963
+        group_duration latency 9906644
+        group_duration latency-p90 23378435.500000004
+        group_duration latency-p95 27172101.250000004
+        group_duration latency-p99 30207033.85
+        http_req_duration latency 12582409.250000002
+        http_req_duration latency-p90 25803503.900000002
+        http_req_duration latency-p95 28954556.450000003
+        http_req_duration latency-p99 31475398.49
         http_req_failed error-rate 50
-        http_reqs throughput 1.5
+        http_reqs throughput 4.1365046535677354
+        iteration_duration latency 17965825.75
+        iteration_duration latency-p90 32275156.699999996
+        iteration_duration latency-p95 32536903.85
+        iteration_duration latency-p99 32746301.57
+        iterations throughput 4.1365046535677354
+        queue_depth queue_depth 4
+        render_time latency 35695070.5
+        render_time latency-p90 68411383.2
+        render_time latency-p95 69311418.6
+        render_time latency-p99 70031446.92
         ");
         assert_eq!(parse(Adapter::Magic, text, None).unwrap().to_string(), read(text, None));
-        assert!(read(text, Some(Average::Median)).contains("http_req_duration latency 6000000\n"));
-        insta::assert_snapshot!(read(&format!("{text}x"), None), @"The adapter `load_k6` cannot read the output at line 16: expected a point or a metric of k6 as JSON, found `x`.");
-    }
-
-    #[test]
-    fn printed_summaries() {
-        let text = include_str!("../fixtures/load_k6/printed.txt");
-        insta::assert_snapshot!(read(text, None), @"
-        data_received bandwidth 91000
-        data_sent bandwidth 2400
-        http_req_duration latency 5250000
-        http_req_duration latency-p90 8750000
-        http_req_duration latency-p95 11500000
-        http_req_duration {expected_response=true} latency 5000000
-        http_req_duration {expected_response=true} latency-p90 8500000
-        http_req_duration {expected_response=true} latency-p95 11250000
-        http_req_failed error-rate 1
-        http_req_waiting latency 980500
-        http_req_waiting latency-p90 1250000
-        http_req_waiting latency-p95 1500000
-        http_reqs throughput 29.75
-        iteration_duration latency 1010000000
-        iteration_duration latency-p90 1010000000
-        iteration_duration latency-p95 1010000000
-        iterations throughput 29.75
-        queue_depth queue_depth 3.5
-        ");
-        assert_eq!(parse(Adapter::Magic, text, None).unwrap().to_string(), read(text, None));
-        insta::assert_snapshot!(parse(Adapter::Magic, include_str!("../fixtures/load_k6/printed_v1.txt"), None).unwrap(), @"
-        http_req_duration latency 5250000
-        http_req_duration latency-p90 8750000
-        http_req_duration latency-p95 11500000
-        http_req_duration {expected_response=true} latency 5000000
-        http_req_duration {expected_response=true} latency-p90 8500000
-        http_req_duration {expected_response=true} latency-p95 11250000
-        http_req_failed error-rate 1
-        http_reqs throughput 29.75
-        iteration_duration latency 1010000000
-        iteration_duration latency-p90 1010000000
-        iteration_duration latency-p95 1010000000
-        iterations throughput 29.75
-        data_received bandwidth 91000
-        data_sent bandwidth 2400
-        ");
-        insta::assert_snapshot!(read(&text.replace("avg=5.25ms", "avg=x"), None), @"The adapter `load_k6` cannot read the output at line 7: expected numbers with the units of k6, found `✓ http_req_duration..............: avg=x  min=1.2ms   med=4.…`.");
-        insta::assert_snapshot!(read("a...: 5", None), @"The adapter `load_k6` cannot read the output: expected a line such as `iterations.....: 300 29.75/s`.");
+        assert_ne!(read(text, Some(Average::Median)), read(text, None));
+        insta::assert_snapshot!(read(&format!("{text}x"), None), @"The adapter `load_k6` cannot read the output at line 53: expected a point or a metric of k6 as JSON, found `x`.");
     }
 
     #[test]

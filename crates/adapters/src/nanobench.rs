@@ -1,10 +1,12 @@
-//! Adapter for nanobench: parses the document of its JSON template and its Markdown tables.
+//! Adapter for nanobench: parses the documents of its JSON and CSV templates and its Markdown tables.
 
 use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, table,
+    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    records::Records,
+    table,
     text::{self, Line, Unit, is_blank},
     variant,
 };
@@ -12,7 +14,7 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Nanobench,
     title: "nanobench",
-    metrics: "latency ± median absolute percentage error, for one unit of the batch; with performance counters instructions, cycles, branches, and from JSON branch misses, page faults, context switches",
+    metrics: "latency ± median absolute percentage error, for one unit of the batch; with performance counters instructions, cycles, branches, and from JSON branch misses, page faults, context switches, from CSV branch misses",
     averages: &[Average::Median],
     formats: &[
         Format::new(
@@ -20,6 +22,12 @@ pub(crate) const TOOL: Tool = Tool {
             "bench.render(ankerl::nanobench::templates::json(), std::cout)",
             &[r#""results""#, r#""median(elapsed)""#],
             parse_json,
+        ),
+        Format::new(
+            Syntax::Csv,
+            "bench.render(ankerl::nanobench::templates::csv(), std::cout)",
+            &["title", "elapsed", "error %", "branch misses"],
+            parse_csv,
         ),
         Format::new(Syntax::Text, "./bench", &["err%", "| ", "/s "], parse_tables),
     ],
@@ -110,6 +118,38 @@ impl Row {
         }
         metrics
     }
+}
+
+/// Parses the output of the CSV template, whose separator is a semicolon.
+fn parse_csv(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let records =
+        Records::read(input.text, ';', &["title", "name", "batch", "elapsed", "error %", "branch misses"])?;
+    let mut entries = Vec::new();
+    let mut titles = Vec::new();
+    for record in records.iter() {
+        let batch = record.require_number("batch")?;
+        if batch <= 0.0 {
+            return Err(record.invalid("a positive number in the column `batch`", &batch.to_string()));
+        }
+        let row = Row {
+            title: record.text("title").map(str::to_owned),
+            name: record.require_text("name")?.to_owned(),
+            batch: None,
+            elapsed: record.require_number("elapsed")?,
+            elapsed_error: record.number("error %"),
+            instructions: record.number("instructions"),
+            cycles: None,
+            branches: record.number("branches"),
+            branch_misses: record.number("branch misses"),
+            page_faults: None,
+            context_switches: None,
+        };
+        entries.push(record.entry(&row.name, row.metrics(batch))?);
+        titles.push((record.position(), row.title));
+    }
+    let properties: [variant::Property<'_>; 1] = [("title", &|index| titles[index].1.as_deref())];
+    variant::distinguish(|index| titles[index].0.clone(), &mut entries, &properties)?;
+    text::require_entries(entries, "at least one benchmark below the header")
 }
 
 fn latency(value: f64, error: f64) -> ParsedMetric {
@@ -224,6 +264,11 @@ mod tests {
     fn json() {
         let text = include_str!("../fixtures/nanobench/results.json");
         insta::assert_snapshot!(read(Nanobench, text), @"
+        fnv1a latency 1.24018181818182 [1.2394495679068547, 1.2409140684567854]
+        std::hash latency 0.160452229299363 [0.15980821670169565, 0.16109624189703037]
+        ");
+        let counters = include_str!("../fixtures/nanobench/counters.json");
+        insta::assert_snapshot!(read(Magic, counters), @"
         std::mt19937 latency 2.5 [2.45, 2.55]
         std::mt19937 instructions 12.5
         std::mt19937 cycles 8.25
@@ -231,7 +276,11 @@ mod tests {
         std::mt19937 branch-misses 0.0625
         std::mt19937 page-faults 0
         std::mt19937 context-switches 0
-        fnv1a latency 1.5 [1.35, 1.65]
+        ");
+        let csv = include_str!("../fixtures/nanobench/results.csv");
+        insta::assert_snapshot!(read(Magic, csv), @"
+        fnv1a latency 1.24018181818182 [1.2394495679068547, 1.2409140684567854]
+        std::hash latency 0.160452229299363 [0.15980821670169565, 0.16109624189703037]
         ");
         assert_eq!(read(Magic, text), read(Nanobench, text));
         let errors = [
@@ -253,18 +302,31 @@ mod tests {
     fn tables() {
         let text = include_str!("../fixtures/nanobench/tables.txt");
         insta::assert_snapshot!(read(Nanobench, text), @"
-        some double ops {title=benchmark} latency 3.12 [3.1044, 3.1356]
-        create | drop latency 1234567.89 [1141975.29825, 1327160.4817499998]
-        std::mt19937 latency 2500 [2450, 2550]
-        std::mt19937 instructions 12345
-        std::mt19937 cycles 8000
-        std::mt19937 branches 150
+        some double ops latency 6.89 [6.79354, 6.986459999999999]
+        sleep | 1ms latency 1082739 [1070828.871, 1094649.129]
+        std::mt19937 latency 7.13 [6.65229, 7.60771]
+        std::minstd_rand latency 4.4 [4.3912, 4.4088]
+        fnv1a latency 1.24 [1.23876, 1.24124]
+        std::hash latency 0.16 [0.15936, 0.16064]
+        ");
+        let counters = include_str!("../fixtures/nanobench/counters.txt");
+        insta::assert_snapshot!(read(Nanobench, &format!("{text}\n{counters}")), @"
+        some double ops {title=benchmark} latency 6.89 [6.79354, 6.986459999999999]
+        sleep | 1ms latency 1082739 [1070828.871, 1094649.129]
+        std::mt19937 {title=Random number generators} latency 7.13 [6.65229, 7.60771]
+        std::minstd_rand latency 4.4 [4.3912, 4.4088]
+        fnv1a latency 1.24 [1.23876, 1.24124]
+        std::hash latency 0.16 [0.15936, 0.16064]
+        std::mt19937 {title=Random Number Generators} latency 2500 [2450, 2550]
+        std::mt19937 {title=Random Number Generators} instructions 12345
+        std::mt19937 {title=Random Number Generators} cycles 8000
+        std::mt19937 {title=Random Number Generators} branches 150
         some double ops {title=Random Number Generators} latency 5000 [4950, 5050]
         some double ops {title=Random Number Generators} instructions 20000
         some double ops {title=Random Number Generators} cycles 16000
         some double ops {title=Random Number Generators} branches 300
-        fnv1a latency 1.5 [1.35, 1.65]
         ");
+        assert!(read(Magic, counters).contains("std::mt19937 instructions 12345\n"));
         assert_eq!(read(Magic, text), read(Nanobench, text));
     }
 

@@ -13,7 +13,7 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::PerfStat,
     title: "perf stat",
-    metrics: "one measure per event, ± standard deviation with `-r`: `task-clock` is the CPU time, `duration_time` the latency, `cycles`, `instructions` and others are the built-in measures; the text also contains the latency (elapsed time), user time and system time; the command is the name of the benchmark, from CSV and JSON the name is `perf stat`",
+    metrics: "one measure per event, ± standard error of the mean with `-r`: `task-clock` is the CPU time, `duration_time` the latency, `cycles`, `instructions` and others are the built-in measures; the text also contains the latency (elapsed time), user time and system time; the command is the name of the benchmark, from CSV and JSON the name is `perf stat`",
     averages: &[],
     formats: &[
         Format::new(
@@ -38,7 +38,7 @@ struct Count<'a> {
     event: &'a str,
     unit: &'a str,
     value: f64,
-    /// Standard deviation, in percent of the value.
+    /// Standard error of the mean, in percent of the value.
     deviation: Option<f64>,
 }
 
@@ -48,14 +48,16 @@ impl Count<'_> {
     fn metric(&self, events: &HashSet<&str>) -> Option<ParsedMetric> {
         let event =
             self.event.strip_suffix(":u").filter(|event| !events.contains(event)).unwrap_or(self.event);
-        let time = |slug| Some(ParsedMetric::of(slug, Unit::from_symbol(self.unit)?.nanoseconds(self.value)));
+        let time = |slug| Some(ParsedMetric::of(slug, self.value));
         let metric = match (event, self.unit) {
             ("task-clock", "msec") => {
                 Some(ParsedMetric::of("cpu-time", Unit::Milliseconds.nanoseconds(self.value)))
             }
-            ("duration_time", "ns") => time("latency"),
-            ("user_time", "ns") => time("user-time"),
-            ("system_time", "ns") => time("system-time"),
+            // Version 7.2 writes a zero without a unit if it did not measure the time.
+            ("duration_time" | "user_time" | "system_time", "") if self.value == 0.0 => None,
+            ("duration_time", "ns" | "") => time("latency"),
+            ("user_time", "ns" | "") => time("user-time"),
+            ("system_time", "ns" | "") => time("system-time"),
             (event, "") => match built_in(event) {
                 Some(slug) => Some(ParsedMetric::of(slug, self.value)),
                 None => ParsedMetric::named(event, None, self.value),
@@ -329,6 +331,45 @@ mod tests {
     use tidemark_api::Adapter::{Magic, PerfStat};
 
     use crate::{parse_with_skipped, tests::read};
+
+    #[test]
+    fn runs_of_version_6_12() {
+        insta::assert_snapshot!(read(Magic, include_str!("../fixtures/perf_stat/version_6_12.txt")), @"
+        sh -c seq 1 50000 | sort > /dev/null latency 48427247
+        sh -c seq 1 50000 | sort > /dev/null user-time 17742000
+        sh -c seq 1 50000 | sort > /dev/null system-time 0
+        sh -c seq 1 50000 | sort > /dev/null cpu-time 16100000.000000002
+        sh -c seq 1 50000 | sort > /dev/null context-switches 16
+        sh -c seq 1 50000 | sort > /dev/null cpu-migrations 0
+        sh -c seq 1 50000 | sort > /dev/null page-faults 932
+        ");
+        insta::assert_snapshot!(read(Magic, include_str!("../fixtures/perf_stat/version_6_12.csv")), @"
+        perf stat cpu-time 13090000 [12532366, 13647634]
+        perf stat context-switches 25 [15, 35]
+        perf stat cpu-migrations 0 [0, 0]
+        perf stat page-faults 933 [930.8541, 935.1459]
+        perf stat latency 41376338 [39266144.762, 43486531.238]
+        perf stat user-time 13043277 [12524154.5754, 13562399.4246]
+        perf stat system-time 1020555 [686017.071, 1355092.929]
+        ");
+    }
+
+    #[test]
+    fn runs_of_version_7_2() {
+        insta::assert_snapshot!(read(Magic, include_str!("../fixtures/perf_stat/version_7_2.txt")), @"
+        sh -c seq 1 50000 | sort > /dev/null latency 71500665 [49158376, 93842954]
+        sh -c seq 1 50000 | sort > /dev/null cpu-time 14880000 [12201600, 17558400]
+        sh -c seq 1 50000 | sort > /dev/null context-switches 31 [17.998600000000003, 44.0014]
+        sh -c seq 1 50000 | sort > /dev/null cpu-migrations 0
+        sh -c seq 1 50000 | sort > /dev/null page-faults 936 [934.0344, 937.9656]
+        ");
+        insta::assert_snapshot!(read(Magic, include_str!("../fixtures/perf_stat/version_7_2.json")), @"
+        perf stat cpu-time 11432947
+        perf stat context-switches 16
+        perf stat cpu-migrations 0
+        perf stat page-faults 933
+        ");
+    }
 
     #[test]
     fn real_runs() {

@@ -190,8 +190,22 @@ mod tests {
         ");
         let old = include_str!("../fixtures/pgbench/version_13.txt");
         insta::assert_snapshot!(read(Pgbench, old), @"
-        TPC-B (sort of) {clients=10, mode=prepared, scale=10, threads=2} latency 15844000 [13129000, 18559000]
-        TPC-B (sort of) {clients=10, mode=prepared, scale=10, threads=2} throughput 622.977698
+        TPC-B (sort of) {clients=10, mode=prepared, scale=1, threads=2} latency 4709000
+        TPC-B (sort of) {clients=10, mode=prepared, scale=1, threads=2} throughput 2164.883063
+        ");
+        let old_scripts = include_str!("../fixtures/pgbench/version_13_scripts.txt");
+        insta::assert_snapshot!(read(Pgbench, old_scripts), @"
+        multiple scripts {clients=1, mode=simple, scale=1, threads=1} latency 1933000 [-971000, 4837000]
+        multiple scripts {clients=1, mode=simple, scale=1, threads=1} throughput 85.166107
+        TPC-B (sort of) {clients=1, mode=simple, scale=1, threads=1} latency 1705000 [-296999.99999999977, 3707000]
+        TPC-B (sort of) {clients=1, mode=simple, scale=1, threads=1} throughput 22.08681
+        select only {clients=1, mode=simple, scale=1, threads=1} latency 2013999.9999999998 [-1145000.0000000002, 5173000]
+        select only {clients=1, mode=simple, scale=1, threads=1} throughput 62.244646
+        ");
+        let old_statements = include_str!("../fixtures/pgbench/version_13_statements.txt");
+        insta::assert_snapshot!(read(Pgbench, old_statements), @"
+        select only {clients=2, mode=simple, scale=1, threads=1} latency 152000
+        select only {clients=2, mode=simple, scale=1, threads=1} throughput 13269.177256
         ");
         let statements = include_str!("../fixtures/pgbench/statements.txt");
         insta::assert_snapshot!(read(Pgbench, statements), @"
@@ -199,7 +213,7 @@ mod tests {
         select only {clients=2, mode=simple, scale=1, threads=1} throughput 3965.518481
         select only {clients=2, mode=simple, scale=1, threads=1} error-rate 0
         ");
-        for text in [tpcb, scripts, rate, reconnect, old, statements] {
+        for text in [tpcb, scripts, rate, reconnect, old, old_scripts, old_statements, statements] {
             assert_eq!(read(Magic, text), read(Pgbench, text));
         }
         let (_, skipped) = parse_with_skipped(Pgbench, statements, None).unwrap();

@@ -288,12 +288,15 @@ mod tests {
         ");
         let zsh = include_str!("../fixtures/time/zsh.txt");
         insta::assert_snapshot!(read(Time, zsh), @"
-        sleep 0.1 latency 105000000
+        sleep 0.1 latency 102000000
         sleep 0.1 user-time 0
         sleep 0.1 system-time 0
-        make -j2 latency 62340000000
-        make -j2 user-time 84120000000
-        make -j2 system-time 6030000000
+        ( seq 1 100000 | sort -n > /dev/null; ) latency 68000000
+        ( seq 1 100000 | sort -n > /dev/null; ) user-time 20000000
+        ( seq 1 100000 | sort -n > /dev/null; ) system-time 10000000
+        sleep 61 latency 61000000000
+        sleep 61 user-time 0
+        sleep 61 system-time 0
         ");
         let bsd = include_str!("../fixtures/time/bsd.txt");
         insta::assert_snapshot!(read(Time, bsd), @"

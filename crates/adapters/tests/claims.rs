@@ -10,6 +10,7 @@ use tidemark_api::Adapter;
 
 /// Fixtures that no adapter reads, with the reason.
 const ERRORS: &[(&str, &str)] = &[
+    ("cpp_catch2/reporter.json", "the JSON reporter writes no benchmarks"),
     ("cpp_google/errored.json", "a benchmark failed"),
     ("cpp_google/errored.txt", "a benchmark failed"),
     ("cpp_google/python_bindings_errored.json", "a benchmark failed"),
@@ -18,6 +19,7 @@ const ERRORS: &[(&str, &str)] = &[
     ("js_mitata/errored.json", "a benchmark threw an exception"),
     ("js_mitata/errored.md", "a benchmark threw an exception"),
     ("js_mitata/errored.txt", "a benchmark threw an exception"),
+    ("lighthouse/refused.json", "the page did not load"),
     ("load_oha/no_answer.json", "no request was answered"),
     ("load_oha/no_answer.txt", "no request was answered"),
 ];
