@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Parts that can be measured separately.
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Part {
     /// Startup time and the simplest requests.
     Start,
@@ -29,10 +29,29 @@ pub(crate) enum Part {
     Cli,
     /// Transfer of a large blob through the container registry; `TIDEMARK_BENCH_BLOB` is its size in MiB.
     Registry,
+    /// Speed and peak memory of the adapters, with every fixture.
+    Adapters,
 }
 
 /// Builds the optimized server and measures it, or one part of it, on both engines.
 pub(crate) fn run(part: Option<Part>) -> Result {
+    if part != Some(Part::Adapters) {
+        server(part)?;
+    }
+    if part.is_none_or(|part| part == Part::Adapters) {
+        say("Measuring the adapters.");
+        tools::run(&mut tools::cargo(&[
+            "bench",
+            "--package",
+            "tidemark-adapters",
+            "--bench",
+            "throughput",
+        ])?)?;
+    }
+    Ok(())
+}
+
+fn server(part: Option<Part>) -> Result {
     say("Building the optimized server; the first time takes a few minutes.");
     tools::run(&mut tools::cargo(&["build", "--release", "--package", "tidemark", "--package", "benches"])?)?;
     let mut measure = tools::cargo(&["run", "--release", "--quiet", "--package", "benches"])?;

@@ -38,7 +38,8 @@ enum Chore {
     },
     /// Run every test on both database engines, against a live server and in a browser.
     Test {
-        /// Run only the Rust tests whose name contains one of these words.
+        /// Run only the Rust tests whose name contains one of these words, or all tests of the crates `adapters`, `api`, `render`
+        /// and `stats`.
         filters: Vec<String>,
     },
     /// Check the format, the lints, the unit tests of changed crates, and the lints and types of the console.

@@ -47,7 +47,10 @@ const PROGRAMS: [(&str, &str); 4] =
 const LIVE: [(&str, &[&str]); 3] =
     [("conformance", &["conformance"]), ("agents", &["agents"]), ("browser", &["console", "browse"])];
 
-/// Runs all tests, or with filters only the Rust tests whose name contains one of them.
+/// Crates whose tests need no servers and no other programs. As filters, these names select all tests of the crates.
+const CRATES: [&str; 4] = ["adapters", "api", "render", "stats"];
+
+/// Runs all tests, or with filters only the Rust tests whose name contains one of them, or the tests of some [`CRATES`].
 pub(crate) fn all(filters: &[String]) -> Result {
     let mut timing = Timing::start();
     let outcome = if filters.is_empty() { everything(&mut timing) } else { selected(&mut timing, filters) };
@@ -58,9 +61,22 @@ pub(crate) fn all(filters: &[String]) -> Result {
 }
 
 fn selected(timing: &mut Timing, filters: &[String]) -> Result {
+    if filters.iter().all(|filter| CRATES.contains(&filter.as_str())) {
+        return crates(timing, filters);
+    }
     timing.phase("install", install_for_rust)?;
     timing.phase("build", tools::build)?;
     rust(timing, filters)
+}
+
+/// Runs all tests of crates that need no servers.
+fn crates(timing: &mut Timing, names: &[String]) -> Result {
+    let with_nextest = tools::succeeds(&mut tools::cargo(&["nextest", "--version"])?);
+    let mut tests = tools::cargo(if with_nextest { &["nextest", "run"] } else { &["test"] })?;
+    for name in names {
+        tests.args(["--package", &format!("tidemark-{name}")]);
+    }
+    timing.phase("Rust tests", || tools::run(&mut tests))
 }
 
 fn everything(timing: &mut Timing) -> Result {

@@ -1,23 +1,36 @@
-//! Adapter for BenchmarkTools.jl: parses the JSON of `BenchmarkTools.save`. The printed results of `@benchmark` and `@btime` have no
-//! names.
+//! Adapter for BenchmarkTools.jl: parses the JSON of `BenchmarkTools.save` and a printed `BenchmarkGroup`. The printed results of
+//! `@benchmark` and `@btime` have no names.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, de::IgnoredAny};
-use serde_json::{Map, Value};
 use tidemark_api::{Adapter, Average};
 
-use crate::{Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, sample, variant};
+use crate::{
+    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, sample,
+    text::{self, Line},
+    variant,
+};
 
 pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::BenchmarkTools,
     title: "BenchmarkTools.jl",
-    metrics: "latency: the median ± median absolute deviation (mean ± standard deviation); allocated; allocations; the keys of groups are joined by `/`",
+    metrics: "latency: the median ± median absolute deviation (mean ± standard deviation); allocated; allocations; of a printed group only the latency, the minimum; the keys of groups are joined by `/`",
     averages: &[Average::Median, Average::Mean],
-    formats: &[Format::new(
-        Syntax::Json,
-        "BenchmarkTools.save(\"bench.json\", results)",
-        &[r#""Julia""#, r#""BenchmarkTools""#],
-        parse,
-    )],
+    formats: &[
+        Format::new(
+            Syntax::Json,
+            "BenchmarkTools.save(\"bench.json\", results)",
+            &[r#""Julia""#, r#""BenchmarkTools""#],
+            parse,
+        ),
+        Format::new(
+            Syntax::Text,
+            "display(run(suite))",
+            &["BenchmarkGroup:", "tags: ", " => ", "Trial"],
+            parse_text,
+        ),
+    ],
 };
 
 #[derive(Deserialize)]
@@ -31,14 +44,28 @@ struct Versions {
     benchmark_tools: IgnoredAny,
 }
 
-/// Versions and saved values. A value is a pair of its type and its fields.
+/// Versions and saved values.
 #[derive(Deserialize)]
-struct Document(Versions, Vec<Value>);
+struct Document(Versions, Vec<Saved>);
+
+/// A saved value: its type and its fields. The JSON parser limits the depth of groups.
+#[derive(Deserialize)]
+struct Saved(String, Fields);
+
+/// Fields of all types.
+#[derive(Deserialize)]
+struct Fields {
+    data: Option<BTreeMap<String, Saved>>,
+    times: Option<Vec<f64>>,
+    time: Option<f64>,
+    memory: Option<f64>,
+    allocs: Option<f64>,
+}
 
 fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let Document(_, values) = document::read::<Shape, _>(input.text)?;
     let mut benchmarks = Benchmarks { input, entries: Vec::new(), paths: Vec::new() };
-    for (index, value) in values.iter().enumerate() {
+    for (index, value) in values.into_iter().enumerate() {
         benchmarks.read(value, "", &format!("[1][{index}]"))?;
     }
     let Benchmarks { mut entries, paths, .. } = benchmarks;
@@ -54,20 +81,13 @@ struct Benchmarks<'a> {
 }
 
 impl Benchmarks<'_> {
-    /// Reads a value and the groups in it. The JSON parser limits the depth.
-    fn read(&mut self, value: &Value, name: &str, path: &str) -> Result<(), Failure> {
+    /// Reads a value and the groups in it.
+    fn read(&mut self, Saved(kind, fields): Saved, name: &str, path: &str) -> Result<(), Failure> {
         let invalid = |expected: &str| Failure::missing(Position::Path(path.to_owned()), expected);
-        let pair = value.as_array().filter(|pair| pair.len() == 2);
-        let kind = pair.and_then(|pair| pair[0].as_str());
-        let fields = pair.and_then(|pair| pair[1].as_object());
-        let (Some(kind), Some(fields)) = (kind, fields) else {
-            return Err(invalid("a pair of a type and its fields"));
-        };
-        let kind = kind.rsplit('.').next().unwrap_or(kind);
-        let metrics = match kind {
+        let kind = kind.rsplit('.').next().unwrap_or(&kind);
+        let latency = match kind {
             "BenchmarkGroup" => {
-                let data = fields.get("data").and_then(Value::as_object);
-                for (key, value) in data.ok_or_else(|| invalid("the member `data`"))? {
+                for (key, value) in fields.data.ok_or_else(|| invalid("the member `data`"))? {
                     let name = if name.is_empty() { key.clone() } else { format!("{name}/{key}") };
                     self.read(value, &name, &format!("{path}[1].data.{key}"))?;
                 }
@@ -77,10 +97,7 @@ impl Benchmarks<'_> {
                 return Err(invalid("a `BenchmarkGroup`, because a trial has no name"));
             }
             "Trial" => {
-                let times = fields.get("times").and_then(Value::as_array);
-                let times =
-                    times.and_then(|times| times.iter().map(Value::as_f64).collect::<Option<Vec<_>>>());
-                let times = times.ok_or_else(|| invalid("numbers as `times`"))?;
+                let times = fields.times.ok_or_else(|| invalid("the member `times`"))?;
                 if times.is_empty() {
                     self.input.skip(name, "they have no samples");
                     return Ok(());
@@ -92,26 +109,95 @@ impl Benchmarks<'_> {
                 ParsedMetric::latency(value).with_deviation(spread)
             }
             "TrialEstimate" => {
-                let time = fields.get("time").and_then(Value::as_f64);
-                ParsedMetric::latency(time.ok_or_else(|| invalid("a number as `time`"))?)
+                ParsedMetric::latency(fields.time.ok_or_else(|| invalid("the member `time`"))?)
             }
             "TrialRatio" | "TrialJudgement" => {
-                self.input.skip(name, "they are comparisons");
+                self.input.skip(name, COMPARISONS);
                 return Ok(());
             }
             _ => return Err(invalid("a `BenchmarkGroup` or a `Trial`")),
         };
-        let mut metrics = vec![metrics];
-        metrics.extend(number(fields, "memory").map(|bytes| ParsedMetric::of("allocated", bytes)));
-        metrics.extend(number(fields, "allocs").map(|count| ParsedMetric::of("allocations", count)));
+        let mut metrics = vec![latency];
+        metrics.extend(fields.memory.map(|bytes| ParsedMetric::of("allocated", bytes)));
+        metrics.extend(fields.allocs.map(|count| ParsedMetric::of("allocations", count)));
         self.entries.push(Entry::new(|| Position::Path(path.to_owned()), name, metrics)?);
         self.paths.push(path.to_owned());
         Ok(())
     }
 }
 
-fn number(fields: &Map<String, Value>, name: &str) -> Option<f64> {
-    fields.get(name).and_then(Value::as_f64)
+const COMPARISONS: &str = "they are comparisons";
+
+/// Parses a printed group: a line per member, with the members of a group below it and indented.
+fn parse_text(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let (mut entries, mut lines) = (Vec::new(), Vec::new());
+    // Keys of the groups around the line, with their indentation.
+    let mut groups: Vec<(usize, &str)> = Vec::new();
+    let mut is_group = false;
+    for line in text::lines(input.text) {
+        let member = line.text.trim();
+        if member.ends_with("BenchmarkGroup:") && !member.contains(" => ") {
+            is_group = true;
+            groups.clear();
+            continue;
+        }
+        let indentation = line.text.len() - line.text.trim_start().len();
+        let Some((key, value)) = member.rsplit_once(" => ").filter(|_| is_group && indentation > 0) else {
+            if is_group && member == "\u{22ee}" {
+                input.skip("\u{22ee}", "Julia shortened the printed group");
+            }
+            continue;
+        };
+        // The comparison in parentheses contains an arrow, too.
+        let (key, value) = match key.split_once(" => TrialJudgement(") {
+            Some((key, _)) => (key, "TrialJudgement()"),
+            None => (key, value),
+        };
+        let key = key.strip_prefix('"').and_then(|key| key.strip_suffix('"')).unwrap_or(key);
+        groups.retain(|(outer, _)| *outer < indentation);
+        groups.push((indentation, key));
+        if value.ends_with("BenchmarkGroup:") {
+            continue;
+        }
+        let keys: Vec<_> = groups.iter().map(|(_, key)| *key).collect();
+        let name = keys.join("/");
+        if let Some(metric) = printed(input, line, &name, value)? {
+            entries.push(line.entry(&name, vec![metric])?);
+            lines.push(line.number);
+        }
+    }
+    if input.average.is_some() && !entries.is_empty() {
+        let expected = "no average setting, because a printed group contains minimum times";
+        return Err(Failure::missing(Position::Line(lines[0]), expected));
+    }
+    variant::distinguish(|index| Position::Line(lines[index]), &mut entries, &[])?;
+    text::require_entries(entries, "a `BenchmarkGroup` with lines such as `\"sum\" => Trial(1.250 ns)`")
+}
+
+/// Returns the metric of a printed value; `None` if the value is not a time.
+fn printed(
+    input: &Input<'_>,
+    line: Line<'_>,
+    name: &str,
+    value: &str,
+) -> Result<Option<ParsedMetric>, Failure> {
+    let (kind, inner) =
+        value.strip_suffix(')').and_then(|value| value.split_once('(')).unwrap_or((value, ""));
+    match kind.rsplit('.').next().unwrap_or(kind) {
+        "Trial" | "TrialEstimate" => match text::duration(inner) {
+            Some(time) => Ok(Some(ParsedMetric::latency(time))),
+            None => Err(line.invalid("a time such as `Trial(1.250 ns)`")),
+        },
+        "TrialRatio" | "TrialJudgement" => {
+            input.skip(name, COMPARISONS);
+            Ok(None)
+        }
+        "Benchmark" => {
+            input.skip(name, "they did not run");
+            Ok(None)
+        }
+        _ => Ok(None),
+    }
 }
 
 #[cfg(test)]
@@ -121,7 +207,7 @@ mod tests {
         Average,
     };
 
-    use crate::{parse, tests::read};
+    use crate::{parse, parse_with_skipped, tests::read};
 
     #[test]
     fn a_group() {
@@ -152,6 +238,25 @@ mod tests {
     }
 
     #[test]
+    fn a_printed_group() {
+        let text = include_str!("../fixtures/benchmark_tools/group.txt");
+        insta::assert_snapshot!(read(BenchmarkTools, text), @r#"
+        sum latency 61.5
+        utf8/join latency 133834000
+        utf8/replace latency 202000
+        trig/("sin", 0.0) latency 4.5
+        trig/nested/tan latency 1250000000
+        "#);
+        assert_eq!(read(Magic, text), read(BenchmarkTools, text));
+        let (_, skipped) = parse_with_skipped(BenchmarkTools, text, None).unwrap();
+        let skipped: Vec<_> =
+            skipped.iter().map(|skipped| format!("{}: {}", skipped.name, skipped.reason)).collect();
+        assert_eq!(skipped, ["trig/cos: they are comparisons", "trig/new: they did not run"]);
+        insta::assert_snapshot!(parse(BenchmarkTools, text, Some(Average::Mean)).unwrap_err(), @"The adapter `benchmark_tools` cannot read the output at line 3: expected no average setting, because a printed group contains minimum times.");
+        insta::assert_snapshot!(read(Magic, "1-element BenchmarkTools.BenchmarkGroup:\n  tags: []\n  \"a\" => Trial(fast)\n"), @r#"The adapter `benchmark_tools` cannot read the output at line 3: expected a time such as `Trial(1.250 ns)`, found `"a" => Trial(fast)`."#);
+    }
+
+    #[test]
     fn errors_have_a_path() {
         let file = |value: &str| format!(r#"[{{"Julia":"1.10.4","BenchmarkTools":"1.0.0"}},[{value}]]"#);
         let group =
@@ -165,13 +270,13 @@ mod tests {
             file(""),
         ]
         .map(|text| read(Magic, &text));
-        insta::assert_snapshot!(errors.join("\n"), @"
+        insta::assert_snapshot!(errors.join("\n"), @r#"
         The adapter `benchmark_tools` cannot read the output at `[1][0]`: expected a `BenchmarkGroup`, because a trial has no name.
-        The adapter `benchmark_tools` cannot read the output at `[1][0][1].data.a`: expected numbers as `times`.
+        The adapter `benchmark_tools` cannot read the output at `[1][0][1].data.a[1].times[0]`: expected a number, found `string "x"`.
         The adapter `benchmark_tools` cannot read the output at `[1]`: expected at least one benchmark.
         The adapter `benchmark_tools` cannot read the output at `[1][0][1].data.a`: expected a `BenchmarkGroup` or a `Trial`.
-        The adapter `benchmark_tools` cannot read the output at `[1][0][1].data.a`: expected a pair of a type and its fields.
+        The adapter `benchmark_tools` cannot read the output at `[1][0][1].data.a`: expected an array, found `integer 5`.
         The adapter `benchmark_tools` cannot read the output at `[1]`: expected at least one benchmark.
-        ");
+        "#);
     }
 }

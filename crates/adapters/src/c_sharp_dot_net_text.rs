@@ -66,7 +66,7 @@ const DESCRIPTIONS: [&str; 50] = [
     "UnrollFactor",
 ];
 
-/// A row of a table.
+/// Cells of a row.
 struct Row {
     line: usize,
     method: String,
@@ -79,6 +79,21 @@ struct Row {
     allocated: Option<String>,
 }
 
+/// Entries of the rows of a table.
+struct Entries<'a> {
+    input: &'a Input<'a>,
+    entries: Vec<Entry>,
+    /// Properties of each entry.
+    properties: Vec<Properties>,
+}
+
+/// Properties of an entry that distinguish it from others.
+struct Properties {
+    line: usize,
+    r#type: Option<String>,
+    job: Option<String>,
+}
+
 /// Parses the output of the CSV exporter, whose delimiter depends on the locale.
 pub(crate) fn parse_csv(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let required = ["Method", "Job", "AnalyzeLaunchVariance"];
@@ -86,17 +101,17 @@ pub(crate) fn parse_csv(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         Failure::Unrecognized(_) => Records::read(input.text, ';', &required),
         invalid @ Failure::Invalid(_) => Err(invalid),
     })?;
-    let mut rows = Vec::new();
+    let mut entries = Entries::new(input);
     for record in records.iter() {
-        let Position::Line(line) = record.position() else { continue };
-        rows.push(Row::new(line, record.cells())?);
+        entries.push(Row::new(record.line(), record.cells())?)?;
     }
-    entries(input, &rows)
+    entries.finish()
 }
 
 /// Parses the tables of the console or of Markdown.
 pub(crate) fn parse_tables(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut rows = Vec::new();
+    let mut entries = Entries::new(input);
+    let mut has_rows = false;
     let mut header: Option<Vec<&str>> = None;
     for line in text::lines(input.text) {
         let Some(cells) = table::bordered_cells(line.text) else {
@@ -110,17 +125,18 @@ pub(crate) fn parse_tables(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
             Some(header) if header.len() == cells.len() => {
                 let cells = cells.into_iter().map(|cell| cell.trim_matches('*'));
                 let cells = header.iter().copied().zip(cells).filter(|(_, cell)| !cell.is_empty());
-                rows.push(Row::new(line.number, cells)?);
+                entries.push(Row::new(line.number, cells)?)?;
+                has_rows = true;
             }
             Some(header) => return Err(line.invalid(&format!("a row with {} cells", header.len()))),
         }
     }
-    if rows.is_empty() {
+    if !has_rows {
         return Err(Failure::unrecognized(
             "a table with the columns `Method`, `Mean` and `Error` or `StdDev`",
         ));
     }
-    entries(input, &rows)
+    entries.finish()
 }
 
 fn is_header(cells: &[&str]) -> bool {
@@ -139,37 +155,37 @@ fn split_unit(title: &str) -> (&str, Option<&str>) {
 impl Row {
     /// Reads the cells that are not empty, with their titles.
     fn new<'a>(line: usize, cells: impl Iterator<Item = (&'a str, &'a str)>) -> Result<Self, Failure> {
-        let mut values: BTreeMap<&str, String> = BTreeMap::new();
+        let [mut method, mut kind, mut job, mut mean, mut median, mut deviation, mut allocated] =
+            [const { None::<String> }; 7];
         let mut parameters = BTreeMap::new();
         for (title, cell) in cells {
             let (title, unit) = split_unit(title);
-            let is_description = DESCRIPTIONS.contains(&title);
-            if values.contains_key("Mean") || title == "Mean" || is_description {
-                let cell = unit.map_or_else(|| cell.to_owned(), |unit| format!("{cell} {unit}"));
-                values.entry(title).or_insert(cell);
+            if mean.is_some() || title == "Mean" || DESCRIPTIONS.contains(&title) {
+                let value = match title {
+                    "Method" => &mut method,
+                    "Type" => &mut kind,
+                    "Job" => &mut job,
+                    "Mean" => &mut mean,
+                    "Median" => &mut median,
+                    "StdDev" => &mut deviation,
+                    "Allocated" => &mut allocated,
+                    _ => continue,
+                };
+                value.get_or_insert_with(|| {
+                    unit.map_or_else(|| cell.to_owned(), |unit| format!("{cell} {unit}"))
+                });
             } else if cell != "?" {
                 // A parameter that does not apply is printed as a question mark.
                 parameters.insert(title.to_owned(), cell.to_owned());
             }
         }
-        let mut require = |title: &str| {
-            let expected =
-                || Failure::missing(Position::Line(line), format!("a cell in the column `{title}`"));
-            values.remove(title).ok_or_else(expected)
-        };
-        let (method, mean) = (require("Method")?, require("Mean")?);
+        let missing =
+            |title: &str| Failure::missing(Position::Line(line), format!("a cell in the column `{title}`"));
+        let method = method.ok_or_else(|| missing("Method"))?;
+        let mean = mean.ok_or_else(|| missing("Mean"))?;
         let quoted = method.strip_prefix('\'').and_then(|method| method.strip_suffix('\''));
-        Ok(Self {
-            line,
-            method: quoted.unwrap_or(&method).to_owned(),
-            r#type: values.remove("Type"),
-            job: values.remove("Job"),
-            parameters,
-            mean,
-            median: values.remove("Median"),
-            deviation: values.remove("StdDev"),
-            allocated: values.remove("Allocated"),
-        })
+        let method = quoted.map(str::to_owned).unwrap_or(method);
+        Ok(Self { line, method, r#type: kind, job, parameters, mean, median, deviation, allocated })
     }
 
     fn metrics(&self, average: Average) -> Result<Vec<ParsedMetric>, Failure> {
@@ -233,26 +249,35 @@ fn is_missing(cell: &str) -> bool {
     matches!(cell.split(is_blank).next(), Some("NA" | "N/A" | "?"))
 }
 
-fn entries(input: &Input<'_>, rows: &[Row]) -> Result<Vec<Entry>, Failure> {
-    let average = input.average.unwrap_or(Average::Mean);
-    let (ran, failed): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| !is_missing(&row.mean));
-    for row in failed {
-        input.skip(&row.method, "they have no result");
+impl<'a> Entries<'a> {
+    fn new(input: &'a Input<'a>) -> Self {
+        Self { input, entries: Vec::new(), properties: Vec::new() }
     }
-    let position = |index: usize| Position::Line(ran[index].line);
-    let mut entries = Vec::with_capacity(ran.len());
-    for (index, row) in ran.iter().enumerate() {
-        let parameters = variant::of_texts(|| position(index), row.parameters.clone())?;
-        let entry = Entry::new(|| position(index), &row.method, row.metrics(average)?)?;
-        entries.push(Entry { parameters, ..entry });
+
+    fn push(&mut self, row: Row) -> Result<(), Failure> {
+        if is_missing(&row.mean) {
+            self.input.skip(row.method, "they have no result");
+            return Ok(());
+        }
+        let position = || Position::Line(row.line);
+        let average = self.input.average.unwrap_or(Average::Mean);
+        let entry = Entry::new(position, &row.method, row.metrics(average)?)?;
+        let parameters = variant::of_texts(position, row.parameters)?;
+        self.entries.push(Entry { parameters, ..entry });
+        self.properties.push(Properties { line: row.line, r#type: row.r#type, job: row.job });
+        Ok(())
     }
-    let properties: [variant::Property<'_>; 2] =
-        [("type", &|index| ran[index].r#type.as_deref()), ("job", &|index| ran[index].job.as_deref())];
-    variant::distinguish(position, &mut entries, &properties)?;
-    if entries.is_empty() {
-        return Err(Failure::missing(Position::Line(1), "at least one benchmark that ran"));
+
+    fn finish(self) -> Result<Vec<Entry>, Failure> {
+        let Self { mut entries, properties: rows, .. } = self;
+        let properties: [variant::Property<'_>; 2] =
+            [("type", &|index| rows[index].r#type.as_deref()), ("job", &|index| rows[index].job.as_deref())];
+        variant::distinguish(|index| Position::Line(rows[index].line), &mut entries, &properties)?;
+        if entries.is_empty() {
+            return Err(Failure::missing(Position::Line(1), "at least one benchmark that ran"));
+        }
+        Ok(entries)
     }
-    Ok(entries)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, de::IgnoredAny};
-use tidemark_api::Adapter;
+use tidemark_api::{Adapter, Parameters};
 
 use crate::{
     Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, text::Unit, variant,
@@ -43,19 +43,22 @@ struct Document {
 
 fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let Document { system, load_time, data_size, result } = document::read::<Shape, _>(input.text)?;
-    let entry = |path: String, name: &str, run: Option<&str>, metrics: Vec<ParsedMetric>| {
+    let parameters = |run: Option<&str>| {
         let mut parameters = BTreeMap::from([("system".to_owned(), system.clone())]);
         parameters.extend(run.map(|run| ("run".to_owned(), run.to_owned())));
-        let position = || Position::Path(path.clone());
-        let parameters = variant::of_texts(position, parameters)?;
-        Ok(Entry { parameters, ..Entry::new(position, name, metrics)? })
+        variant::of_texts(|| Position::Path("system".to_owned()), parameters)
+    };
+    let (cold_run, hot_run) = (parameters(Some("cold"))?, parameters(Some("hot"))?);
+    let entry = |index: usize, name: &str, parameters: &Option<Parameters>, metric: ParsedMetric| {
+        let position = || Position::Path(format!("result[{index}]"));
+        Ok(Entry { parameters: parameters.clone(), ..Entry::new(position, name, vec![metric])? })
     };
     let latency = |seconds: f64| ParsedMetric::latency(Unit::Seconds.nanoseconds(seconds));
     let mut entries = Vec::new();
     for (index, [cold, second, third]) in result.iter().enumerate() {
-        let (name, path) = (format!("Q{index}"), || format!("result[{index}]"));
+        let name = format!("Q{index}");
         if let Some(cold) = cold {
-            entries.push(entry(path(), &name, Some("cold"), vec![latency(*cold)])?);
+            entries.push(entry(index, &name, &cold_run, latency(*cold))?);
         }
         let hot = match (second, third) {
             (Some(second), Some(third)) => {
@@ -66,7 +69,7 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
             (one, other) => one.or(*other).map(latency),
         };
         match hot {
-            Some(hot) => entries.push(entry(path(), &name, Some("hot"), vec![hot])?),
+            Some(hot) => entries.push(entry(index, &name, &hot_run, hot)?),
             None => input.skip(name, "they failed"),
         }
     }
@@ -80,7 +83,8 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     .flatten()
     .collect();
     if !load.is_empty() {
-        entries.push(entry("load_time".to_owned(), "load", None, load)?);
+        let position = || Position::Path("load_time".to_owned());
+        entries.push(Entry { parameters: parameters(None)?, ..Entry::new(position, "load", load)? });
     }
     Ok(entries)
 }

@@ -3,12 +3,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tidemark_api::{Average, Parameters};
+use tidemark_api::{Average, Parameters, ResourceName};
 
 use crate::{
     Entry, Failure, Input, ParsedMetric, Position,
     cpp_google::split,
     records::{Record, Records},
+    results::shared_name,
     text::{self, Line, Scan, Unit, is_blank},
 };
 
@@ -31,12 +32,14 @@ const AGGREGATES: [&str; 3] = ["_mean", "_median", "_stddev"];
 
 /// A row with a time.
 struct Row {
-    position: Position,
+    /// Line number, starting at one.
+    line: usize,
     name: String,
     iterations: f64,
     /// Real time in nanoseconds; `None` for a complexity estimate or a coefficient of variation.
     time: Option<f64>,
-    counters: Vec<(String, f64)>,
+    /// Counters whose name is a valid name of a measure.
+    counters: Vec<(ResourceName, f64)>,
 }
 
 /// Parses the output of `--benchmark_format=csv`.
@@ -52,13 +55,13 @@ pub(crate) fn parse_csv(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         if record.text("error_message").is_some() {
             input.skip(name, "the benchmark skipped them");
         } else {
-            rows.push(csv_row(record, name)?);
+            rows.push(csv_row(&record, name)?);
         }
     }
     entries(input, &rows)
 }
 
-fn csv_row(record: Record<'_>, name: &str) -> Result<Row, Failure> {
+fn csv_row(record: &Record<'_>, name: &str) -> Result<Row, Failure> {
     let is_complexity = record.text("iterations").is_none();
     let time = if is_complexity {
         None
@@ -70,9 +73,9 @@ fn csv_row(record: Record<'_>, name: &str) -> Result<Row, Failure> {
     };
     let is_counter = |column: &str| !COLUMNS.contains(&column) || column.ends_with("_per_second");
     let counters = record.cells().filter(|(column, _)| is_counter(column));
-    let counters = counters.filter_map(|(column, value)| Some((column.to_owned(), text::decimal(value)?)));
+    let counters = counters.filter_map(|(column, value)| Some((shared_name(column)?, text::decimal(value)?)));
     Ok(Row {
-        position: record.position(),
+        line: record.line(),
         name: name.to_owned(),
         iterations: record.number("iterations").unwrap_or_default(),
         time,
@@ -150,27 +153,22 @@ impl<'a> Table<'a> {
             // A label may follow the counters.
             words
                 .map_while(|word| {
-                    word.rsplit_once('=')
-                        .and_then(|(name, value)| Some((name.to_owned(), counter(name, value)?)))
+                    word.rsplit_once('=').and_then(|(name, value)| Some((name, counter(name, value)?)))
                 })
+                .filter_map(|(name, value)| Some((shared_name(name)?, value)))
                 .collect()
         } else {
             let mut words = scan.rest().split(is_blank).filter(|word| !word.is_empty());
             let counters = self
                 .counters
                 .iter()
-                .map(|name| words.next().and_then(|value| Some(((*name).to_owned(), counter(name, value)?))));
-            counters
-                .collect::<Option<_>>()
-                .ok_or_else(|| line.invalid("a value for each counter of the header"))?
+                .map(|name| words.next().and_then(|value| Some((*name, counter(name, value)?))));
+            let counters = counters
+                .collect::<Option<Vec<_>>>()
+                .ok_or_else(|| line.invalid("a value for each counter of the header"))?;
+            counters.into_iter().filter_map(|(name, value)| Some((shared_name(name)?, value))).collect()
         };
-        Ok(Some(Row {
-            position: Position::Line(line.number),
-            name: name.to_owned(),
-            iterations,
-            time,
-            counters,
-        }))
+        Ok(Some(Row { line: line.number, name: name.to_owned(), iterations, time, counters }))
     }
 }
 
@@ -253,7 +251,7 @@ fn entries(input: &Input<'_>, rows: &[Row]) -> Result<Vec<Entry>, Failure> {
         }
         if average == Average::Median {
             let expected = "repetitions (`--benchmark_repetitions`), without which there is no median";
-            return Err(Failure::invalid(row.position.clone(), expected, &row.name));
+            return Err(Failure::invalid(Position::Line(row.line), expected, &row.name));
         }
         entries.push(entry(row, &row.name, row.metrics().collect())?);
     }
@@ -299,17 +297,17 @@ fn aggregates(rows: &[Row]) -> HashMap<usize, (&str, usize)> {
 
 fn entry(row: &Row, name: &str, metrics: Vec<ParsedMetric>) -> Result<Entry, Failure> {
     let (label, parameters): (String, Option<Parameters>) = split(name);
-    Ok(Entry { parameters, ..Entry::new(|| row.position.clone(), &label, metrics)? })
+    Ok(Entry { parameters, ..Entry::new(|| Position::Line(row.line), &label, metrics)? })
 }
 
 impl Row {
-    /// Returns the latency and the counters. Counters whose name is not a valid name of a measure are left out.
+    /// Returns the latency and the counters.
     fn metrics(&self) -> impl Iterator<Item = ParsedMetric> {
         let latency = self.time.map(ParsedMetric::latency);
-        let counters = self.counters.iter().filter_map(|(name, value)| match name.as_str() {
-            "bytes_per_second" => Some(ParsedMetric::of("bandwidth", *value)),
-            "items_per_second" => Some(ParsedMetric::throughput(*value)),
-            name => ParsedMetric::named(name, None, *value),
+        let counters = self.counters.iter().map(|(name, value)| match name.as_str() {
+            "bytes_per_second" => ParsedMetric::of("bandwidth", *value),
+            "items_per_second" => ParsedMetric::throughput(*value),
+            _ => ParsedMetric { measure: name.clone(), ..ParsedMetric::latency(*value) },
         });
         latency.into_iter().chain(counters)
     }

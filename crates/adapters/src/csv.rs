@@ -58,10 +58,10 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     if let Some(line) = below.find(|line| !line.text.trim().is_empty()) {
         return Err(line.invalid("no line after a blank line"));
     }
-    let (mut entries, mut rows) = (Vec::new(), Vec::new());
+    let (mut entries, mut lines) = (Vec::new(), Vec::new());
     for row in records.iter() {
         let name = row.require_text(name)?;
-        let metrics = columns.metrics(row)?;
+        let metrics = columns.metrics(&row)?;
         if metrics.is_empty() {
             input.skip(name, "they have no values");
             continue;
@@ -73,9 +73,9 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         let parameters: BTreeMap<_, _> = parameters.collect();
         let parameters = variant::of_texts(|| row.position(), parameters)?;
         entries.push(Entry { parameters, ..row.entry(name, metrics)? });
-        rows.push(row);
+        lines.push(row.line());
     }
-    variant::distinguish(|index| rows[index].position(), &mut entries, &[])?;
+    variant::distinguish(|index| Position::Line(lines[index]), &mut entries, &[])?;
     text::require_entries(entries, "at least one benchmark below the header")
 }
 
@@ -86,6 +86,7 @@ struct Columns<'a> {
 
 /// A column of values.
 struct Column<'a> {
+    index: usize,
     header: &'a str,
     measure: Measure<'a>,
 }
@@ -102,7 +103,8 @@ impl<'a> Columns<'a> {
     fn of(name: &str, header: &'a [String], position: Position) -> Result<Option<Self>, Failure> {
         let mut columns = Self { parameters: Vec::new(), measures: Vec::new() };
         let mut others = Vec::new();
-        for column in header.iter().map(String::as_str).filter(|column| *column != name) {
+        let header = header.iter().map(String::as_str).enumerate();
+        for (index, column) in header.filter(|(_, column)| *column != name) {
             let labelled = column.strip_suffix(')').and_then(|column| column.split_once(" ("));
             let (label, unit) = labelled.map_or((column, None), |(label, unit)| (label, Some(unit)));
             let measure = match (built_in(label), unit) {
@@ -122,7 +124,7 @@ impl<'a> Columns<'a> {
                     continue;
                 }
             };
-            columns.measures.push(Column { header: column, measure });
+            columns.measures.push(Column { index, header: column, measure });
         }
         let required = |column: &Column<'_>| match column.measure {
             Measure::BuiltIn(measure, _) => REQUIRED.contains(&measure.slug),
@@ -135,13 +137,12 @@ impl<'a> Columns<'a> {
         }
     }
 
-    fn metrics(&self, row: Record<'_>) -> Result<Vec<ParsedMetric>, Failure> {
+    fn metrics(&self, row: &Record<'_>) -> Result<Vec<ParsedMetric>, Failure> {
         let mut metrics = Vec::new();
-        for Column { header, measure } in &self.measures {
-            if row.text(header).is_none() {
-                continue;
-            }
-            let value = row.require_number(header)?;
+        for Column { index, header, measure } in &self.measures {
+            let Some(cell) = row.cell(*index) else { continue };
+            let number = || row.invalid(&format!("a number in the column `{header}`"), cell);
+            let value = text::decimal(cell).ok_or_else(number)?;
             metrics.push(match measure {
                 Measure::BuiltIn(measure, factor) => ParsedMetric::of(measure.slug, value * factor),
                 Measure::Other(name, units) => ParsedMetric::named(name, Some(units), value)

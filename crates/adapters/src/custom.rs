@@ -10,7 +10,7 @@ use tidemark_api::{Adapter, MeasureDirection, ResourceName, excerpt, measure, me
 
 use crate::{
     Entry, Failure, ParseError, ParsedMetric, Position, Results,
-    records::{Record, Records},
+    records::Records,
     text::{self, Unit},
     variant,
 };
@@ -205,7 +205,7 @@ impl CustomFormat {
         let records = Records::read(text, delimiter, &required)?;
         let mut matches = Vec::new();
         for record in records.iter() {
-            let get = |column: &str| Record::text(record, column).map(str::to_owned);
+            let get = |column: &str| record.text(column).map(str::to_owned);
             matches.extend(self.entry(record.position(), get, get(&self.benchmark))?);
         }
         Ok(matches)

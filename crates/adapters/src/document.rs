@@ -120,6 +120,7 @@ fn json_term(kind: &str) -> &str {
         "sequence" | "a sequence" => "an array",
         "map" | "a map" => "an object",
         kind if kind.starts_with("struct ") => "an object",
+        kind if kind.starts_with("tuple struct ") => "an array",
         kind => kind,
     }
 }

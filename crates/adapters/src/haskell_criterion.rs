@@ -93,14 +93,14 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
 
 fn parse_csv(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let records = Records::read(input.text, ',', &["Name", "Mean", "MeanLB", "MeanUB", "StddevLB"])?;
-    let rows: Vec<_> = records.iter().collect();
-    let entries = rows.iter().map(|row| {
+    let (mut entries, mut lines) = (Vec::new(), Vec::new());
+    for row in records.iter() {
         let seconds = |column| row.require_number(column);
         let latency = latency(seconds("Mean")?, seconds("MeanLB")?, seconds("MeanUB")?);
-        row.entry(row.require_text("Name")?, vec![latency])
-    });
-    let mut entries = entries.collect::<Result<Vec<_>, Failure>>()?;
-    variant::distinguish(|index| rows[index].position(), &mut entries, &[])?;
+        entries.push(row.entry(row.require_text("Name")?, vec![latency])?);
+        lines.push(row.line());
+    }
+    variant::distinguish(|index| Position::Line(lines[index]), &mut entries, &[])?;
     text::require_entries(entries, "at least one benchmark below the header")
 }
 

@@ -1,7 +1,7 @@
 //! Parses the CSV formats of JMH and the table of its console. Both have a row per benchmark, and below it a row per secondary
 //! metric, whose name follows a colon.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use crate::{
     Entry, Failure, Input, ParsedMetric, Position,
@@ -17,12 +17,12 @@ const MAXIMUM_METHODS: usize = 100;
 /// A row of the CSV or of the console.
 struct Score<'a> {
     line: usize,
-    benchmark: &'a str,
+    benchmark: Cow<'a, str>,
     mode: String,
     parameters: BTreeMap<String, String>,
     score: f64,
     error: Option<f64>,
-    unit: &'a str,
+    unit: Cow<'a, str>,
 }
 
 /// Parses the output of `-rf csv`, and of `-rf scsv`, whose separator is a semicolon.
@@ -53,12 +53,12 @@ pub(crate) fn parse_csv(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         let score = record.require_text("Score")?;
         scores.push(Score {
             line,
-            benchmark,
+            benchmark: benchmark.to_owned().into(),
             mode: mode.to_owned(),
             parameters: parameters.collect(),
             score: number(score).ok_or_else(|| record.invalid("a number in the column `Score`", score))?,
             error: record.text(error).and_then(number),
-            unit,
+            unit: unit.to_owned().into(),
         });
     }
     entries(&scores)
@@ -146,6 +146,7 @@ impl Columns {
         let number = |text: &str| number(text).ok_or_else(|| line.invalid("a number as score and error"));
         let score = number(score)?;
         let error = error.map(|error| number(error)).transpose()?;
+        let (benchmark, unit) = (benchmark.into(), (*unit).into());
         Ok(Some(Score { line: line.number, benchmark, mode, parameters, score, error, unit }))
     }
 }
@@ -176,19 +177,19 @@ fn entries(scores: &[Score<'_>]) -> Result<Vec<Entry>, Failure> {
         let range =
             [score.error.map(|error| score.score - error), score.error.map(|error| score.score + error)];
         let secondary = score.benchmark.split_once(':').and_then(|(benchmark, metric)| {
-            Some((benchmark, Secondary::of(metric, Some(&score.mode), score.unit)?))
+            Some((benchmark, Secondary::of(metric, Some(&score.mode), &score.unit)?))
         });
         let metric = match secondary {
             Some((_, Secondary::Allocated)) => {
                 let [lower_value, upper_value] = range;
                 Some(ParsedMetric { lower_value, upper_value, ..ParsedMetric::of("allocated", score.score) })
             }
-            Some((_, Secondary::Percentile(Some(slug)))) => measured(score.score, range, score.unit)
+            Some((_, Secondary::Percentile(Some(slug)))) => measured(score.score, range, &score.unit)
                 .map(|metric| ParsedMetric { value: metric.value, ..ParsedMetric::of(slug, 0.0) }),
-            _ => measured(score.score, range, score.unit),
+            _ => measured(score.score, range, &score.unit),
         };
         let metric = metric
-            .ok_or_else(|| Failure::invalid(position(), "a unit such as `ms/op` or `ops/s`", score.unit))?;
+            .ok_or_else(|| Failure::invalid(position(), "a unit such as `ms/op` or `ops/s`", &score.unit))?;
         if let Some((benchmark, Secondary::Allocated | Secondary::Percentile(_))) = secondary {
             // The row of the benchmark is above, perhaps with rows of its methods between.
             let is_same = |row: &&Score<'_>| {
@@ -201,7 +202,7 @@ fn entries(scores: &[Score<'_>]) -> Result<Vec<Entry>, Failure> {
             continue;
         }
         let parameters = variant::of_texts(position, score.parameters.clone())?;
-        entries.push(Entry { parameters, ..Entry::new(position, score.benchmark, vec![metric])? });
+        entries.push(Entry { parameters, ..Entry::new(position, &score.benchmark, vec![metric])? });
         rows.push(score);
     }
     let position = |index: usize| Position::Line(rows[index].line);

@@ -33,8 +33,8 @@ pub(crate) const TOOL: Tool = Tool {
 };
 
 /// Samples of a label.
-struct Samples<'a> {
-    label: &'a str,
+struct Samples {
+    label: String,
     position: Position,
     /// Milliseconds.
     elapsed: Vec<f64>,
@@ -45,15 +45,16 @@ struct Samples<'a> {
 
 fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let records = Records::read(input.text, ',', &["timeStamp", "elapsed", "label", "success"])?;
-    let mut labels: Vec<Samples<'_>> = Vec::new();
-    let mut known: HashMap<&str, usize> = HashMap::new();
+    let mut labels: Vec<Samples> = Vec::new();
+    let mut known: HashMap<String, usize> = HashMap::new();
     for record in records.iter() {
         let label = record.require_text("label")?;
-        let index = *known.entry(label).or_insert(labels.len());
+        let index = known.get(label).copied().unwrap_or(labels.len());
         if index == labels.len() {
-            labels.push(Samples::new(label, record));
+            known.insert(label.to_owned(), index);
+            labels.push(Samples::new(label, &record));
         }
-        labels[index].add(record)?;
+        labels[index].add(&record)?;
     }
     if labels.is_empty() {
         return Err(Failure::missing(Position::Line(1), "at least one sample"));
@@ -119,13 +120,13 @@ fn parse_summary(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     text::require_entries(entries, expected)
 }
 
-impl<'a> Samples<'a> {
-    fn new(label: &'a str, first: Record<'_>) -> Self {
+impl Samples {
+    fn new(label: &str, first: &Record<'_>) -> Self {
         let period = Some((f64::INFINITY, f64::NEG_INFINITY));
-        Self { label, position: first.position(), elapsed: Vec::new(), failures: 0, period }
+        Self { label: label.to_owned(), position: first.position(), elapsed: Vec::new(), failures: 0, period }
     }
 
-    fn add(&mut self, record: Record<'_>) -> Result<(), Failure> {
+    fn add(&mut self, record: &Record<'_>) -> Result<(), Failure> {
         let elapsed = record.require_number("elapsed")?;
         if elapsed < 0.0 {
             return Err(record.invalid("a duration in the column `elapsed`", &elapsed.to_string()));
@@ -174,7 +175,7 @@ impl<'a> Samples<'a> {
             metrics.push(ParsedMetric::throughput(Unit::Milliseconds.per_second(count / (last - first))));
         }
         metrics.push(ParsedMetric::of("error-rate", self.failures as f64 / count * 100.0));
-        Entry::new(|| self.position.clone(), self.label, metrics)
+        Entry::new(|| self.position.clone(), &self.label, metrics)
     }
 
     /// Returns a percentile of the sorted samples by nearest rank.

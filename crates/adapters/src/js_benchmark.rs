@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, de::IgnoredAny};
-use serde_json::Value;
+use serde_json::value::RawValue;
 use tidemark_api::{Adapter, Average};
 
 use crate::{
@@ -131,12 +131,14 @@ fn parse_json(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     document::require_entries(entries, "[0]")
 }
 
-fn of_suite(mut members: BTreeMap<String, Value>) -> Result<Vec<Benchmark>, Failure> {
+fn of_suite(mut members: BTreeMap<String, Box<RawValue>>) -> Result<Vec<Benchmark>, Failure> {
     let members = (0..).map_while(|index: usize| Some((index, members.remove(&index.to_string())?)));
     let benchmarks = members.map(|(index, member)| {
-        Benchmark::deserialize(member).map_err(|error| {
+        serde_json::from_str::<Benchmark>(member.get()).map_err(|error| {
             let position = Position::Path(format!("[{index}]"));
-            Failure::invalid(position, "a benchmark with `name`, `hz` and `stats`", &error.to_string())
+            let reason = error.to_string();
+            let reason = reason.split(" at line ").next().unwrap_or(&reason);
+            Failure::invalid(position, "a benchmark with `name`, `hz` and `stats`", reason)
         })
     });
     benchmarks.collect()

@@ -2,14 +2,13 @@
 //! garbage-collection times.
 
 use serde::{Deserialize, de::IgnoredAny};
-use serde_json::Value;
 use tidemark_api::{Adapter, Average};
 
 use crate::{
     Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
     table::{bordered_cells, is_rule},
     text::{self, Line, Scan, is_blank},
-    variant,
+    variant::ReportedParameters,
 };
 
 pub(crate) const TOOL: Tool = Tool {
@@ -55,7 +54,8 @@ struct Benchmark {
 struct Run {
     /// Name with its arguments, for example `sort(64)`.
     name: String,
-    args: Option<Value>,
+    #[serde(default)]
+    args: ReportedParameters,
     stats: Option<Statistics>,
     error: Option<RunError>,
 }
@@ -100,8 +100,8 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
                     &format!("{}: {message}", run.name),
                 ));
             };
-            let parameters = run.args.as_ref().and_then(variant::of_object);
-            if parameters.is_none() && variant::is_given(run.args.as_ref()) {
+            let parameters = run.args.parameters.clone();
+            if run.args.are_skipped {
                 input.skip_parameters(&run.name);
             }
             let name = if parameters.is_some() { &benchmark.alias } else { &run.name };

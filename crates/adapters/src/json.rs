@@ -11,7 +11,9 @@ use serde::{
 use serde_json::Value;
 use tidemark_api::{Adapter, Average, BenchmarkName, MeasureDirection, Parameters, ResourceName};
 
-use crate::{Entry, Failure, Format, Input, Label, ParsedMetric, Results, Syntax, Tool, document};
+use crate::{
+    Entry, Failure, Format, Input, Label, ParsedMetric, Results, Syntax, Tool, document, results::shared_name,
+};
 
 pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Json,
@@ -167,12 +169,38 @@ impl<'de> Visitor<'de> for Measures<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut measures: A) -> Result<Vec<ParsedMetric>, A::Error> {
         let mut metrics = Vec::with_capacity(2);
-        while let Some(measure) = measures.next_key::<ResourceName>()? {
+        while let Some(SharedName(measure)) = measures.next_key()? {
             let Metric { units, direction, value, lower_value, upper_value } = measures.next_value()?;
             self.metric_seen.set(true);
             metrics.push(ParsedMetric { measure, units, direction, value, lower_value, upper_value });
         }
         Ok(metrics)
+    }
+}
+
+/// The name of a measure, which shares its text with equal names.
+struct SharedName(ResourceName);
+
+impl<'de> Deserialize<'de> for SharedName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NameVisitor;
+
+        impl Visitor<'_> for NameVisitor {
+            type Value = SharedName;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a string")
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<SharedName, E> {
+                match shared_name(name) {
+                    Some(name) => Ok(SharedName(name)),
+                    None => name.parse().map(SharedName).map_err(E::custom),
+                }
+            }
+        }
+
+        deserializer.deserialize_str(NameVisitor)
     }
 }
 
@@ -215,7 +243,9 @@ impl<'de> Deserialize<'de> for Metric {
                 while let Some(member) = members.next_key()? {
                     match member {
                         // The contract ignores all other members, so `units` and `direction` are never errors.
-                        MetricMember::Units => units = text(&members.next_value()?),
+                        MetricMember::Units => {
+                            units = members.next_value::<Value>()?.as_str().and_then(shared_name);
+                        }
                         MetricMember::Direction => direction = text(&members.next_value()?),
                         MetricMember::Value => value = Some(members.next_value()?),
                         MetricMember::LowerValue => lower_value = members.next_value()?,

@@ -3,7 +3,7 @@
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
+    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
     records::{Record, Records},
     text::{self, Unit},
     variant,
@@ -34,7 +34,7 @@ const PERCENTILES: [(&str, &str); 6] = [
 fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let required = ["Type", "Name", "Request Count", "Failure Count", "Average Response Time", "Requests/s"];
     let records = Records::read(input.text, ',', &required)?;
-    let (mut entries, mut rows) = (Vec::new(), Vec::new());
+    let (mut entries, mut lines) = (Vec::new(), Vec::new());
     for row in records.iter() {
         let name = row.require_text("Name")?;
         let name = row.text("Type").map_or_else(|| name.to_owned(), |kind| format!("{kind} {name}"));
@@ -42,15 +42,15 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
             input.skip(name, "there were no requests");
             continue;
         }
-        entries.push(row.entry(&name, metrics(row, input.average)?)?);
-        rows.push(row);
+        entries.push(row.entry(&name, metrics(&row, input.average)?)?);
+        lines.push(row.line());
     }
-    variant::distinguish(|index| rows[index].position(), &mut entries, &[])?;
+    variant::distinguish(|index| Position::Line(lines[index]), &mut entries, &[])?;
     text::require_entries(entries, "at least one request below the header")
 }
 
 /// Returns the metrics of a row; its times are in milliseconds.
-fn metrics(row: Record<'_>, average: Option<Average>) -> Result<Vec<ParsedMetric>, Failure> {
+fn metrics(row: &Record<'_>, average: Option<Average>) -> Result<Vec<ParsedMetric>, Failure> {
     let time = |column| Ok(Unit::Milliseconds.nanoseconds(row.require_number(column)?));
     let value = match average {
         Some(Average::Median) => time("Median Response Time")?,

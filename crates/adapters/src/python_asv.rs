@@ -1,17 +1,17 @@
-//! Adapter for airspeed velocity: the output while it runs, its result files, and the tables of `asv show`. From the output of a
-//! run, it reads only time benchmarks on a line of their own, and reports memory benchmarks and parameter tables as skipped.
+//! Adapter for airspeed velocity: the output while it runs, its result files, and the tables of `asv show`.
 
 use tidemark_api::{Adapter, Average};
 
 use crate::{
     Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool, python_asv_result, python_asv_show,
-    text::{self, Scan, Unit, is_blank},
+    python_asv_show::Benchmark,
+    text::{self, Line, Scan, Unit, is_blank},
 };
 
 pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::PythonAsv,
     title: "airspeed velocity",
-    metrics: "latency ± range; from the result files and from `asv show` also `peakmem_` as peak memory, `mem_` as allocated, `track_` as the measure `value`, and parameters as variants",
+    metrics: "latency ± range; `peakmem_` as peak memory, `mem_` as allocated, `track_` as the measure `value`, and parameters as variants",
     averages: &[Average::Median],
     formats: &[
         Format::new(
@@ -25,24 +25,63 @@ pub(crate) const TOOL: Tool = Tool {
     ],
 };
 
-const PARAMETER_TABLE: &str =
-    "asv prints their parameters as a table; read its result files with `tidemark import`";
-const NOT_A_TIME: &str = "they are not times; read the result files of asv with `tidemark import`";
+/// Result of a benchmark on its line.
+enum Outcome {
+    Metric(ParsedMetric),
+    /// The benchmark has parameters, and a table follows.
+    Table,
+    /// The same, but the benchmark failed for some of the parameters.
+    PartOfTable,
+    Skipped(&'static str),
+}
 
 fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let mut entries = Vec::new();
-    for line in text::lines(input.text) {
-        match row(line.text) {
-            Some((name, Ok(metric))) => entries.push(line.entry(name, vec![metric])?),
-            Some((name, Err(reason))) => input.skip(name, reason),
-            None => {}
+    let mut lines = text::lines(input.text).peekable();
+    while let Some(line) = lines.next() {
+        let Some((name, outcome)) = row(line.text) else { continue };
+        match outcome {
+            Outcome::Metric(metric) => entries.push(line.entry(name, vec![metric])?),
+            Outcome::Skipped(reason) => input.skip(name, reason),
+            Outcome::Table | Outcome::PartOfTable => {
+                if let Outcome::PartOfTable = outcome {
+                    input.skip(name, "some of their parameters failed");
+                }
+                let table = table(&mut lines);
+                if table.is_empty() {
+                    input.skip(name, "the output contains no table of their parameters");
+                }
+                Benchmark::new(name).read_table(input, &table, &mut entries)?;
+            }
         }
     }
     text::require_entries(entries, "a line such as `[ 50.00%] ··· suite.time_name  11.1±0.5µs`")
 }
 
-/// Returns the name and the time of a benchmark, or the reason why its result is not read.
-fn row(line: &str) -> Option<(&str, Result<ParsedMetric, &'static str>)> {
+/// Returns the lines of a table without their indentation. Its first line follows the progress; the others are indented.
+fn table<'a>(lines: &mut std::iter::Peekable<impl Iterator<Item = Line<'a>>>) -> Vec<Line<'a>> {
+    let is_start = |line: &Line<'_>| progress(line.text).is_some_and(|scan| is_rule(scan.rest()));
+    let Some(first) = lines.next_if(is_start) else { return Vec::new() };
+    let mut table = vec![Line { text: progress(first.text).map_or("", Scan::rest), ..first }];
+    let is_row = |line: &Line<'_>| line.text.starts_with("    ") && !line.text.trim().is_empty();
+    while let Some(line) = lines.next_if(is_row) {
+        table.push(line);
+    }
+    let rule = table.iter().skip(1).find(|line| is_rule(line.text.trim_start()));
+    let indentation = rule.map_or(0, |line| line.text.len() - line.text.trim_start().len());
+    for line in table.iter_mut().skip(1) {
+        let is_indented = line.text.bytes().take(indentation).all(|byte| byte == b' ');
+        line.text = line.text.get(indentation..).filter(|_| is_indented).unwrap_or_default();
+    }
+    table
+}
+
+fn is_rule(line: &str) -> bool {
+    line.starts_with("==") && line.bytes().all(|byte| matches!(byte, b'=' | b' '))
+}
+
+/// Consumes the progress at the start of a line: `[ 50.00%] ··· `.
+fn progress(line: &str) -> Option<Scan<'_>> {
     let mut scan = Scan::new(line);
     scan.literal("[")?;
     scan.any_blanks();
@@ -52,20 +91,24 @@ fn row(line: &str) -> Option<(&str, Result<ParsedMetric, &'static str>)> {
     scan.literal("·")?;
     while scan.literal("·").is_some() {}
     scan.blanks()?;
+    Some(scan)
+}
+
+/// Returns the name and the outcome of a benchmark.
+fn row(line: &str) -> Option<(&str, Outcome)> {
+    let mut scan = progress(line)?;
     let name = scan.token()?;
     scan.blanks()?;
-    let result = scan.rest();
-    let metric = match (time(scan), result.trim_end_matches(is_blank)) {
-        (Some(metric), _) => Ok(metric),
-        (None, "ok") => Err(PARAMETER_TABLE),
-        (None, "failed") => Err("they failed"),
-        (None, "n/a" | "skipped") => Err("asv skipped them"),
-        (None, part) if part.ends_with(" failed") => Err("some of their parameters failed"),
-        (None, value) if Scan::new(value).number().is_some() && !value.contains(is_blank) => Err(NOT_A_TIME),
-        // Not the row of a benchmark.
-        _ => return None,
+    let outcome = match (time(scan), scan.rest().trim_end_matches(is_blank)) {
+        (Some(metric), _) => Outcome::Metric(metric),
+        (None, "ok") => Outcome::Table,
+        (None, "failed") => Outcome::Skipped("they failed"),
+        (None, "n/a" | "skipped") => Outcome::Skipped("asv skipped them"),
+        (None, part) if part.ends_with(" failed") => Outcome::PartOfTable,
+        // Other lines are not the row of a benchmark.
+        (None, value) => Outcome::Metric(Benchmark::new(name).metric(value)?),
     };
-    Some((name, metric))
+    Some((name, outcome))
 }
 
 /// A kind of benchmark, which asv derives from the name.
@@ -127,7 +170,24 @@ mod tests {
 
     #[test]
     fn a_real_run() {
-        insta::assert_snapshot!(read(PythonAsv, include_str!("../fixtures/python_asv/run.txt")), @"suite.time_sum latency 14900 [14600, 15200]");
+        insta::assert_snapshot!(read(PythonAsv, include_str!("../fixtures/python_asv/run.txt")), @"
+        suite.Sorting.time_sort {n=10} latency 583 [553, 613]
+        suite.Sorting.time_sort {n=1000} latency 22400 [20400, 24400]
+        suite.Two.time_two {kind=heap, n=10} latency 430 [350, 510]
+        suite.Two.time_two {kind=list, n=10} latency 412 [392, 432]
+        suite.Two.time_two {kind=heap, n=100} latency 827 [817, 837]
+        suite.Two.time_two {kind=list, n=100} latency 885 [805, 965]
+        suite.mem_list allocated 8060.000000000001
+        suite.peakmem_list peak-memory 28600000
+        suite.time_sum latency 14900 [14600, 15200]
+        suite.track_count value 42
+        ");
+    }
+
+    #[test]
+    fn a_table_without_rows_is_an_error() {
+        let text = "[ 7.14%] ··· suite.time_sort   ok\n[ 7.14%] ··· ====== =====\n             n\n";
+        insta::assert_snapshot!(read(PythonAsv, text), @"The adapter `python_asv` cannot read the output at line 2: expected a parameter table of asv, found `====== =====`.");
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         let body = &lines[index..end.map_or(lines.len(), |end| index + end)];
         index += body.len();
         let before = entries.len();
-        Benchmark { name, kind: Kind::of(name) }.read(input, body, &mut entries)?;
+        Benchmark::new(name).read(input, body, &mut entries)?;
         origins.resize(origins.len() + entries.len() - before, (line.number, environment));
     }
     let entry_position = |index: usize| Position::Line(origins[index].0);
@@ -41,12 +41,17 @@ fn title(line: &str) -> Option<(&str, &str)> {
     (!name.is_empty() && !name.contains(is_blank)).then_some((name, environment))
 }
 
-struct Benchmark<'a> {
+/// A benchmark whose results are read.
+pub(crate) struct Benchmark<'a> {
     name: &'a str,
     kind: Kind,
 }
 
-impl Benchmark<'_> {
+impl<'a> Benchmark<'a> {
+    pub(crate) fn new(name: &'a str) -> Self {
+        Self { name, kind: Kind::of(name) }
+    }
+
     /// Reads the lines below the title.
     fn read(&self, input: &Input<'_>, body: &[Line<'_>], entries: &mut Vec<Entry>) -> Result<(), Failure> {
         let Some(first) = body.first() else { return Ok(()) };
@@ -67,7 +72,8 @@ impl Benchmark<'_> {
         Ok(())
     }
 
-    fn read_table(
+    /// Reads a table of parameters, whose indentation is the same on all lines.
+    pub(crate) fn read_table(
         &self,
         input: &Input<'_>,
         lines: &[Line<'_>],
@@ -128,7 +134,7 @@ impl Benchmark<'_> {
     }
 
     /// Returns the metric of a value: a time with its range, or a number with a prefix of powers of 1000.
-    fn metric(&self, value: &str) -> Option<ParsedMetric> {
+    pub(crate) fn metric(&self, value: &str) -> Option<ParsedMetric> {
         if let Kind::Time = self.kind {
             return python_asv::time(Scan::new(value));
         }

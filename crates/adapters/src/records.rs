@@ -1,56 +1,63 @@
 //! Reads comma-separated values with a header. The adapters interpret the columns.
 
-use csv::{ReaderBuilder, StringRecord};
+use std::borrow::Cow;
+
+use csv::{Reader, ReaderBuilder, StringRecord};
 use tidemark_api::excerpt;
 
 use crate::{Entry, Failure, ParsedMetric, Position, text};
 
-/// Records below a header.
-pub(crate) struct Records {
+/// Maximum number of columns.
+const MAX_COLUMNS: usize = 10_000;
+
+/// Records below a header. They are read one by one, because together they take several times the memory of the text.
+pub(crate) struct Records<'a> {
     header: Vec<String>,
-    records: Vec<(usize, StringRecord)>,
+    /// Header and records.
+    table: Cow<'a, str>,
+    /// Number of lines above the header.
+    first_line: usize,
+    delimiter: char,
 }
 
 /// A record.
-#[derive(Clone, Copy)]
 pub(crate) struct Record<'a> {
     header: &'a [String],
     /// Line number, starting at one.
     line: usize,
-    cells: &'a StringRecord,
+    cells: StringRecord,
 }
 
-impl Records {
+impl<'a> Records<'a> {
     /// Reads the records below the first line that contains all required columns, up to a blank line. Without such a line, the
     /// output is from another tool. Skips log lines above the header.
-    pub(crate) fn read(text: &str, delimiter: char, required: &[&str]) -> Result<Self, Failure> {
+    pub(crate) fn read(text: &'a str, delimiter: char, required: &[&str]) -> Result<Self, Failure> {
         let expected = || {
             let columns: Vec<_> = required.iter().map(|column| format!("`{column}`")).collect();
             Failure::unrecognized(format!("a header with the columns {}", columns.join(", ")))
         };
         let start = header_start(text, delimiter, required).ok_or_else(expected)?;
         let first_line = text[..start].matches('\n').count();
+        let table = table(&text[start..]);
         // The line number of a record after `\r\n` would be one too low.
-        let table = table(&text[start..]).replace("\r\n", "\n");
-        let mut reader = ReaderBuilder::new()
-            .delimiter(u8::try_from(delimiter).unwrap_or(b','))
-            .flexible(true)
-            .from_reader(table.as_bytes());
-        let invalid = |error: &csv::Error| {
-            let line =
-                error.position().map_or(0, |position| usize::try_from(position.line()).unwrap_or_default());
-            Failure::missing(Position::Line(first_line + line), "comma-separated values")
-        };
-        let header = reader.headers().map_err(|error| invalid(&error))?;
-        let header = header.iter().map(|column| column.trim().to_owned()).collect();
-        let mut records = Vec::new();
-        for record in reader.records() {
-            let record = record.map_err(|error| invalid(&error))?;
-            let line =
-                record.position().map_or(0, |position| usize::try_from(position.line()).unwrap_or_default());
-            records.push((first_line + line, record));
+        let table =
+            if table.contains('\r') { Cow::Owned(table.replace("\r\n", "\n")) } else { Cow::Borrowed(table) };
+        let mut records = Self { header: Vec::new(), table, first_line, delimiter };
+        let invalid = |expected: &str| Failure::missing(Position::Line(first_line + 1), expected);
+        let mut reader = records.reader();
+        let header = reader.headers().map_err(|_| invalid("comma-separated values"))?;
+        if header.len() > MAX_COLUMNS {
+            return Err(invalid(&format!("at most {MAX_COLUMNS} columns")));
         }
-        Ok(Self { header, records })
+        records.header = header.iter().map(|column| column.trim().to_owned()).collect();
+        Ok(records)
+    }
+
+    fn reader(&self) -> Reader<&[u8]> {
+        ReaderBuilder::new()
+            .delimiter(u8::try_from(self.delimiter).unwrap_or(b','))
+            .flexible(true)
+            .from_reader(self.table.as_bytes())
     }
 
     /// Returns the names of the columns.
@@ -60,7 +67,12 @@ impl Records {
 
     /// Returns the records in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Record<'_>> {
-        self.records.iter().map(|(line, cells)| Record { header: &self.header, line: *line, cells })
+        // A text in memory whose records may have any number of cells has no errors.
+        self.reader().into_records().map_while(Result::ok).map(|cells| {
+            let line =
+                cells.position().map_or(0, |position| usize::try_from(position.line()).unwrap_or_default());
+            Record { header: &self.header, line: self.first_line + line, cells }
+        })
     }
 }
 
@@ -91,48 +103,58 @@ fn table(text: &str) -> &str {
     &text[..end]
 }
 
-impl<'a> Record<'a> {
+impl Record<'_> {
     /// Returns the text of a column; `None` if the record has no such column, or the cell is empty.
-    pub(crate) fn text(self, column: &str) -> Option<&'a str> {
+    pub(crate) fn text(&self, column: &str) -> Option<&str> {
         let index = self.header.iter().position(|name| name == column)?;
+        self.cell(index)
+    }
+
+    /// Returns the text of the column with an index; `None` if the cell is empty.
+    pub(crate) fn cell(&self, index: usize) -> Option<&str> {
         self.cells.get(index).map(str::trim).filter(|cell| !cell.is_empty())
     }
 
     /// Returns each column that is not empty, with its text.
-    pub(crate) fn cells(self) -> impl Iterator<Item = (&'a str, &'a str)> {
+    pub(crate) fn cells(&self) -> impl Iterator<Item = (&str, &str)> {
         let cells = self.header.iter().map(String::as_str).zip(self.cells.iter().map(str::trim));
         cells.filter(|(_, cell)| !cell.is_empty())
     }
 
     /// Returns the number of a column; `None` if the cell is missing, empty, or not a number such as `N/A`.
-    pub(crate) fn number(self, column: &str) -> Option<f64> {
+    pub(crate) fn number(&self, column: &str) -> Option<f64> {
         self.text(column).and_then(text::decimal)
     }
 
     /// Returns the text of a column, which must not be empty.
-    pub(crate) fn require_text(self, column: &str) -> Result<&'a str, Failure> {
+    pub(crate) fn require_text(&self, column: &str) -> Result<&str, Failure> {
         self.text(column).ok_or_else(|| self.invalid(&format!("a text in the column `{column}`"), ""))
     }
 
     /// Returns the number of a column, which must be a finite number.
-    pub(crate) fn require_number(self, column: &str) -> Result<f64, Failure> {
+    pub(crate) fn require_number(&self, column: &str) -> Result<f64, Failure> {
         self.number(column).ok_or_else(|| {
             self.invalid(&format!("a number in the column `{column}`"), self.text(column).unwrap_or_default())
         })
     }
 
     /// Creates the entry of a benchmark on this record.
-    pub(crate) fn entry(self, name: &str, metrics: Vec<ParsedMetric>) -> Result<Entry, Failure> {
+    pub(crate) fn entry(&self, name: &str, metrics: Vec<ParsedMetric>) -> Result<Entry, Failure> {
         Entry::new(|| self.position(), name, metrics)
     }
 
     /// Returns the position of the record.
-    pub(crate) fn position(self) -> Position {
+    pub(crate) fn position(&self) -> Position {
         Position::Line(self.line)
     }
 
+    /// Returns the line number, starting at one.
+    pub(crate) fn line(&self) -> usize {
+        self.line
+    }
+
     /// Creates an error for an unexpected record.
-    pub(crate) fn invalid(self, expected: &str, found: &str) -> Failure {
+    pub(crate) fn invalid(&self, expected: &str, found: &str) -> Failure {
         Failure::invalid(self.position(), expected, &excerpt::of_text(found))
     }
 }
@@ -148,9 +170,11 @@ mod tests {
         assert_eq!(records.header(), ["name", "mean", "x"]);
         let rows: Vec<_> = records
             .iter()
-            .map(|row| (row.line, row.text("name"), row.number("mean"), row.text("x")))
+            .map(|row| {
+                format!("{} {:?} {:?} {:?}", row.line, row.text("name"), row.number("mean"), row.text("x"))
+            })
             .collect();
-        assert_eq!(rows, [(3, Some("a,b"), Some(1.5), None), (4, Some("c"), None, Some("2"))]);
+        assert_eq!(rows, [r#"3 Some("a,b") Some(1.5) None"#, r#"4 Some("c") None Some("2")"#]);
         let crlf = text.replace('\n', "\r\n");
         let records_of_windows = Records::read(&crlf, ',', &["name", "mean"]).unwrap();
         assert_eq!(records_of_windows.iter().map(|row| row.line).collect::<Vec<_>>(), [3, 4]);

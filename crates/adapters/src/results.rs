@@ -1,7 +1,12 @@
 //! Parsed results: benchmarks with their metrics, in the order of the output. The server assigns them to the benchmarks and
 //! measures of a project.
 
-use std::{collections::HashMap, fmt, hash::Hash};
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    fmt,
+    hash::{BuildHasher, Hash, RandomState},
+};
 
 use tidemark_api::{Adapter, BenchmarkName, Fold, MeasureDirection, Parameters, ResourceName, excerpt};
 
@@ -78,8 +83,10 @@ impl Entry {
     pub(crate) fn new(
         position: impl FnOnce() -> Position,
         name: &str,
-        metrics: Vec<ParsedMetric>,
+        mut metrics: Vec<ParsedMetric>,
     ) -> Result<Self, Failure> {
+        // A report has many entries, and most have few metrics.
+        metrics.shrink_to_fit();
         let Ok(name) = name.parse() else {
             return Err(Failure::invalid(
                 position(),
@@ -101,21 +108,24 @@ impl Entry {
 impl ParsedMetric {
     /// Creates a metric of a built-in measure, given by its slug.
     pub(crate) fn of(slug: &'static str, value: f64) -> Self {
-        let measure = slug.parse().expect("the slug of a built-in measure is a name");
+        let measure = shared_name(slug).expect("the slug of a built-in measure is a name");
         Self { measure, units: None, direction: None, value, lower_value: None, upper_value: None }
     }
 
     /// Creates a metric of a measure that is named by its units; `None` if they are not a valid name.
     pub(crate) fn named_by_units(units: &str, value: f64) -> Option<Self> {
-        let measure: ResourceName = units.parse().ok()?;
+        let measure = shared_name(units)?;
         let units = Some(measure.clone());
         Some(Self { measure, units, direction: None, value, lower_value: None, upper_value: None })
     }
 
     /// Creates a metric of a measure with a name and, if the tool states them, units. Returns `None` if they are not valid.
     pub(crate) fn named(name: &str, units: Option<&str>, value: f64) -> Option<Self> {
-        let units = units.map(str::parse).transpose().ok()?;
-        let measure = name.parse().ok()?;
+        let units = match units {
+            Some(units) => Some(shared_name(units)?),
+            None => None,
+        };
+        let measure = shared_name(name)?;
         Some(Self { measure, units, direction: None, value, lower_value: None, upper_value: None })
     }
 
@@ -152,35 +162,13 @@ impl Results {
         for entry in &mut entries {
             entry.strip_ignore_suffix()?;
         }
-        let (groups, count) = group(entries.iter().map(Entry::key));
-        let mut merged: Vec<Entry> = Vec::with_capacity(count);
-        for (entry, group) in entries.into_iter().zip(groups) {
-            match merged.get_mut(group) {
-                None => merged.push(entry),
-                Some(first) if first.ignored == entry.ignored => first.metrics.extend(entry.metrics),
-                Some(_) => {
-                    return Err(Failure::invalid(
-                        Position::Path(excerpt::of_path(entry.label.as_str())),
-                        "a benchmark either with its ignore suffix or without",
-                        "both",
-                    ));
-                }
-            }
+        if !are_unique(entries.iter().map(Entry::key)) {
+            merge(&mut entries)?;
         }
-        for entry in &mut merged {
-            let (groups, count) = group(entry.metrics.iter().map(|metric| &metric.measure));
-            if count < groups.len() {
-                let mut metrics = Vec::with_capacity(count);
-                for (metric, group) in entry.metrics.drain(..).zip(groups) {
-                    match metrics.get_mut(group) {
-                        None => metrics.push(metric),
-                        Some(earlier) => *earlier = metric,
-                    }
-                }
-                entry.metrics = metrics;
-            }
+        for entry in &mut entries {
+            entry.keep_last_metrics();
         }
-        Ok(Self { adapter, entries: merged })
+        Ok(Self { adapter, entries })
     }
 
     /// Folds several results into one: metrics of the same benchmark and parameters are folded. Returns `None` if there are
@@ -197,6 +185,30 @@ impl Results {
             entries: grouped.iter().map(|entries| fold_entries(entries, how)).collect(),
         })
     }
+}
+
+/// Merges the entries of the same benchmark and parameters into the first of them. Their number decreases in place, because a copy
+/// would double the memory.
+fn merge(entries: &mut Vec<Entry>) -> Result<(), Failure> {
+    let (groups, count) = group(entries.iter().map(Entry::key));
+    let mut next = 0;
+    for (index, group) in groups.into_iter().enumerate() {
+        if group == next {
+            entries.swap(next, index);
+            next += 1;
+        } else if entries[group].ignored == entries[index].ignored {
+            let metrics = std::mem::take(&mut entries[index].metrics);
+            entries[group].metrics.extend(metrics);
+        } else {
+            return Err(Failure::invalid(
+                Position::Path(excerpt::of_path(entries[index].label.as_str())),
+                "a benchmark either with its ignore suffix or without",
+                "both",
+            ));
+        }
+    }
+    entries.truncate(count);
+    Ok(())
 }
 
 /// Folds the entries, at least one, of the same benchmark and parameters.
@@ -219,6 +231,28 @@ impl Entry {
         (&self.label, self.parameters.as_ref())
     }
 
+    /// Keeps the last metric of each measure, in the order of the first ones.
+    fn keep_last_metrics(&mut self) {
+        let measures = || self.metrics.iter().map(|metric| &metric.measure);
+        // A comparison of few measures takes less time than a table of them.
+        let is_unique = match self.metrics.len() {
+            0 | 1 => true,
+            2..=8 => measures()
+                .enumerate()
+                .all(|(index, measure)| !measures().take(index).any(|other| other == measure)),
+            _ => are_unique(measures()),
+        };
+        if is_unique {
+            return;
+        }
+        let (groups, count) = group(measures());
+        for (index, group) in groups.into_iter().enumerate() {
+            self.metrics.swap(group, index);
+        }
+        self.metrics.truncate(count);
+        self.metrics.shrink_to_fit();
+    }
+
     /// Removes an ignore suffix and marks the entry as ignored.
     fn strip_ignore_suffix(&mut self) -> Result<(), Failure> {
         let (Label::Name(label) | Label::Reference(label)) = &mut self.label;
@@ -234,6 +268,35 @@ impl Entry {
         }
         Ok(())
     }
+}
+
+/// Maximum number of names that are kept for sharing.
+const MAX_SHARED_NAMES: usize = 1_000;
+
+/// Returns a name; `None` if it is not valid. Equal names share their text, because a report has few measures but many metrics.
+pub(crate) fn shared_name(name: &str) -> Option<ResourceName> {
+    thread_local! {
+        static NAMES: RefCell<HashMap<Box<str>, ResourceName>> = RefCell::default();
+    }
+    NAMES.with_borrow_mut(|names| {
+        if let Some(known) = names.get(name) {
+            return Some(known.clone());
+        }
+        let new: ResourceName = name.parse().ok()?;
+        if names.len() >= MAX_SHARED_NAMES {
+            names.clear();
+        }
+        names.insert(name.into(), new.clone());
+        Some(new)
+    })
+}
+
+/// Whether no two keys are equal. May return false for different keys, but needs less memory than [`group`].
+pub(crate) fn are_unique<K: Hash>(keys: impl Iterator<Item = K>) -> bool {
+    let state = RandomState::new();
+    let mut hashes: Vec<u64> = keys.map(|key| state.hash_one(key)).collect();
+    hashes.sort_unstable();
+    hashes.windows(2).all(|pair| pair[0] != pair[1])
 }
 
 /// Groups equal keys: returns the group of each key, from zero in order of appearance, and the number of groups.

@@ -1,6 +1,5 @@
 //! Adapter for the output of Criterion: three estimates per benchmark, of which the outer two are the confidence interval. It
-//! does not read printed rates and changes; the messages of `cargo criterion` also have rates. The output of
-//! `--output-format bencher` belongs to the adapter `rust_bench`.
+//! does not read printed changes. The output of `--output-format bencher` belongs to the adapter `rust_bench`.
 
 use serde::Deserialize;
 use tidemark_api::{Adapter, Average};
@@ -13,7 +12,7 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::RustCriterion,
     title: "Criterion",
-    metrics: "latency within its confidence interval; from the messages of `cargo criterion` also bytes as bandwidth and elements as throughput",
+    metrics: "latency within its confidence interval; bytes as bandwidth and elements as throughput",
     averages: &[Average::Mean],
     formats: &[
         Format::new(
@@ -94,14 +93,29 @@ impl Benchmark {
 }
 
 fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::new();
+    let mut entries: Vec<Entry> = Vec::new();
+    // Whether the previous line is the time of the last entry.
+    let mut is_after_time = false;
     let mut previous = "";
     for line in text::lines(input.text) {
+        if let Some(metric) = rate(line.text).filter(|_| is_after_time) {
+            if let Some(entry) = entries.last_mut() {
+                // Criterion prints bytes and elements on a line each.
+                let known = entry.metrics.iter().position(|known| known.measure == metric.measure);
+                if known.is_none() {
+                    entry.metrics.push(metric);
+                }
+            }
+            previous = line.text;
+            continue;
+        }
+        is_after_time = false;
         if let Some((name, metric)) = row(line.text) {
             // A long name is on a line of its own.
             let name = if name.is_empty() { previous } else { name };
             if !name.is_empty() {
                 entries.push(line.entry(name, vec![metric])?);
+                is_after_time = true;
             }
         }
         previous = line.text;
@@ -117,6 +131,29 @@ fn row(line: &str) -> Option<(&str, ParsedMetric)> {
         let separated = name.len() < start;
         separated.then(|| estimates(Scan::new(&line[start..]))).flatten().map(|metric| (name, metric))
     })
+}
+
+/// Returns the rate of a line such as `thrpt:  [98.4 Melem/s 101 Melem/s 106 Melem/s]`. A change in percent is not a rate.
+fn rate(line: &str) -> Option<ParsedMetric> {
+    let rates = line.trim_matches(is_blank).strip_prefix("thrpt:")?.trim_matches(is_blank);
+    let mut words =
+        rates.strip_prefix('[')?.strip_suffix(']')?.split(is_blank).filter(|word| !word.is_empty());
+    let mut value = || Some((text::decimal(words.next()?)?, rate_unit(words.next()?)?));
+    let ((lower, unit), (value, value_unit), (upper, upper_unit)) = (value()?, value()?, value()?);
+    let (slug, factor) = value_unit;
+    let is_rate = words.next().is_none() && [unit.0, upper_unit.0] == [slug; 2];
+    let rate = ParsedMetric::of(slug, value * factor).with_range(lower * unit.1, upper * upper_unit.1);
+    is_rate.then_some(rate)
+}
+
+/// Returns the measure of a rate and the factor to its units.
+fn rate_unit(unit: &str) -> Option<(&'static str, f64)> {
+    let counted = unit.strip_suffix("/s")?;
+    if let Some(prefix) = counted.strip_suffix("elem") {
+        let power = ["", "K", "M", "G", "T"].iter().position(|known| *known == prefix)?;
+        return Some(("throughput", 1000.0_f64.powi(i32::try_from(power).ok()?)));
+    }
+    Some(("bandwidth", text::bytes(&format!("1 {counted}"))?))
 }
 
 fn estimates(mut scan: Scan<'_>) -> Option<ParsedMetric> {
@@ -145,7 +182,21 @@ mod tests {
         insta::assert_snapshot!(read(RustCriterion, text), @"
         sum small latency 130.63 [129.73, 131.43]
         sorting/a_rather_long_function_name/10 latency 40.996 [39.7, 42.398]
+        sorting/a_rather_long_function_name/10 throughput 243930000 [235860000, 251890000]
         sorting/a_rather_long_function_name/1000 latency 9813.4 [9400.1, 10160]
+        sorting/a_rather_long_function_name/1000 throughput 101900000 [98427000, 106380000]
+        ");
+    }
+
+    #[test]
+    fn printed_rates() {
+        let text = "copy  time:   [1.0 us 2.0 us 4.0 us]\n      thrpt:  [1.5000 GiB/s 2.0000 GiB/s 3.0000 GiB/s]\n      \
+            thrpt:  [500.00 elem/s 1.5000 Kelem/s 2.0000 Kelem/s]\n      change:\n      time:   [-1.2% +0.1% +1.3%] (p = 0.31 > 0.05)\n      \
+            thrpt:  [-1.2% +0.1% +1.3%]\nthrpt:  [1 GiB/s 2 GiB/s 3 GiB/s]\n";
+        insta::assert_snapshot!(read(RustCriterion, text), @"
+        copy latency 2000 [1000, 4000]
+        copy bandwidth 2147483648 [1610612736, 3221225472]
+        copy throughput 1500 [500, 2000]
         ");
     }
 
@@ -174,7 +225,9 @@ mod tests {
         insta::assert_snapshot!(read(Magic, text), @"
         sum small latency 129.74 [128.7, 130.8]
         sorting/a_rather_long_function_name/10 latency 42.88 [41.353, 44.444]
+        sorting/a_rather_long_function_name/10 throughput 233210000 [225000000, 241820000]
         sorting/a_rather_long_function_name/1000 latency 9924 [9719.2, 10145]
+        sorting/a_rather_long_function_name/1000 throughput 100770000 [98575000, 102890000]
         ");
     }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, de::IgnoredAny};
-use serde_json::Value;
 use tidemark_api::{Adapter, Average};
 
 use crate::{
@@ -11,7 +10,7 @@ use crate::{
     records::Records,
     table,
     text::{self, Line, Unit},
-    variant,
+    variant::{self, ReportedParameters},
 };
 
 pub(crate) const TOOL: Tool = Tool {
@@ -69,7 +68,8 @@ struct Row {
     median: f64,
     min: f64,
     max: f64,
-    parameters: Option<Value>,
+    #[serde(default)]
+    parameters: ReportedParameters,
 }
 
 /// Parses a document. The name of a command includes the values of its parameters, because Hyperfine reports no other name.
@@ -78,8 +78,8 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let average = input.average.unwrap_or(Average::Mean);
     let entries = results.iter().enumerate().map(|(index, row)| {
         let position = || Position::Path(format!("results[{index}]"));
-        let parameters = row.parameters.as_ref().and_then(variant::of_object);
-        if parameters.is_none() && variant::is_given(row.parameters.as_ref()) {
+        let parameters = row.parameters.parameters.clone();
+        if row.parameters.are_skipped {
             input.skip_parameters(&row.command);
         }
         Ok(Entry { parameters, ..Entry::new(position, &row.command, vec![row.latency(average)])? })
@@ -117,7 +117,7 @@ fn parse_csv(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
             median: record.require_number("median")?,
             min,
             max,
-            parameters: None,
+            parameters: ReportedParameters::default(),
         };
         let seconds = |column| record.require_number(column).map(|value| Unit::Seconds.nanoseconds(value));
         let metrics = vec![
@@ -125,10 +125,9 @@ fn parse_csv(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
             ParsedMetric::of("user-time", seconds("user")?),
             ParsedMetric::of("system-time", seconds("system")?),
         ];
-        let parameters: BTreeMap<_, _> = records
-            .header()
-            .iter()
-            .filter_map(|column| Some((column.strip_prefix("parameter_")?, record.text(column)?)))
+        let parameters: BTreeMap<_, _> = record
+            .cells()
+            .filter_map(|(column, value)| Some((column.strip_prefix("parameter_")?, value)))
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect();
         let parameters = variant::of_texts(|| record.position(), parameters)?;

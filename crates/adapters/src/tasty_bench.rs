@@ -25,8 +25,8 @@ const DEVIATION: &str = "2*Stdev (ps)";
 
 fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let records = Records::read(input.text, ',', &["Name", MEAN, DEVIATION])?;
-    let rows: Vec<_> = records.iter().collect();
-    let entries = rows.iter().map(|row| {
+    let (mut entries, mut lines) = (Vec::new(), Vec::new());
+    for row in records.iter() {
         let mean = Unit::Picoseconds.nanoseconds(row.require_number(MEAN)?);
         let deviation = Unit::Picoseconds.nanoseconds(row.require_number(DEVIATION)?);
         let mut metrics = vec![ParsedMetric::latency(mean).with_deviation(deviation)];
@@ -37,10 +37,10 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
                 metrics.extend(memory(kind, row.require_number(column)?));
             }
         }
-        row.entry(row.require_text("Name")?, metrics)
-    });
-    let mut entries = entries.collect::<Result<Vec<_>, Failure>>()?;
-    variant::distinguish(|index| rows[index].position(), &mut entries, &[])?;
+        entries.push(row.entry(row.require_text("Name")?, metrics)?);
+        lines.push(row.line());
+    }
+    variant::distinguish(|index| Position::Line(lines[index]), &mut entries, &[])?;
     text::require_entries(entries, "at least one benchmark below the header")
 }
 

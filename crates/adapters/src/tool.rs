@@ -59,6 +59,9 @@ pub enum Detection {
     Named,
 }
 
+/// Minimum length of a mark that other outputs rarely contain, in bytes.
+const LONG_MARK: usize = 6;
+
 impl Format {
     /// Creates a format that only its tool prints.
     pub(crate) const fn new(
@@ -77,7 +80,11 @@ impl Format {
 
     /// Whether a text contains all marks of the format.
     pub(crate) fn is_marked(&self, text: &str) -> bool {
-        self.marks.iter().all(|mark| text.contains(mark))
+        // Long marks are rare, so one of them is missing in most outputs of other tools.
+        let contains = |mark: &&str| memchr::memmem::find(text.as_bytes(), mark.as_bytes()).is_some();
+        let (long, short): (Vec<&str>, Vec<&str>) =
+            self.marks.iter().partition(|mark| mark.len() >= LONG_MARK);
+        long.iter().all(contains) && short.iter().all(contains)
     }
 }
 

@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use tidemark_api::{Parameters, ResourceName};
 
-use crate::{Entry, Failure, Label, Position, results::group};
+use crate::{
+    Entry, Failure, Label, Position,
+    results::{are_unique, group},
+};
 
 /// A property of an entry, given its index, in addition to its name and its own parameters.
 pub(crate) type Property<'a> = (&'static str, &'a dyn Fn(usize) -> Option<&'a str>);
@@ -22,6 +25,24 @@ pub(crate) fn of_object(value: &Value) -> Option<Parameters> {
     Parameters::deserialize(Value::Object(parameters.collect())).ok()
 }
 
+/// Parameters in a document. They are converted while the document is read, because a JSON value needs much more memory.
+#[derive(Default)]
+pub(crate) struct ReportedParameters {
+    /// Parameters of the variant; `None` if there are none, or if they are not valid.
+    pub(crate) parameters: Option<Parameters>,
+    /// Whether there are parameters that are not valid.
+    pub(crate) are_skipped: bool,
+}
+
+impl<'de> Deserialize<'de> for ReportedParameters {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        let parameters = of_object(&value);
+        let are_skipped = parameters.is_none() && is_given(Some(&value));
+        Ok(Self { parameters, are_skipped })
+    }
+}
+
 /// Whether a JSON value contains parameters.
 pub(crate) fn is_given(value: Option<&Value>) -> bool {
     value.and_then(Value::as_object).is_some_and(|parameters| !parameters.is_empty())
@@ -29,6 +50,7 @@ pub(crate) fn is_given(value: Option<&Value>) -> bool {
 
 /// Returns the parameters by name; `None` if there are none. Invalid parameters are an error, because without them benchmarks
 /// would be mixed.
+#[expect(clippy::needless_pass_by_value, reason = "callers build the parameters for this call")]
 pub(crate) fn of_texts(
     position: impl FnOnce() -> Position,
     parameters: BTreeMap<String, String>,
@@ -36,8 +58,9 @@ pub(crate) fn of_texts(
     if parameters.is_empty() {
         return Ok(None);
     }
-    let longest = parameters.iter().map(|(name, value)| format!("{name}={value}")).max_by_key(String::len);
-    Parameters::try_from(parameters).map(Some).map_err(|_| {
+    Parameters::try_from(&parameters).map(Some).map_err(|_| {
+        let longest =
+            parameters.iter().map(|(name, value)| format!("{name}={value}")).max_by_key(String::len);
         let expected = "up to 32 parameters with names of 1 to 64 bytes and values of up to 256 bytes";
         Failure::invalid(position(), expected, &longest.unwrap_or_default())
     })
@@ -52,6 +75,9 @@ pub(crate) fn distinguish(
     entries: &mut [Entry],
     properties: &[Property<'_>],
 ) -> Result<(), Failure> {
+    if are_unique(entries.iter().map(series_key)) {
+        return Ok(());
+    }
     for (name, value) in properties {
         let (groups, count) = group(entries.iter().map(series_key));
         if count == entries.len() {

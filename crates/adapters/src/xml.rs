@@ -13,6 +13,9 @@ use crate::{Failure, Position};
 /// Maximum depth of nested elements.
 const DEPTH: usize = 64;
 
+/// Maximum number of attributes of an element.
+const MAX_ATTRIBUTES: usize = 256;
+
 /// A part of a document.
 pub(crate) enum Part<'a> {
     /// Start of an element.
@@ -121,6 +124,10 @@ fn element(start: &BytesStart<'_>, line: usize) -> Result<Element, String> {
     let name = String::from_utf8_lossy(start.local_name().as_ref()).into_owned();
     let mut attributes = Vec::new();
     for attribute in start.attributes() {
+        // The parser compares each name with all others.
+        if attributes.len() >= MAX_ATTRIBUTES {
+            return Err(format!("more than {MAX_ATTRIBUTES} attributes"));
+        }
         let attribute = attribute.map_err(|error| error.to_string())?;
         let key = String::from_utf8_lossy(attribute.key.local_name().as_ref()).into_owned();
         let value = attribute.normalized_value(XmlVersion::Implicit1_0).map_err(|error| error.to_string())?;

@@ -1,6 +1,6 @@
 //! Names, addresses and other text of requests, each with its validation.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::openapi::{KnownFormat, SchemaFormat};
@@ -16,7 +16,7 @@ const NAME_MAX: usize = 64;
 text! {
     /// Name of a resource: 1 to 64 characters on one line, without white space at either end. Control characters are stored;
     /// clients escape or omit them.
-    ResourceName, shown, |text| {
+    ResourceName(Arc<str>), shown, |text| {
         if is_trimmed(&text) && text.chars().count() <= NAME_MAX && !text.contains(FORBIDDEN_CHARACTERS) {
             return Ok(text);
         }

@@ -21,15 +21,19 @@ pub(crate) fn description(doc: &str) -> String {
     doc.lines().map(str::trim).collect::<Vec<_>>().join(" ").trim().to_owned()
 }
 
-/// Defines a text newtype: `text! { /// doc  Name, debug, check, |object| constraints }`.
+/// Defines a text newtype: `text! { /// doc  Name, debug, check, |object| constraints }`. `Name(Arc<str>)` is a text that many
+/// values share.
 ///
 /// `check` takes the text of the request and returns the stored form. `debug` is `shown`, `hidden`, or `custom` if the type
 /// implements `Debug`. The closure adds the same rule to the OpenAPI schema, so that generated values are valid.
 macro_rules! text {
     ($(#[doc = $doc:literal])+ $name:ident, $debug:ident, $check:expr, $schema:expr) => {
+        $crate::scalar::text! { $(#[doc = $doc])+ $name(Box<str>), $debug, $check, $schema }
+    };
+    ($(#[doc = $doc:literal])+ $name:ident($text:ty), $debug:ident, $check:expr, $schema:expr) => {
         $(#[doc = $doc])+
         #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub struct $name(String);
+        pub struct $name($text);
 
         impl $name {
             /// Returns the text.
@@ -43,7 +47,7 @@ macro_rules! text {
 
             fn try_from(text: String) -> Result<Self, $crate::Invalid> {
                 let check: fn(String) -> Result<String, $crate::Invalid> = $check;
-                check(text).map(Self)
+                check(text).map(|text| Self(text.into()))
             }
         }
 
@@ -104,7 +108,7 @@ macro_rules! text {
 
         impl From<$name> for String {
             fn from(value: $name) -> Self {
-                value.0
+                (*value.0).to_owned()
             }
         }
 

@@ -51,12 +51,12 @@ impl Slug {
 
     /// Creates a slug from the resource's UUID, for a resource without another slug.
     pub fn from_uuid(uuid: Uuid) -> Self {
-        Self(uuid.to_string())
+        Self(uuid.to_string().into())
     }
 
     /// Parses a slug that this server assigned, which may have the form of a UUID.
     pub fn stored(text: String) -> Result<Self, Invalid> {
-        if Self::has_slug_format(&text) { Ok(Self(text)) } else { Err(FORMAT_RULE) }
+        if Self::has_slug_format(&text) { Ok(Self(text.into())) } else { Err(FORMAT_RULE) }
     }
 
     /// Whether a text has the form of a slug. The form of a UUID is allowed.
@@ -82,7 +82,7 @@ impl Slug {
         }
         let room = MAX_LEN - SUFFIX_LEN - 1;
         let stem = if self.0.len() > room { self.0[..room].trim_end_matches('-') } else { &self.0 };
-        Self(format!("{stem}-{suffix}"))
+        Self(format!("{stem}-{suffix}").into())
     }
 }
 

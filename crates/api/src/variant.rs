@@ -1,8 +1,8 @@
 //! Variants: a benchmark with one combination of parameters. Each variant is a separate series.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use utoipa::ToSchema;
 
 use crate::{Invalid, VariantUuid};
@@ -25,14 +25,30 @@ pub struct Variant {
 }
 
 /// Parameters of a variant by name. Numbers and booleans count as their JSON text, so `10` and `"10"` are the same series.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, ToSchema)]
+///
+/// Stored as names and values in one text, separated by NUL, which neither contains: a report may have many variants. The order of
+/// these texts is the order of the names and values.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, ToSchema)]
 #[schema(value_type = BTreeMap<String, String>)]
-pub struct Parameters(BTreeMap<String, String>);
+pub struct Parameters(Box<str>);
 
 impl Parameters {
     /// Returns the names and values, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+        let mut texts = self.0.split('\0');
+        std::iter::from_fn(move || Some((texts.next()?, texts.next()?)))
+    }
+}
+
+impl fmt::Debug for Parameters {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_map().entries(self.iter()).finish()
+    }
+}
+
+impl Serialize for Parameters {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
     }
 }
 
@@ -40,10 +56,18 @@ impl TryFrom<BTreeMap<String, String>> for Parameters {
     type Error = Invalid;
 
     fn try_from(parameters: BTreeMap<String, String>) -> Result<Self, Invalid> {
+        Self::try_from(&parameters)
+    }
+}
+
+impl TryFrom<&BTreeMap<String, String>> for Parameters {
+    type Error = Invalid;
+
+    fn try_from(parameters: &BTreeMap<String, String>) -> Result<Self, Invalid> {
         if !(1..=COUNT_MAX).contains(&parameters.len()) {
             return Err(Invalid::new("a variant has 1 to 32 parameters"));
         }
-        for (name, value) in &parameters {
+        for (name, value) in parameters {
             if !(1..=NAME_MAX).contains(&name.len()) || name.contains('\0') {
                 return Err(Invalid::new(
                     "the name of a parameter is 1 to 64 bytes without the character NUL",
@@ -55,7 +79,8 @@ impl TryFrom<BTreeMap<String, String>> for Parameters {
                 ));
             }
         }
-        Ok(Self(parameters))
+        let texts: Vec<_> = parameters.iter().flat_map(|(name, value)| [name.as_str(), value]).collect();
+        Ok(Self(texts.join("\0").into()))
     }
 }
 
@@ -125,6 +150,22 @@ mod tests {
             r#"{"a":"10","b":"10","c":"-2.5","d":"true"}"#
         );
         assert_eq!(read(r#"{"n": 2.0}"#).unwrap(), read(r#"{"n": "2"}"#).unwrap());
+    }
+
+    #[test]
+    fn parameters_are_ordered_by_names_and_values() {
+        let all = [
+            r#"{"a": ""}"#,
+            r#"{"a": "", "b": ""}"#,
+            r#"{"a": "1"}"#,
+            r#"{"a": "1", "b": "2"}"#,
+            r#"{"a": "10"}"#,
+            r#"{"ab": "0"}"#,
+        ];
+        let parameters = all.map(|json| serde_json::from_str::<Parameters>(json).unwrap());
+        assert!(parameters.is_sorted());
+        assert_eq!(parameters[1].iter().collect::<Vec<_>>(), [("a", ""), ("b", "")]);
+        assert_eq!(format!("{:?}", parameters[3]), r#"{"a": "1", "b": "2"}"#);
     }
 
     #[test]
