@@ -6,12 +6,18 @@
 mod agents;
 #[cfg(test)]
 mod architecture;
+mod artifacts;
 mod bench;
+mod changelog;
 mod check;
 mod conformance;
 mod console;
+mod dist;
+#[cfg(test)]
+mod install;
 mod openapi;
 mod postgres;
+mod release;
 mod run;
 mod s3;
 mod server;
@@ -19,8 +25,9 @@ mod service;
 mod test;
 mod timing;
 mod tools;
+mod workflow;
 
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode};
 
 use clap::Parser;
 
@@ -41,6 +48,9 @@ enum Chore {
         /// Run only the Rust tests whose name contains one of these words, or all tests of the crates `adapters`, `api`, `render`
         /// and `stats`.
         filters: Vec<String>,
+        /// Also build every artifact of `cargo xtask dist`, install it as a user does, and check the workflows.
+        #[arg(long, conflicts_with = "filters")]
+        full: bool,
     },
     /// Check the format, the lints, the unit tests of changed crates, and the lints and types of the console.
     Check {
@@ -58,6 +68,29 @@ enum Chore {
     Conformance,
     /// Call every MCP tool of a live server with third-party clients.
     Agents,
+    /// Build the optimized binary and every package for this platform.
+    Dist {
+        /// Only write the checksums of the files in this folder.
+        #[arg(long, value_name = "FOLDER")]
+        checksums: Option<PathBuf>,
+        /// Also install every artifact as a user does, and run a benchmark with it.
+        #[arg(long)]
+        check: bool,
+        /// Package the binary of the last build.
+        #[arg(long)]
+        no_build: bool,
+    },
+    /// Check version, changelog, tag and artifacts, then push the tag of a release.
+    Release {
+        /// Only run the checks.
+        #[arg(long)]
+        dry_run: bool,
+        /// Folder of the artifacts [default: the artifacts of `cargo xtask dist`].
+        #[arg(long, value_name = "FOLDER")]
+        artifacts: Option<PathBuf>,
+    },
+    /// Check the workflows of GitHub Actions with actionlint.
+    Workflows,
     /// Generate `openapi.json` from the routes of the server.
     Openapi {
         /// Only check whether the file is up to date.
@@ -74,11 +107,16 @@ enum Chore {
 fn main() -> ExitCode {
     let outcome = match Chore::parse() {
         Chore::Run { arguments } => run::serve(&arguments),
-        Chore::Test { filters } => test::all(&filters),
+        Chore::Test { filters, full } => test::all(&filters, full),
         Chore::Check { since } => check::all(since.as_deref()),
         Chore::Console { part } => console::run(part),
         Chore::Conformance => conformance::check(),
         Chore::Agents => agents::check(),
+        Chore::Dist { checksums: Some(folder), .. } => dist::write_checksums(&folder),
+        Chore::Dist { check: false, no_build, .. } => dist::all(!no_build).map(drop),
+        Chore::Dist { check: true, no_build, .. } => artifacts::all(!no_build),
+        Chore::Release { dry_run, artifacts } => release::run(dry_run, artifacts.as_deref()),
+        Chore::Workflows => workflow::check(),
         Chore::Openapi { check: false } => openapi::write(),
         Chore::Openapi { check: true } => openapi::check(),
         Chore::Bench { part } => bench::run(part),

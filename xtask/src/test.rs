@@ -13,9 +13,10 @@ use std::{
 };
 
 use crate::{
-    Result, agents, conformance, console, postgres, s3,
+    Result, agents, artifacts, conformance, console, postgres, s3,
     timing::Timing,
     tools::{self, say},
+    workflow,
 };
 
 /// Environment variable with the URL of the PostgreSQL server for the Rust tests. If it is set beforehand, no private
@@ -50,10 +51,16 @@ const LIVE: [(&str, &[&str]); 3] =
 /// Crates whose tests need no servers and no other programs. As filters, these names select all tests of the crates.
 const CRATES: [&str; 4] = ["adapters", "api", "render", "stats"];
 
-/// Runs all tests, or with filters only the Rust tests whose name contains one of them, or the tests of some [`CRATES`].
-pub(crate) fn all(filters: &[String]) -> Result {
+/// Runs all tests, or with filters only the Rust tests whose name contains one of them, or the tests of some [`CRATES`]. `full` also
+/// tests the artifacts.
+pub(crate) fn all(filters: &[String], full: bool) -> Result {
     let mut timing = Timing::start();
-    let outcome = if filters.is_empty() { everything(&mut timing) } else { selected(&mut timing, filters) };
+    let mut outcome =
+        if filters.is_empty() { everything(&mut timing) } else { selected(&mut timing, filters) };
+    if full && outcome.is_ok() {
+        outcome =
+            timing.phase("workflows", workflow::check).and_then(|()| artifacts::check(&mut timing, true));
+    }
     timing.print();
     outcome?;
     say("Every test passed.");

@@ -43,6 +43,29 @@ pub(crate) fn cargo(arguments: &[&str]) -> Result<Command> {
     Ok(command)
 }
 
+/// Installs a program with cargo into the target folder, and returns its path.
+pub(crate) fn cargo_tool(name: &str, version: &str) -> Result<PathBuf> {
+    let folder = target()?.join("tools");
+    let program = folder.join("bin").join(name);
+    // The list of installed programs has a line `cargo-deb v3.8.0:` per program.
+    let installed = read_quietly(cargo(&["install", "--list", "--root"])?.arg(&folder)).unwrap_or_default();
+    if !installed.lines().any(|line| line == format!("{name} v{version}:")) {
+        say(&format!("Installing {name} {version} into {}.", folder.display()));
+        // An optimized build would only run faster, and takes minutes to build.
+        let mut install =
+            cargo(&["install", name, "--locked", "--debug", "--quiet", "--version", version, "--root"])?;
+        run(install.arg(&folder).env_remove("RUSTC_WORKSPACE_WRAPPER"))?;
+    }
+    Ok(program)
+}
+
+/// Returns the command of a program that is a subcommand of cargo, at the root of the checkout.
+pub(crate) fn cargo_subcommand(program: &Path, name: &str) -> Result<Command> {
+    let mut command = Command::new(program);
+    command.arg(name).current_dir(root()?);
+    Ok(command)
+}
+
 /// Returns a git command at the root of the checkout.
 pub(crate) fn git(arguments: &[&str]) -> Result<Command> {
     let mut command = Command::new("git");

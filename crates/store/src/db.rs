@@ -4,6 +4,7 @@
 //! commit.
 
 use std::{
+    any::Any,
     path::PathBuf,
     sync::{
         Arc,
@@ -14,7 +15,7 @@ use std::{
 
 use crate::{
     error::{Error, Result},
-    postgres::{self, Postgres},
+    postgres::{Mode, Postgres},
     sqlite::Sqlite,
     tx::Tx,
 };
@@ -86,11 +87,7 @@ impl Db {
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
-        let statements = Arc::clone(&self.statements);
-        match &self.engine {
-            Engine::Sqlite(sqlite) => sqlite.read(statements, work).await,
-            Engine::Postgres(postgres) => postgres.run(statements, postgres::Mode::Read, work).await,
-        }
+        restore(self.run(Mode::Read, erase(work)).await)
     }
 
     /// Runs `work` in one transaction: all of its writes are on disk after `Ok`, none after `Err`.
@@ -100,10 +97,15 @@ impl Db {
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
+        restore(self.run(Mode::Write, erase(work)).await)
+    }
+
+    async fn run(&self, mode: Mode, work: Work) -> Result<Answer, Failure> {
         let statements = Arc::clone(&self.statements);
-        match &self.engine {
-            Engine::Sqlite(sqlite) => sqlite.write(statements, work).await,
-            Engine::Postgres(postgres) => postgres.run(statements, postgres::Mode::Write, work).await,
+        match (&self.engine, mode) {
+            (Engine::Sqlite(sqlite), Mode::Read) => sqlite.read(statements, work).await,
+            (Engine::Sqlite(sqlite), Mode::Write) => sqlite.write(statements, work).await,
+            (Engine::Postgres(postgres), mode) => postgres.run(statements, mode, work).await,
         }
     }
 
@@ -158,5 +160,48 @@ impl Db {
     /// Whether several servers can use this database at the same time.
     pub fn is_shared(&self) -> bool {
         matches!(self.engine, Engine::Postgres(_))
+    }
+}
+
+/// A closure without the types of its answer and its error. The code of the engines and of the runtime is compiled once
+/// for this type instead of once per closure, of which there are about 500.
+type Work = Box<dyn FnOnce(&mut Tx<'_>) -> Result<Answer, Failure> + Send>;
+
+/// Answer of a closure.
+type Answer = Box<dyn Any + Send>;
+
+/// Why a closure has no answer.
+enum Failure {
+    /// The database failed.
+    Engine(Error),
+    /// The closure failed, with an error of the type of its caller.
+    Work(Box<dyn Any + Send>),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+fn erase<T, E, F>(work: F) -> Work
+where
+    F: FnOnce(&mut Tx<'_>) -> Result<T, E> + Send + 'static,
+    T: Send + 'static,
+    E: Send + 'static,
+{
+    Box::new(move |tx| match work(tx) {
+        Ok(answer) => Ok(Box::new(answer)),
+        Err(error) => Err(Failure::Work(Box::new(error))),
+    })
+}
+
+/// Returns an answer or an error with the types that [`erase`] removed.
+fn restore<T: 'static, E: From<Error> + 'static>(outcome: Result<Answer, Failure>) -> Result<T, E> {
+    let mismatch = |_| Error::engine("a closure answered with another type");
+    match outcome {
+        Ok(answer) => Ok(*answer.downcast().map_err(mismatch)?),
+        Err(Failure::Engine(error)) => Err(error.into()),
+        Err(Failure::Work(error)) => Err(*error.downcast().map_err(mismatch)?),
     }
 }

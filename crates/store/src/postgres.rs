@@ -36,7 +36,7 @@ use crate::{
     db::ConnectionLoad,
     error::{Error, Result},
     migrate,
-    row::Row,
+    row::{OnRow, Row},
     sql::expand_lists,
     tx::Tx,
     value::{Kind, Param, Value},
@@ -226,12 +226,7 @@ pub(crate) struct Connection<'c> {
 }
 
 impl Connection<'_> {
-    pub(crate) fn each(
-        &self,
-        sql: &str,
-        params: &[&dyn Param],
-        mut row: impl FnMut(&Row<'_>) -> Result<()>,
-    ) -> Result<()> {
+    pub(crate) fn each(&self, sql: &str, params: &[&dyn Param], row: &mut OnRow<'_>) -> Result<()> {
         let params = bind(params);
         let rows = self.handle.block_on(async {
             let statement = self.prepare(sql).await?;
@@ -244,7 +239,7 @@ impl Connection<'_> {
     pub(crate) fn explain(&self, sql: &str, params: &[&dyn Param]) -> Result<String> {
         let mut plan = String::new();
         let sql = format!("explain (analyze, costs off, timing off, summary off) {sql}");
-        self.each(&sql, params, |row| {
+        self.each(&sql, params, &mut |row| {
             plan.push_str(&row.cells().read::<String>()?);
             plan.push('\n');
             Ok(())

@@ -16,6 +16,9 @@ pub enum Row<'a> {
     Postgres(&'a tokio_postgres::Row),
 }
 
+/// Receiver of the rows of a result.
+pub(crate) type OnRow<'f> = dyn FnMut(&Row<'_>) -> Result<()> + 'f;
+
 impl Row<'_> {
     /// Returns a reader of the columns, starting with the first.
     pub fn cells(&self) -> Cells<'_> {

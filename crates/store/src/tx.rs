@@ -9,7 +9,7 @@ use crate::{
     columns::{FromRow, Insert, expand},
     error::{Error, Result},
     postgres,
-    row::{Cells, Row},
+    row::{Cells, OnRow, Row},
     sqlite::statement,
     value::{Param, Value},
 };
@@ -40,8 +40,13 @@ impl<'c> Tx<'c> {
         &mut self,
         sql: &str,
         params: &[&dyn Param],
-        row: impl FnMut(&Row<'_>) -> Result<()>,
+        mut row: impl FnMut(&Row<'_>) -> Result<()>,
     ) -> Result<()> {
+        self.each_dyn(sql, params, &mut row)
+    }
+
+    /// Compiled once instead of once per closure.
+    fn each_dyn(&mut self, sql: &str, params: &[&dyn Param], row: &mut OnRow<'_>) -> Result<()> {
         self.statements.fetch_add(1, Ordering::Relaxed);
         if let Some(plans) = &mut self.plans {
             plans.push(match &self.connection {

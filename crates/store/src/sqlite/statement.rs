@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::{
     error::{Error, Result},
     migrate::SEARCH_INDEX_TABLES,
-    row::Row,
+    row::{OnRow, Row},
     sql::expand_lists,
     value::{Kind, Param, Value},
 };
@@ -21,7 +21,7 @@ pub(crate) fn each(
     connection: &Connection,
     sql: &str,
     params: &[&dyn Param],
-    mut row: impl FnMut(&Row<'_>) -> Result<()>,
+    row: &mut OnRow<'_>,
 ) -> Result<()> {
     let mut statement = connection.prepare_cached(&translate(sql))?;
     let mut rows =
@@ -35,7 +35,7 @@ pub(crate) fn each(
 /// Returns the query plan of a statement and its number of virtual machine steps.
 pub(crate) fn explain(connection: &Connection, sql: &str, params: &[&dyn Param]) -> Result<String> {
     let mut plan = String::new();
-    each(connection, &format!("explain query plan {sql}"), params, |row| {
+    each(connection, &format!("explain query plan {sql}"), params, &mut |row| {
         let cells = &mut row.cells();
         cells.skip(3);
         plan.push_str(&cells.read::<String>()?);

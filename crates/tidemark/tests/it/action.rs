@@ -43,21 +43,6 @@ fn it_installs_a_binary_with_the_right_checksum() {
     let binary = folder.join("tidemark/tidemark");
     assert_eq!(fs::read_to_string(folder.join("output")).unwrap(), format!("path={}\n", binary.display()));
 
-    // The folders of a release follow its download URLs.
-    let release = folder.join("acme/widget/releases/download/v1.2.3");
-    fs::create_dir_all(&release).unwrap();
-    fs::copy(BINARY, release.join("tidemark-linux-x86-64")).unwrap();
-    fs::write(release.join("tidemark-linux-x86-64.sha256"), format!("{sum}  tidemark-linux-x86-64\n"))
-        .unwrap();
-    let server = format!("file://{}", folder.display());
-    let inputs = [
-        ("INPUT_VERSION", "v1.2.3"),
-        ("GITHUB_SERVER_URL", server.as_str()),
-        ("ACTION_REPOSITORY", "acme/widget"),
-    ];
-    let output = step(folder, "install", &inputs);
-    assert!(output.status.success(), "{output:?}");
-
     // Each line is one argument, whatever its content.
     let arguments = "--dry-run\n\nprintf '{\"$(touch made)\": {\"latency\": {\"value\": 1}}}'\n";
     let inputs = [("INPUT_ARGS", arguments), ("TIDEMARK_BINARY", binary.to_str().unwrap())];
