@@ -44,7 +44,7 @@ export default defineConfig({
     {
       name: "phone",
       testMatch:
-        /(alert|anonymous|branch|compare|detection|event|explore|home|job|mute|notice|palette|perf|pull|report|threshold|walk)\.spec\.ts/,
+        /(alert|anonymous|branch|compare|detection|event|explore|home|job|manual|mute|notice|palette|perf|pull|report|threshold|walk)\.spec\.ts/,
       dependencies: ["first"],
       use: phone,
     },

@@ -9,7 +9,7 @@ use std::{
 use clap::ValueEnum;
 
 use crate::{
-    Result, server, service, test,
+    Result, docs, server, service, test,
     tools::{self, say},
 };
 
@@ -53,11 +53,12 @@ pub(crate) fn run(part: Part) -> Result {
     }
 }
 
-/// Builds `console/dist`, which the binary embeds.
+/// Builds the files that the binary embeds: the console in `console/dist` and the manual in `docs/book`.
 pub(crate) fn build() -> Result {
     install()?;
     say("Building the console.");
-    scripts(&["types", "build"])
+    scripts(&["types", "build"])?;
+    docs::build()
 }
 
 /// Builds the console, checks its format, lints and types, and runs the tests that need no browser.
@@ -105,8 +106,16 @@ fn on_demo(what: &str, script: &str) -> Result {
     .map_err(|reason| format!("{reason}; the server's log is {}", log.display()))
 }
 
-/// Installs the npm packages if the lock file changed since the last installation.
-fn install() -> Result {
+/// Returns a command that runs a script of the console's folder with Node.js.
+pub(crate) fn node(arguments: &[&str]) -> Result<Command> {
+    install_node()?;
+    let mut command = Command::new("node");
+    command.args(arguments).current_dir(folder()?);
+    Ok(command)
+}
+
+/// Installs Node.js if it is missing, and checks its version.
+fn install_node() -> Result {
     if tools::find("npm").is_none() {
         tools::install(&["nodejs", "npm"])?;
     }
@@ -118,6 +127,12 @@ fn install() -> Result {
             version.trim()
         ));
     }
+    Ok(())
+}
+
+/// Installs the npm packages if the lock file changed since the last installation.
+fn install() -> Result {
+    install_node()?;
     let folder = folder()?;
     let (lock, installed) =
         (folder.join("package-lock.json"), folder.join("node_modules/.installed-lock.json"));

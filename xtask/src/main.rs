@@ -13,6 +13,7 @@ mod check;
 mod conformance;
 mod console;
 mod dist;
+mod docs;
 #[cfg(test)]
 mod install;
 mod openapi;
@@ -64,6 +65,15 @@ enum Chore {
         #[arg(default_value = "build")]
         part: console::Part,
     },
+    /// Build the manual, which the binary embeds, and check its links.
+    Docs {
+        /// Only check the links.
+        #[arg(long, conflicts_with = "run")]
+        check: bool,
+        /// Run the tutorials with these names, or all of them, against a live server.
+        #[arg(long, value_name = "TUTORIAL", num_args = 0..)]
+        run: Option<Vec<String>>,
+    },
     /// Run schemathesis against a live server, to verify that it conforms to its API description.
     Conformance,
     /// Call every MCP tool of a live server with third-party clients.
@@ -110,6 +120,9 @@ fn main() -> ExitCode {
         Chore::Test { filters, full } => test::all(&filters, full),
         Chore::Check { since } => check::all(since.as_deref()),
         Chore::Console { part } => console::run(part),
+        Chore::Docs { run: Some(names), .. } => docs::run_tutorials(&names),
+        Chore::Docs { check: true, .. } => docs::check(),
+        Chore::Docs { check: false, .. } => docs::build(),
         Chore::Conformance => conformance::check(),
         Chore::Agents => agents::check(),
         Chore::Dist { checksums: Some(folder), .. } => dist::write_checksums(&folder),

@@ -10,6 +10,8 @@ export interface MenuItem {
   danger?: boolean;
   /** Its link or its action. */
   href?: string;
+  /** Whether the link leaves the console. */
+  external?: boolean;
   run?: () => unknown;
 }
 
@@ -74,7 +76,13 @@ export function Menu(props: { label: string; items: readonly MenuItem[]; trigger
                 </>
               );
               return item.href !== undefined ? (
-                <A role="menuitem" tabindex="-1" href={item.href} onClick={() => hide(false)}>
+                <A
+                  role="menuitem"
+                  tabindex="-1"
+                  href={item.href}
+                  {...(item.external ? { rel: "external" } : {})}
+                  onClick={() => hide(false)}
+                >
                   {inside()}
                 </A>
               ) : (

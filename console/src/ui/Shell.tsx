@@ -147,6 +147,12 @@ export function Shell(props: {
       <main id="main" tabindex="-1">
         {props.children}
       </main>
+      <footer class="page-footer small muted">
+        <a href="/docs" rel="external">
+          Manual
+        </a>
+        <A href="/console/api">API reference</A>
+      </footer>
       <Toasts />
       <Show when={finding()}>
         <Suspense>
@@ -155,6 +161,11 @@ export function Shell(props: {
       </Show>
       <Dialog open={help()} title="Keyboard shortcuts" onClose={() => setHelp(false)}>
         <Shortcuts />
+        <p>
+          <a href="/docs/console.html" rel="external">
+            Manual of the console
+          </a>
+        </p>
       </Dialog>
     </div>
   );
@@ -305,6 +316,7 @@ function UserMenu(props: { slug: string; name: string; admin: boolean }): JSX.El
     { label: "Your keys", icon: "key", href: `/console/users/${props.slug}/keys` },
     { label: "Your settings", icon: "settings", href: `/console/users/${props.slug}/settings` },
     ...(props.admin ? [{ label: "This server", icon: "server", href: "/console/server" } as const] : []),
+    { label: "Manual", icon: "book", href: "/docs", external: true },
     { label: "API reference", icon: "book", href: "/console/api" },
     { label: "Sign out", icon: "out", run: () => endSession().then(() => navigate("/auth/login")) },
   ];

@@ -1,5 +1,6 @@
 //! Rules of the product: what a request means, independent of the transport protocol.
 
+pub mod administrator;
 pub(crate) mod app;
 pub mod auth;
 pub mod background;

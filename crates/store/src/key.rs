@@ -104,6 +104,15 @@ pub fn revoke(tx: &mut Tx<'_>, user: UserId, key: UserKeyUuid, now: Timestamp) -
     Ok(revoked == 1)
 }
 
+/// Revokes all keys of a user with this name permanently.
+pub fn revoke_named(tx: &mut Tx<'_>, user: UserId, name: &ResourceName, now: Timestamp) -> Result<()> {
+    tx.execute(
+        "update user_key set revoked = $3 where account_id = $1 and name = $2 and revoked is null",
+        &[&user, name, &now],
+    )?;
+    Ok(())
+}
+
 /// Returns the UUID and the owner of the valid key with this hash.
 pub fn authenticate(
     tx: &mut Tx<'_>,

@@ -1,5 +1,6 @@
 //! Commands, one file each; `main.rs` has the table of commands.
 
+pub(crate) mod admin;
 pub(crate) mod alert;
 pub(crate) mod archive;
 pub(crate) mod audit;

@@ -49,6 +49,7 @@ use tidemark_api::{Benchmark, Branch, Measure, Testbed, Token};
 
 use self::{
     cmd::{
+        admin::AdminVerb,
         alert::AlertVerb,
         archive::Archive,
         audit::AuditVerb,
@@ -196,6 +197,9 @@ enum Cmd {
     Token(LazyCommand<Noun<KeyVerb<Token>>>),
     /// Run the server
     Serve(serve::Serve),
+    /// Create the first administrator of a server and a key
+    #[command(subcommand)]
+    Admin(AdminVerb),
     /// Create a demo project with one year of history
     Demo(demo::Demo),
     /// Restore a backup of the SQLite database
@@ -262,7 +266,10 @@ const GROUPS: [Group; 7] = [
             "plan",
         ],
     },
-    Group { title: "Server", commands: &["serve", "server", "restore", "demo", "audit", "runner", "spec"] },
+    Group {
+        title: "Server",
+        commands: &["serve", "admin", "server", "restore", "demo", "audit", "runner", "spec"],
+    },
     Group { title: "Other", commands: &["mcp", "completions", "man"] },
 ];
 
@@ -353,6 +360,7 @@ impl Cmd {
             Self::User(noun) => noun.0.run(),
             Self::Token(noun) => noun.0.run(),
             Self::Serve(serve) => serve.run(),
+            Self::Admin(verb) => verb.run(),
             Self::Demo(demo) => demo.run(),
             Self::Restore(restore) => restore.run(),
             Self::Server(noun) => noun.0.run(),
@@ -377,113 +385,4 @@ fn ignore_empty_variables(command: Command) -> Command {
 }
 
 #[cfg(test)]
-mod tests {
-    use clap::{Arg, Command, CommandFactory};
-
-    #[test]
-    fn the_table_of_commands_is_sound() {
-        let mut table = super::Arguments::command();
-        table.build();
-        check(&table, &[]);
-        table.debug_assert();
-    }
-
-    /// A flag of a noun would hide a flag of a verb with the same name.
-    fn check(command: &Command, above: &[String]) {
-        let flags = || command.get_arguments().filter(|flag| !flag.is_positional() && flag.is_global_set());
-        for argument in command.get_arguments().filter(|argument| !argument.is_global_set()) {
-            assert!(!above.contains(&argument.get_id().to_string()), "{}: {argument}", command.get_name());
-        }
-        let shared: Vec<_> =
-            above.iter().cloned().chain(flags().map(|flag| flag.get_id().to_string())).collect();
-        command.get_subcommands().for_each(|verb| check(verb, &shared));
-    }
-
-    #[test]
-    fn each_command_is_in_one_group_of_the_help() {
-        let table = super::Arguments::command();
-        let mut grouped: Vec<_> = super::GROUPS.iter().flat_map(|group| group.commands).copied().collect();
-        assert!(super::COMMON.commands.iter().all(|name| grouped.contains(name)));
-        grouped.sort_unstable();
-        let mut names: Vec<_> = visible(&table).map(Command::get_name).collect();
-        names.sort_unstable();
-        assert_eq!(grouped, names);
-    }
-
-    /// `-h` fits on a terminal, and no line of `--help` is wider than one.
-    #[test]
-    fn the_help_fits_on_a_terminal() {
-        let table = super::Arguments::command();
-        let mut table = super::help::add(table, &super::GROUPS, &super::COMMON, &super::EXAMPLES);
-        let (short, long) = (table.render_help().to_string(), table.render_long_help().to_string());
-        assert!(short.lines().count() <= 24, "{short}");
-        for line in short.lines().chain(long.lines()) {
-            assert!(line.chars().count() <= 80, "{line}");
-        }
-        let is_shown =
-            |text: &str, name: &str| text.lines().any(|line| line.starts_with(&format!("  {name} ")));
-        for name in visible(&super::Arguments::command()).map(Command::get_name) {
-            assert!(is_shown(&long, name), "{name}: {long}");
-            assert_eq!(is_shown(&short, name), super::COMMON.commands.contains(&name), "{name}: {short}");
-        }
-        for text in [&short, &long] {
-            assert!(text.contains("\nExamples:\n") && text.contains("--help"), "{text}");
-        }
-        assert!(long.contains("\nMeasure:\n") && long.contains("\nOther:\n"), "{long}");
-    }
-
-    /// The manual documents every visible command, variable and verb.
-    #[test]
-    fn the_manual_is_complete() {
-        let manual = concat!(
-            include_str!("../../../docs/cli.md"),
-            include_str!("../../../docs/ci.md"),
-            include_str!("../../../docs/runner.md"),
-        );
-        let mut table = super::Arguments::command();
-        table.build();
-        let mut missing = Vec::new();
-        for command in visible(&table) {
-            let name = command.get_name();
-            let row = manual.lines().find(|line| {
-                let first = line.strip_prefix('|').and_then(|line| line.split('|').next());
-                first.is_some_and(|cell| cell.contains(&format!("`{name}`")))
-            });
-            let has_section = manual.contains(&format!("`tidemark {name}"))
-                || manual.contains(&format!("\ntidemark {name} "));
-            match row {
-                Some(row) => {
-                    let verbs = visible(command).map(Command::get_name);
-                    let is_missing = |verb: &&str| {
-                        !row.contains(&format!("`{verb}")) && !row.contains(&format!(" {verb}`"))
-                    };
-                    missing.extend(verbs.filter(is_missing).map(|verb| format!("{name} {verb}")));
-                }
-                None if has_section => {}
-                None => missing.push(name.to_owned()),
-            }
-            let variables = command.get_arguments().filter_map(|argument| argument.get_env()?.to_str());
-            missing.extend(variables.filter(|name| !manual.contains(name)).map(str::to_owned));
-            missing.extend(unnamed_flags(command, manual));
-        }
-        assert_eq!(missing, Vec::<String>::new());
-    }
-
-    /// Returns the flags of a command and of its verbs that the manual does not name.
-    fn unnamed_flags(command: &Command, manual: &str) -> Vec<String> {
-        let is_named = |flag: &str| {
-            let mut ends =
-                manual.match_indices(flag).map(|(start, _)| manual[start + flag.len()..].chars().next());
-            ends.any(|next| !next.is_some_and(|next| next == '-' || next.is_alphanumeric()))
-        };
-        let flags = command.get_arguments().filter(|argument| !argument.is_hide_set());
-        let flags = flags.filter_map(Arg::get_long).filter(|flag| !["help", "version"].contains(flag));
-        let unnamed = flags.map(|flag| format!("--{flag}")).filter(|flag| !is_named(flag));
-        let unnamed = unnamed.map(|flag| format!("{} {flag}", command.get_bin_name().unwrap_or_default()));
-        unnamed.chain(visible(command).flat_map(|verb| unnamed_flags(verb, manual))).collect()
-    }
-
-    fn visible(command: &Command) -> impl Iterator<Item = &Command> {
-        command.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help")
-    }
-}
+mod tests;

@@ -1,4 +1,5 @@
-//! The web console in the binary: maps paths to files, and sets the security headers for browsers.
+//! The web console in the binary: maps paths to files, and sets the security headers for browsers. `manual.rs` sends the files
+//! of the manual in the same way.
 //!
 //! `build.rs` embeds the compressed files of `console/dist`; the source is in `console/`.
 
@@ -17,12 +18,12 @@ use crate::domain::{
     error::{Error, Result},
 };
 
-/// One file of the console.
+/// One embedded file.
 #[derive(Debug)]
-struct File {
-    path: &'static str,
-    media_type: &'static str,
-    brotli: &'static [u8],
+pub(super) struct File {
+    pub(super) path: &'static str,
+    pub(super) media_type: &'static str,
+    pub(super) brotli: &'static [u8],
 }
 
 static FILES: &[File] = include!(concat!(env!("OUT_DIR"), "/console.rs"));
@@ -94,11 +95,13 @@ fn answer(files: &'static [File], path: &str, headers: &HeaderMap) -> Result<Res
     }
 }
 
-fn find(files: &'static [File], path: &str) -> Option<&'static File> {
+/// Returns the file with this path.
+pub(super) fn find(files: &'static [File], path: &str) -> Option<&'static File> {
     files.binary_search_by(|file| file.path.cmp(path)).ok().map(|place| &files[place])
 }
 
-fn send(file: &'static File, path: &str, headers: &HeaderMap) -> Result<Response> {
+/// Returns a file with the headers for browsers, or 304 if the client has it.
+pub(super) fn send(file: &'static File, path: &str, headers: &HeaderMap) -> Result<Response> {
     // File names below /assets contain a hash of the content.
     let forever = file.path.starts_with("/assets/");
     let tag = format!("\"{}\"", file.etag());
@@ -157,10 +160,16 @@ impl File {
     }
 }
 
+/// Compresses a text like the embedded files.
+#[cfg(test)]
+pub(super) fn compress(text: &str) -> &'static [u8] {
+    let mut packed = brotli::CompressorWriter::new(Vec::new(), 4096, 11, 22);
+    std::io::Write::write_all(&mut packed, text.as_bytes()).expect("memory can be written to");
+    packed.into_inner().leak()
+}
+
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use http_body_util::BodyExt;
 
     use super::*;
@@ -169,11 +178,6 @@ mod tests {
 
     /// Returns a console with two files, compressed like the real console.
     fn files() -> &'static [File] {
-        let compress = |text: &str| -> &'static [u8] {
-            let mut packed = brotli::CompressorWriter::new(Vec::new(), 4096, 11, 22);
-            packed.write_all(text.as_bytes()).unwrap();
-            packed.into_inner().leak()
-        };
         let script = "text/javascript; charset=utf-8";
         let page = "text/html; charset=utf-8";
         vec![

@@ -1,8 +1,8 @@
 //! The router of the server: the routes of all protocols in the same middleware.
 
-use axum::Router;
+use axum::{Router, routing::get};
 
-use super::{console, http::health, mcp, middleware, oci, openapi};
+use super::{console, http::health, manual, mcp, middleware, oci, openapi};
 use crate::domain::app::App;
 
 /// Returns the router of the whole server.
@@ -14,7 +14,8 @@ pub fn router(app: App) -> Router {
         routes
     };
     let tools = mcp::routes(&app, middleware::wrap(app.clone(), routes.clone()));
-    let routes = routes.merge(health::routes()).merge(oci::routes()).merge(tools);
+    let manual = Router::new().route("/docs", get(manual::serve)).route("/docs/{*path}", get(manual::serve));
+    let routes = routes.merge(health::routes()).merge(oci::routes()).merge(tools).merge(manual);
     middleware::wrap(app, routes.fallback(console::serve))
 }
 

@@ -41,6 +41,7 @@ mod license;
 mod limits;
 mod log;
 mod mail;
+mod manual;
 mod mcp;
 mod measure;
 mod member;

@@ -14,6 +14,7 @@ use axum_server::{
     tls_rustls::{RustlsAcceptor, RustlsConfig},
 };
 use hyper_util::rt::TokioTimer;
+use tidemark_api::Accounts;
 use tidemark_server::{
     App,
     domain::error::Error,
@@ -23,6 +24,7 @@ use tidemark_server::{
         router::{metrics_router, router},
     },
 };
+use tidemark_store::user;
 use tokio::{net::TcpListener, runtime, task::JoinHandle};
 
 use crate::{
@@ -50,7 +52,7 @@ pub(crate) struct Serve {
     /// Configuration file
     #[arg(long, value_name = "FILE", env = "TIDEMARK_CONFIG")]
     config: Option<PathBuf>,
-    /// Address and port to listen on [default: 0.0.0.0:6610]
+    /// Address and port to listen on [default: 127.0.0.1:6610]
     #[arg(long, value_name = "ADDRESS")]
     bind: Option<String>,
     /// Data folder [default: the data folder of the platform]
@@ -69,6 +71,7 @@ impl Serve {
         if self.print_config {
             return print(Config::example());
         }
+        let create_admin = self.create_admin();
         let flags = Flags { bind: self.bind, data_dir: self.data_dir, database: self.database };
         let config = settings::load(self.config, &flags)?;
         logging::start(&config.logging);
@@ -76,11 +79,25 @@ impl Serve {
             .enable_all()
             .build()
             .map_err(|error| Failure::new(format!("The server cannot start its threads ({error}).")))?
-            .block_on(serve(config))
+            .block_on(serve(config, &create_admin))
+    }
+
+    /// Returns the command that creates the first administrator of this server.
+    fn create_admin(&self) -> String {
+        let flags = [("--config", &self.config), ("--data-dir", &self.data_dir)];
+        let flags = flags.iter().filter_map(|(flag, path)| Some((flag, path.as_deref()?)));
+        let mut command = "tidemark admin create --email you@example.org".to_owned();
+        for (flag, path) in flags {
+            command.push_str(&format!(" {flag} '{}'", path.display()));
+        }
+        if self.database.is_some() {
+            command.push_str(" --database …");
+        }
+        command
     }
 }
 
-async fn serve(config: Config) -> Result {
+async fn serve(config: Config, create_admin: &str) -> Result {
     let mut signals = Signals::listen()?;
     config.create_folders()?;
     // Two servers on one SQLite database would count limits separately and send mail twice; several servers can share a
@@ -103,7 +120,7 @@ async fn serve(config: Config) -> Result {
     let connections = Connections::new(&config.server, max_connections(&config));
     let database = database(&config);
     let app = App::open(config).await.map_err(|error| cannot_open(&database, &error))?;
-    greet(&app.config, address);
+    greet(&app, address, create_admin).await;
     let handle = Handle::new();
     let mut servers = vec![start(listener, &connections, tls, router(app.clone()), &handle)?];
     if let Some(listener) = metrics_listener {
@@ -230,29 +247,40 @@ fn start(
     })
 }
 
-/// Prints the address of the server, the location of its data and how to sign in.
-fn greet(config: &Config, address: SocketAddr) {
-    let Config { console, data_dir, smtp, .. } = config;
-    let database = database(config);
-    let (url, data, outbox) = (&console.url, data_dir.display(), data_dir.join("outbox"));
-    tracing::info!(%address, console = %url, %data, database, "listening");
+/// Logs the address of the server and the location of its data. On a terminal, prints three lines: the URL, how to sign in, and
+/// how to send a first report.
+async fn greet(app: &App, address: SocketAddr, create_admin: &str) {
+    let config = &app.config;
+    let (url, data) = (&config.console.url, config.data_dir.display());
+    tracing::info!(%address, console = %url, %data, database = database(config), "listening");
     tracing::info!(access = %config.access, "access settings");
     if !io::stderr().is_terminal() {
         return;
     }
+    // A database that does not answer now is an error of the next request.
+    let accounts = app.db.read(user::accounts).await.unwrap_or(Accounts::Confirmed);
+    message!("\n{}\n", greeting(config, accounts, create_admin));
+}
+
+/// Returns the three lines for a terminal.
+fn greeting(config: &Config, accounts: Accounts, create_admin: &str) -> String {
+    let url = config.console.url.as_ref().trim_end_matches('/');
     let version = env!("CARGO_PKG_VERSION");
-    let link = match smtp {
-        Some(_) => "The server mails the link with the token to confirm it.".to_owned(),
-        None => format!(
-            "No mail server is configured: the link with the token is printed here and written to {}",
-            outbox.display()
-        ),
+    let link = match config.smtp {
+        Some(_) => "the server mails the link",
+        None => "the link is printed here",
     };
-    let url = url.as_ref().trim_end_matches('/');
-    message!(
-        "\n  Tidemark {version}\n\n  Listening on  {address}\n  Data in       {data}\n  Database      {database}\n\n  \
-         Open {url} in a browser; the first account becomes the administrator.\n  {link}\n  Stop with Ctrl-C.\n"
-    );
+    let sign_in = match accounts {
+        Accounts::Confirmed => format!("{url}/auth/login ({link})"),
+        _ => {
+            format!("{url}/auth/signup (the first account is the administrator; {link}), or: {create_admin}")
+        }
+    };
+    format!(
+        "Tidemark {version}:  {url} (manual: {url}/docs)\n\
+         Sign in:         {sign_in}\n\
+         First report:    TIDEMARK_HOST={url} TIDEMARK_API_KEY=KEY tidemark run \"cargo bench\""
+    )
 }
 
 /// Returns the database as configured, without its password.
@@ -325,5 +353,38 @@ impl Signals {
             std::future::pending::<()>().await;
         }
         "Ctrl-C"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_shows_the_url_how_to_sign_in_and_how_to_send_a_report() {
+        let flags = Flags { bind: Some("0.0.0.0:7000".to_owned()), ..Flags::default() };
+        let config = Config::load(None, [], &flags).unwrap();
+        let serve = Serve {
+            config: None,
+            bind: None,
+            data_dir: Some("/srv/tide mark".into()),
+            database: None,
+            print_config: false,
+        };
+        let version = env!("CARGO_PKG_VERSION");
+        assert_eq!(
+            greeting(&config, Accounts::None, &serve.create_admin()),
+            format!(
+                "Tidemark {version}:  http://localhost:7000 (manual: http://localhost:7000/docs)\n\
+                 Sign in:         http://localhost:7000/auth/signup (the first account is the administrator; the link \
+                 is printed here), or: tidemark admin create --email you@example.org --data-dir '/srv/tide mark'\n\
+                 First report:    TIDEMARK_HOST=http://localhost:7000 TIDEMARK_API_KEY=KEY tidemark run \"cargo bench\""
+            )
+        );
+        let again = greeting(&config, Accounts::Confirmed, "");
+        assert!(
+            again
+                .contains("\nSign in:         http://localhost:7000/auth/login (the link is printed here)\n")
+        );
     }
 }

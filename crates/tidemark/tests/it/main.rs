@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod action;
+mod admin;
 mod backup;
 mod check;
 mod ci;

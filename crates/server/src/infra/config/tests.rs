@@ -27,7 +27,7 @@ fn from_file(text: &str) -> Result<Config, String> {
 #[test]
 fn nothing_configured_gives_a_working_server() {
     let config = from_environment(&[]).unwrap();
-    assert_eq!(config.server.bind_address.to_string(), "0.0.0.0:6610");
+    assert_eq!(config.server.bind_address.to_string(), "127.0.0.1:6610");
     assert_eq!(config.console.url.as_str(), "http://localhost:6610/");
     assert_eq!(config.security.issuer, "http://localhost:6610/");
     assert_eq!(config.security.key_prefix, "svc");
@@ -106,7 +106,7 @@ fn an_error_names_setting_value_and_remedy() {
         from_file("[server]\nbind_address = 'x").unwrap_err(),
     ];
     insta::assert_snapshot!(sentences.join("\n"), @r#"
-server.bind_address = "localhost" (from TIDEMARK_SERVER__BIND_ADDRESS) cannot be used: invalid socket address syntax; use a value such as "0.0.0.0:6610".
+server.bind_address = "localhost" (from TIDEMARK_SERVER__BIND_ADDRESS) cannot be used: invalid socket address syntax; use a value such as "127.0.0.1:6610".
 There is no setting server.bind (from TIDEMARK_SERVER__BIND); did you mean server.bind_address?
 database.cache_size = "much" (from TIDEMARK_DATABASE__CACHE_SIZE) cannot be used: it must be a whole number; use a value such as 65536.
 database.cache_size = 0 (from TIDEMARK_DATABASE__CACHE_SIZE) cannot be used: invalid value: integer `0`, expected a nonzero u32; use a value such as 65536.

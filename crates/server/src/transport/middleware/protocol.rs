@@ -34,7 +34,12 @@ impl Protocol {
     /// Whether the response already has an error body in the format of the protocol.
     pub(super) fn has_error_body(self, response: &Response) -> bool {
         let kind = response.headers().get(header::CONTENT_TYPE);
-        self == Self::Mcp && kind.is_some_and(|kind| kind == "application/json")
+        match self {
+            Self::Mcp => kind.is_some_and(|kind| kind == "application/json"),
+            // The manual has a page for unknown paths.
+            Self::Api => kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html")),
+            Self::Registry | Self::RegistryToken => false,
+        }
     }
 
     /// Returns the body of an error.
