@@ -40,8 +40,8 @@ mod tests {
 
     #[test]
     fn a_section_ends_at_the_next_version() {
-        let text = "# Changelog\n\n## Unreleased\n\n## 1.2.3 (2026-01-31)\n\n### Added\n\n- [x](docs/x.md)\n\n## 1.2.2\n\n- y\n";
-        let link = "https://github.com/tidemark-dev/tidemark/blob/v1.2.3/docs/x.md";
+        let text = "# Changelog\n\n## Unreleased\n\n## 1.2.3 (2026-01-31)\n\n### Added\n\n- [x](docs/cli.md)\n\n## 1.2.2\n\n- y\n";
+        let link = "https://github.com/tidemark-dev/tidemark/blob/v1.2.3/docs/cli.md";
         assert_eq!(section(text, "1.2.3").as_deref(), Some(format!("### Added\n\n- [x]({link})\n").as_str()));
         assert_eq!(section(text, "1.2.2").as_deref(), Some("- y\n"));
         assert_eq!(section(text, "1.2"), None);

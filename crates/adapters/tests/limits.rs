@@ -90,8 +90,8 @@ fn numbers_outside_of_doubles_are_rejected() {
 
 #[test]
 fn the_number_of_columns_and_attributes_is_limited() {
-    let columns = ",x (ns)".repeat(1_000_000);
-    let values = ",1".repeat(1_000_000);
+    let columns = ",x (ns)".repeat(100_000);
+    let values = ",1".repeat(100_000);
     let csv = format!("name,latency (ns){columns}\na,1{values}\n");
     for adapter in [Adapter::Csv, Adapter::Magic] {
         assert!(rejected(adapter, &csv).contains("line 1: expected at most 10000 columns"), "{adapter}");
@@ -99,14 +99,14 @@ fn the_number_of_columns_and_attributes_is_limited() {
     // Records may have more cells than the header.
     let wide = format!("name,latency (ns)\na,1{values}\n");
     assert_eq!(parse(Adapter::Csv, &wide, None).unwrap().entries.len(), 1);
-    let attributes: String = (0..100_000).map(|index| format!(" a{index}='1'")).collect();
+    let attributes: String = (0..10_000).map(|index| format!(" a{index}='1'")).collect();
     let xml = format!("<testsuite name='s'{attributes}><testcase name='a' time='1'/></testsuite>");
     // Before the first element, the document is not known to be from the tool.
     assert!(rejected(Adapter::Junit, &xml).contains("an XML document"));
     let xml = format!("<testsuite name='s'><testcase name='a' time='1'{attributes}/></testsuite>");
     assert!(rejected(Adapter::Junit, &xml).contains("more than 256 attributes"));
-    let cells = "| a ".repeat(200_000);
+    let cells = "| a ".repeat(20_000);
     for adapter in adapters(&[Syntax::Text]) {
-        let _ = parse(adapter, &format!("{cells}|\n{}|\n{cells}|\n", "|---".repeat(200_000)), None);
+        let _ = parse(adapter, &format!("{cells}|\n{}|\n{cells}|\n", "|---".repeat(20_000)), None);
     }
 }

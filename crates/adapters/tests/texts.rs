@@ -187,7 +187,7 @@ fn no_text_takes_quadratic_time() {
         "a \n",
         "a 1 1 1 ns\n",
     ] {
-        let text = fragment.repeat((1 << 19) / fragment.len());
+        let text = fragment.repeat((1 << 18) / fragment.len());
         for adapter in ADAPTERS.iter().map(|tool| tool.adapter) {
             // The result does not matter here.
             let _ = parse(adapter, &text, None);

@@ -25,9 +25,9 @@ pub struct Variant {
 }
 
 /// Parameters of a variant by name. Numbers and booleans count as their JSON text, so `10` and `"10"` are the same series.
-///
-/// Stored as names and values in one text, separated by NUL, which neither contains: a report may have many variants. The order of
-/// these texts is the order of the names and values.
+//
+// Stored as names and values in one text, separated by NUL, which neither contains: a report may have many variants. The order of
+// these texts is the order of the names and values.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, ToSchema)]
 #[schema(value_type = BTreeMap<String, String>)]
 pub struct Parameters(Box<str>);

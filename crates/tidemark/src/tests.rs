@@ -246,6 +246,8 @@ fn problem(words: &[String], is_block: bool) -> Option<String> {
         ErrorKind::DisplayHelp
         | ErrorKind::DisplayVersion
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => false,
+        // A variable may contain the value.
+        ErrorKind::MissingRequiredArgument => false,
         ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand => true,
         _ => is_block && !is_abbreviated,
     };

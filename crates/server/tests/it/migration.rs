@@ -12,7 +12,8 @@ use crate::{
 };
 
 /// Statements that revert the tables to migration 11.
-const BACK: [&str; 40] = [
+const BACK: [&str; 41] = [
+    "drop table measure_report",
     "alter table measure drop column direction",
     "drop index organization_unclaimed",
     "alter table organization drop column claim_hash",

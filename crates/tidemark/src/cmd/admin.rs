@@ -48,6 +48,9 @@ pub(crate) struct Create {
     /// Configuration file
     #[arg(long, value_name = "FILE", env = "TIDEMARK_CONFIG")]
     config: Option<PathBuf>,
+    /// Address that the server listens on, for the sign-in link
+    #[arg(long, value_name = "ADDRESS")]
+    bind: Option<String>,
     /// Data folder of the server [default: the data folder of the platform]
     #[arg(long, value_name = "FOLDER")]
     data_dir: Option<PathBuf>,
@@ -66,7 +69,11 @@ impl AdminVerb {
 
 impl Create {
     fn run(self) -> Result {
-        let flags = Flags { bind: None, data_dir: self.data_dir.clone(), database: self.database.clone() };
+        let flags = Flags {
+            bind: self.bind.clone(),
+            data_dir: self.data_dir.clone(),
+            database: self.database.clone(),
+        };
         let config = settings::load(self.config.clone(), &flags)?;
         // Errors only, because the key is the output.
         logging::start(&Logging { level: LogLevel::Error, format: LogFormat::Human });

@@ -10,7 +10,9 @@ use std::{
 use crate::process::{Server, tidemark};
 
 fn create(data: &Path, arguments: &[&str]) -> Output {
-    tidemark(&["admin", "create", "--data-dir"]).arg(data).args(arguments).output().unwrap()
+    // The address of the server is part of the link and of its signature.
+    let address = ["admin", "create", "--bind", "127.0.0.1:0", "--data-dir"];
+    tidemark(&address).arg(data).args(arguments).output().unwrap()
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -215,18 +215,11 @@ fn skipped_results_are_reported() {
     let output = tidemark(&["parse"]).arg(fixture("python_asv/run.txt")).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let messages = text(&output.stderr);
-    for expected in [
-        "run.txt: 2 results are not read (asv prints their parameters as a table; read its result files with `tidemark \
-         import`): suite.Sorting.time_sort, suite.Two.time_two.\n",
-        "run.txt: 3 results are not read (they are not times; read the result files of asv with `tidemark import`): \
-         suite.mem_list, suite.peakmem_list, suite.track_count.\n",
-        "run.txt: 1 result is not read (they failed): suite.time_fails.\n",
-    ] {
-        assert!(messages.contains(expected), "{messages}");
-    }
-    assert_eq!(messages.lines().count(), 3, "{messages}");
+    let expected = "run.txt: 1 result is not read (they failed): suite.time_fails.\n";
+    assert!(messages.ends_with(expected), "{messages}");
+    assert_eq!(messages.lines().count(), 1, "{messages}");
     // Several outputs skip the same results; one warning is enough.
     let twice =
         tidemark(&["parse"]).args([fixture("python_asv/run.txt"), fixture("python_asv/run.txt")]).output();
-    assert_eq!(text(&twice.unwrap().stderr).lines().count(), 3);
+    assert_eq!(text(&twice.unwrap().stderr).lines().count(), 1);
 }
