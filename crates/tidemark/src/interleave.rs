@@ -28,6 +28,9 @@ use crate::{
     progress::{self, time_left},
 };
 
+/// Number of successive failed rounds after which further rounds would fail, too.
+const MAX_FAILED_ROUNDS: u32 = 3;
+
 /// Flags that limit the measurement.
 #[derive(Clone, Copy, clap::Args)]
 pub(crate) struct Limits {
@@ -100,7 +103,7 @@ impl Interleave<'_> {
         let names = (base.name.clone(), new.name.clone());
         let mut sides =
             Sides { base_name: names.0, new_name: names.1, base: Vec::new(), new: Vec::new(), paired: true };
-        let mut report = None;
+        let (mut report, mut failed_rounds) = (None, 0);
         let started = Instant::now();
         for round in 1.. {
             let is_base_first = Uuid::new_v4().as_bytes()[0] & 1 == 0;
@@ -118,10 +121,14 @@ impl Interleave<'_> {
                 sides.base.push(base);
                 sides.new.push(new);
                 report = Some(sides.compare(self.criteria)?);
+                failed_rounds = 0;
+            } else {
+                failed_rounds += 1;
             }
             let mean = started.elapsed() / round;
             if report.as_ref().is_some_and(ComparisonReport::is_conclusive)
                 || self.max_rounds.is_some_and(|max_rounds| round >= max_rounds)
+                || failed_rounds == MAX_FAILED_ROUNDS
                 || started.elapsed() + mean > Duration::from_secs(self.limits.max_time)
             {
                 break;
@@ -133,7 +140,7 @@ impl Interleave<'_> {
         report.ok_or_else(|| {
             Failure::with(
                 Exit::Empty,
-                "In every round a run of the benchmark command failed; nothing was measured.",
+                "In every round a run of the benchmark command failed; nothing was measured. Correct the command.",
             )
         })
     }
