@@ -66,12 +66,25 @@ pub struct ConnectionLoad {
 }
 
 impl Db {
-    /// Opens the database and applies pending migrations.
+    /// Opens the database and applies pending migrations. A SQLite database with pending migrations is backed up before.
     pub async fn open(location: &Location) -> Result<Self> {
+        let this = Self::open_as(location, true).await?;
+        if let Engine::Postgres(postgres) = &this.engine {
+            postgres.migrate().await?;
+        }
+        Ok(this)
+    }
+
+    /// Opens the database as it is, to archive it, or to restore an archive to an empty database.
+    pub async fn open_unchanged(location: &Location) -> Result<Self> {
+        Self::open_as(location, false).await
+    }
+
+    async fn open_as(location: &Location, migrates: bool) -> Result<Self> {
         let statements = Arc::new(AtomicU64::new(0));
         let engine = match location {
             Location::Sqlite { file, busy_timeout, cache_kib } => {
-                Engine::Sqlite(Sqlite::open(file, *busy_timeout, *cache_kib).await?)
+                Engine::Sqlite(Sqlite::open(file, *busy_timeout, *cache_kib, migrates).await?)
             }
             Location::Postgres { url, connections } => {
                 Engine::Postgres(Postgres::open(url, *connections).await?)

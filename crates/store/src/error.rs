@@ -1,6 +1,6 @@
 //! Errors of database operations: five cases, independent of the engine and without HTTP status codes.
 
-use std::error;
+use std::{error, io};
 
 /// Result of the functions of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -32,6 +32,15 @@ impl Error {
     /// Creates an engine error with a message.
     pub fn engine(message: impl Into<String>) -> Self {
         Self::Engine(message.into().into())
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::StorageFull => Self::Full(error.into()),
+            _ => Self::Engine(error.into()),
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! time and the random bytes of a write.
 
 pub mod alert;
+pub mod archive;
 pub mod audit;
 pub mod badge;
 pub mod benchmark;

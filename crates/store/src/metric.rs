@@ -22,6 +22,9 @@ use crate::{
 /// Number of neighboring series per row, as a power of two.
 const BUCKET_BITS: u32 = 6;
 
+/// Number of neighboring series per row.
+pub(crate) const SERIES_PER_ROW: i64 = 1 << BUCKET_BITS;
+
 /// A metric in the packed format.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PackedMetric {
@@ -290,6 +293,19 @@ fn unpack(
         index += 1;
     }
     Ok(())
+}
+
+/// Adds a number to the models of packed metrics.
+pub(crate) fn renumber_models(body: &[u8], offset: i64) -> Result<Vec<u8>> {
+    let mut renumbered = Vec::with_capacity(body.len());
+    unpack(0, 0, body, |_, mut metric| {
+        if let Some(judged) = &mut metric.judged {
+            judged.model = (judged.model.get() + offset).into();
+        }
+        pack(&metric, &mut renumbered);
+        Ok(())
+    })?;
+    Ok(renumbered)
 }
 
 /// Remaining bytes to unpack.

@@ -1,5 +1,5 @@
-//! Migrations: the numbered steps from an empty database to the current tables. Forward only, never edited after a
-//! release.
+//! Migrations: the numbered steps from an empty database to the current tables. Forward only and never edited: the database and
+//! `migrations/checksums.txt` have the checksum of each file.
 //!
 //! The files use placeholders where the engines differ: `{key}` for an auto-increment primary key, `{number}` for a
 //! primary key whose values may be reused after the row is deleted, `{int}`, `{real}`, `{bool}`, `{text}`, `{uuid}`,
@@ -15,8 +15,14 @@ use crate::{
     tx::Tx,
 };
 
-/// All migrations: number, name, text.
-const MIGRATIONS: &[(i64, &str, &str)] = &[
+/// Version of this release.
+pub(crate) const RELEASE: &str = env!("CARGO_PKG_VERSION");
+
+/// Number, name and text of a migration.
+type Migration = (i64, &'static str, &'static str);
+
+/// All migrations. `migrations/checksums.txt` has their checksums.
+const MIGRATIONS: &[Migration] = &[
     (1, "accounts", include_str!("../migrations/0001_accounts.sql")),
     (2, "projects", include_str!("../migrations/0002_projects.sql")),
     (3, "reports", include_str!("../migrations/0003_reports.sql")),
@@ -45,56 +51,138 @@ pub(crate) const SEARCH_INDEX_TABLES: [&str; 4] = ["branch", "testbed", "benchma
 
 columns! {
     /// A migration that was applied to a database.
+    #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
     pub(crate) struct AppliedMigration {
-        number: i64 = "number",
-        name: String = "name",
-        checksum: String = "checksum",
+        pub(crate) number: i64 = "number",
+        pub(crate) name: String = "name",
+        pub(crate) checksum: String = "checksum",
+        /// Release that applied the migration; `None` before releases were recorded.
+        pub(crate) release: Option<String> = "release",
     }
 }
 
 /// Returns the migrations that were applied to a database, in order.
 pub(crate) fn applied(tx: &mut Tx<'_>) -> Result<Vec<AppliedMigration>> {
-    tx.fetch_all("select {columns} from migration order by number", &[])
+    let sql = if has_release_column(tx)? {
+        "select {columns} from migration order by number"
+    } else {
+        "select number, name, checksum, cast(null as text) from migration order by number"
+    };
+    tx.fetch_all(sql, &[])
+}
+
+/// Returns the number of the newest migration of this release: the version of the schema.
+pub(crate) fn schema() -> i64 {
+    MIGRATIONS.last().map_or(0, |(number, ..)| *number)
+}
+
+/// Returns all migrations of this release.
+#[cfg(test)]
+pub(crate) fn known() -> Vec<AppliedMigration> {
+    let known = |(number, name, text): &Migration| AppliedMigration {
+        number: *number,
+        name: (*name).to_owned(),
+        checksum: digest(text),
+        release: Some(RELEASE.to_owned()),
+    };
+    MIGRATIONS.iter().map(known).collect()
 }
 
 /// Rejects a database that this release cannot open, based on its applied migrations.
 pub(crate) fn verify(done: &[AppliedMigration]) -> Result<()> {
-    for AppliedMigration { number, name, checksum } in done {
-        let Some((_, _, text)) = MIGRATIONS.iter().find(|(known, ..)| known == number) else {
-            return Err(Error::engine(format!(
-                "a newer release wrote the database (step {number}, {name}); use that release, or a backup that this \
-                 release or an older one made"
-            )));
+    let known = |number| MIGRATIONS.iter().find(|(known, ..)| *known == number);
+    if let Some(newest) = done.last()
+        && known(newest.number).is_none()
+    {
+        let (writer, remedy) = match &newest.release {
+            Some(release) => (format!("Tidemark {release}"), format!("install Tidemark {release} or newer")),
+            None => ("a newer release".to_owned(), "install the newer release".to_owned()),
         };
-        if *checksum != digest(text) {
-            return Err(Error::engine(format!(
-                "an unreleased build wrote the database: its step {number} ({name}) differs from the one of this release, \
-                 and so do its backups; start that build, and send the data to a new server of this release with its \
-                 `tidemark push`"
-            )));
+        return Err(Error::engine(format!(
+            "{writer} wrote the database with schema {}, and this is Tidemark {RELEASE} with schema {}; {remedy}, or restore a \
+             backup that Tidemark {RELEASE} or an older release made",
+            newest.number,
+            schema(),
+        )));
+    }
+    for AppliedMigration { number, name, checksum, release } in done {
+        if known(*number).is_some_and(|(_, _, text)| *checksum == digest(text)) {
+            continue;
         }
+        let build = release.as_ref().map_or_else(String::new, |release| format!(" of Tidemark {release}"));
+        return Err(Error::engine(format!(
+            "an unreleased build{build} wrote the database: the checksum of its migration {number} ({name}) differs from the \
+             checksum in Tidemark {RELEASE}, and so do its backups; start that build, and send the data to a new server of this \
+             release with its `tidemark push`"
+        )));
     }
     Ok(())
 }
 
-/// Applies the pending migrations. The caller holds a lock and a transaction.
-pub(crate) fn run(tx: &mut Tx<'_>) -> Result<()> {
+/// Creates the table of migrations, rejects a database that this release cannot open, and returns the migrations to apply. The
+/// caller holds a lock and a transaction.
+pub(crate) fn pending(tx: &mut Tx<'_>) -> Result<Pending> {
     tx.batch(&replace_placeholders(
         "create table if not exists migration (number {int} primary key, name {text} not null, \
-         checksum {text} not null) {strict}",
+         checksum {text} not null, release {text}) {strict}",
         tx.is_postgres(),
     ))?;
+    if !has_release_column(tx)? {
+        tx.batch(&replace_placeholders("alter table migration add column release {text}", tx.is_postgres()))?;
+    }
     let done = applied(tx)?;
     verify(&done)?;
-    for (number, name, text) in MIGRATIONS.iter().skip(done.len()) {
+    Ok(Pending { applied: done.len() })
+}
+
+/// Creates the tables of an archive: applies the given migrations to an empty database.
+pub(crate) fn create(tx: &mut Tx<'_>, migrations: &[AppliedMigration]) -> Result<()> {
+    verify(migrations)?;
+    if pending(tx)?.applied > 0 {
+        return Err(Error::engine("the database has tables already"));
+    }
+    apply(tx, &MIGRATIONS[..migrations.len()])
+}
+
+/// Migrations that were not applied yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pending {
+    applied: usize,
+}
+
+impl Pending {
+    /// Whether the database has tables that the migrations change.
+    pub(crate) fn is_upgrade(self) -> bool {
+        self.applied > 0 && self.applied < MIGRATIONS.len()
+    }
+
+    /// Applies the migrations.
+    pub(crate) fn apply(self, tx: &mut Tx<'_>) -> Result<()> {
+        apply(tx, &MIGRATIONS[self.applied..])
+    }
+}
+
+fn apply(tx: &mut Tx<'_>, migrations: &[Migration]) -> Result<()> {
+    for (number, name, text) in migrations {
         tx.batch(&replace_placeholders(text, tx.is_postgres()))?;
         tx.execute(
-            "insert into migration (number, name, checksum) values ($1, $2, $3)",
-            &[number, name, &digest(text)],
+            "insert into migration (number, name, checksum, release) values ($1, $2, $3, $4)",
+            &[number, name, &digest(text), &RELEASE],
         )?;
         tracing::info!(number, name, "applied migration");
     }
     Ok(())
+}
+
+/// Whether the table of migrations has releases. Earlier builds did not record them.
+fn has_release_column(tx: &mut Tx<'_>) -> Result<bool> {
+    let columns = if tx.is_postgres() {
+        "select count(*) from information_schema.columns
+         where table_schema = current_schema() and table_name = 'migration' and column_name = 'release'"
+    } else {
+        "select count(*) from pragma_table_info('migration') where name = 'release'"
+    };
+    Ok(tx.value::<i64>(columns, &[])? > 0)
 }
 
 fn replace_placeholders(text: &str, postgres: bool) -> String {
@@ -176,7 +264,18 @@ fn digest(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        collections::{BTreeMap, BTreeSet},
+        env,
+        fmt::Write,
+        fs,
+    };
+
     use super::*;
+
+    const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations");
+    /// Environment variable that adds the checksums of new files to the list.
+    const UPDATE: &str = "TIDEMARK_UPDATE_DOCS";
 
     #[test]
     fn the_tables_with_a_search_index_are_known() {
@@ -184,5 +283,51 @@ mod tests {
         let tables: Vec<_> =
             text.split("{search ").skip(1).filter_map(|rest| Some(rest.split_once('}')?.0)).collect();
         assert_eq!(tables, SEARCH_INDEX_TABLES);
+    }
+
+    #[test]
+    fn every_file_is_a_migration() {
+        let files: BTreeSet<_> = fs::read_dir(FOLDER)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name.ends_with(".sql"))
+            .collect();
+        let listed = MIGRATIONS.iter().map(|(number, name, _)| format!("{number:04}_{name}.sql")).collect();
+        assert_eq!(files, listed);
+        let numbers = MIGRATIONS.iter().map(|(number, ..)| *number);
+        assert!(numbers.eq(1..=MIGRATIONS.len() as i64), "the numbers of migrations have a gap");
+    }
+
+    /// The list has the format of sha256sum, which can check it, too.
+    #[test]
+    fn a_migration_never_changes() {
+        let path = format!("{FOLDER}/checksums.txt");
+        let mut list = fs::read_to_string(&path).unwrap();
+        let known: BTreeMap<String, String> = list
+            .lines()
+            .map(|line| line.split_once("  ").expect("a checksum, two spaces and a file name"))
+            .map(|(checksum, file)| (file.to_owned(), checksum.to_owned()))
+            .collect();
+        let mut added = false;
+        for (number, name, text) in MIGRATIONS {
+            let file = format!("{number:04}_{name}.sql");
+            match known.get(&file) {
+                Some(checksum) => assert_eq!(
+                    *checksum,
+                    digest(text),
+                    "{file} changed. Databases with the old file could not be opened: revert the change, and add a new \
+                     migration instead. Only if no other build has applied the file, edit its line in checksums.txt"
+                ),
+                None if env::var_os(UPDATE).is_some() => {
+                    writeln!(list, "{}  {file}", digest(text)).unwrap();
+                    added = true;
+                }
+                None => panic!("{file} is not in checksums.txt; run this test with {UPDATE}=1 to add it"),
+            }
+        }
+        assert!(known.len() <= MIGRATIONS.len(), "checksums.txt lists a file that does not exist");
+        if added {
+            fs::write(path, list).unwrap();
+        }
     }
 }

@@ -4,6 +4,7 @@ use std::{
     borrow::Cow,
     error,
     future::poll_fn,
+    pin::pin,
     str::FromStr,
     sync::{Arc, atomic::AtomicU64},
     time::Duration,
@@ -12,6 +13,7 @@ use std::{
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime, Transaction,
 };
+use futures_util::TryStreamExt;
 use rustls::{
     ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
     client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
@@ -86,13 +88,16 @@ impl Postgres {
             }))
             .build()
             .map_err(|error| Error::Engine(error.into()))?;
-        let this = Self { pool, config: Arc::new(config), tls };
-        this.run(Arc::default(), Mode::Write, |tx| {
+        Ok(Self { pool, config: Arc::new(config), tls })
+    }
+
+    /// Applies pending migrations, under a lock.
+    pub(crate) async fn migrate(&self) -> Result<()> {
+        self.run(Arc::default(), Mode::Write, |tx| {
             tx.each("select pg_advisory_xact_lock(0, 0)", &[], |_| Ok(()))?;
-            migrate::run(tx)
+            migrate::pending(tx)?.apply(tx)
         })
-        .await?;
-        Ok(this)
+        .await
     }
 
     pub(crate) async fn run<T, E, F>(&self, statements: Arc<AtomicU64>, mode: Mode, work: F) -> Result<T, E>
@@ -233,6 +238,17 @@ impl Connection<'_> {
             self.transaction.query(&statement, &references(&params)).await
         })?;
         rows.iter().try_for_each(|next| row(&Row::Postgres(next)))
+    }
+
+    /// Passes rows as they arrive. The statement is not cached, because it may depend on the schema of another release.
+    pub(crate) fn stream(&self, sql: &str, row: &mut OnRow<'_>) -> Result<()> {
+        let none: [&(dyn ToSql + Sync); 0] = [];
+        let rows = self.handle.block_on(self.transaction.query_raw(sql, none))?;
+        let mut rows = pin!(rows);
+        while let Some(next) = self.handle.block_on(rows.try_next())? {
+            row(&Row::Postgres(&next))?;
+        }
+        Ok(())
     }
 
     /// Returns the query plan of a statement, with the number of rows of each step.

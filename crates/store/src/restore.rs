@@ -120,7 +120,7 @@ fn ignore_not_found(done: io::Result<()>) -> io::Result<()> {
 }
 
 /// Syncs the folder: new file names are durable only after that.
-fn sync_folder(database: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(database: &Path) -> io::Result<()> {
     #[cfg(unix)]
     if let Some(folder) = database.parent() {
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
@@ -249,13 +249,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for (change, reason) in [
             (
-                "insert into migration values (9999, 'later', '')",
-                "a newer release wrote the database (step 9999, later)",
+                "insert into migration values (9999, 'later', '', '9.8.7')",
+                "Tidemark 9.8.7 wrote the database with schema 9999, and this is Tidemark 0.",
             ),
-            (
-                "update migration set checksum = 'x' where number = 2",
-                "an unreleased build wrote the database",
-            ),
+            ("update migration set checksum = 'x' where number = 2", "an unreleased build of Tidemark 0."),
             ("alter table migration rename column checksum to other", "no such column"),
         ] {
             let file = folder.path().join("copy");

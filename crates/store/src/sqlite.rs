@@ -6,10 +6,10 @@
 //! changed page. A write whose caller has dropped the future is skipped, or rolled back if the write is already
 //! running.
 
+mod copy;
 pub(crate) mod statement;
 
 use std::{
-    fs::File,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::{
@@ -72,19 +72,24 @@ pub(crate) struct Sqlite {
 }
 
 impl Sqlite {
-    pub(crate) async fn open(file: &Path, busy_timeout: Duration, cache_kib: u32) -> Result<Self> {
+    pub(crate) async fn open(
+        file: &Path,
+        busy_timeout: Duration,
+        cache_kib: u32,
+        migrates: bool,
+    ) -> Result<Self> {
         let path = file.to_owned();
         let writer = blocking(move || {
-            create_for_owner(&path)?;
+            copy::create_for_owner(&path)?;
             let connection = Connection::open(&path)?;
             prepare(&connection, busy_timeout)?;
             retry_while_busy(busy_timeout, || connection.pragma_update(None, "journal_mode", "wal"))?;
             connection.pragma_update(None, "synchronous", "full")?;
             connection.pragma_update(None, "wal_autocheckpoint", WAL_CHECKPOINT_PAGES)?;
             connection.pragma_update(None, "cache_size", -i64::from(cache_kib))?;
-            in_transaction(&connection, "begin immediate", |connection| {
-                migrate::run(&mut Tx::sqlite(connection, &AtomicU64::new(0)))
-            })?;
+            if migrates {
+                in_transaction(&connection, "begin immediate", |connection| migrate(&path, connection))?;
+            }
             Ok::<_, Error>(connection)
         })
         .await?;
@@ -178,14 +183,7 @@ impl Sqlite {
         let this = self.clone();
         blocking(move || {
             let source = this.connect_reader()?;
-            create_for_owner(&target)?;
-            let mut copy = Connection::open(&target)?;
-            let backup = rusqlite::backup::Backup::new(&source, &mut copy)?;
-            // All pages in one step: the copy is one snapshot, and in write-ahead mode it blocks no other connection.
-            match backup.step(-1)? {
-                rusqlite::backup::StepResult::Done => Ok(()),
-                _ => Err(Error::Busy("the copy could not be finished".into())),
-            }
+            copy::copy(&source, &target)
         })
         .await
     }
@@ -238,14 +236,16 @@ impl Drop for WaitingCall {
     }
 }
 
-/// Creates the database file, readable only by its owner; SQLite gives its auxiliary files the same permissions.
-fn create_for_owner(file: &Path) -> Result<()> {
-    let mut options = File::options();
-    options.write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(file).map_err(|error| Error::Engine(error.into()))?;
-    Ok(())
+/// Applies pending migrations. An existing database is backed up before.
+fn migrate(file: &Path, connection: &Connection) -> Result<()> {
+    let statements = AtomicU64::new(0);
+    let tx = &mut Tx::sqlite(connection, &statements);
+    let pending = migrate::pending(tx)?;
+    if pending.is_upgrade() {
+        // The copy does not contain the open transaction, and no other process can write meanwhile.
+        copy::before_upgrade(file, connection)?;
+    }
+    pending.apply(tx)
 }
 
 /// Repeats a step while another process locks the database. SQLite waits by itself, except for a change of the journal

@@ -11,7 +11,7 @@ use crate::{
     postgres,
     row::{Cells, OnRow, Row},
     sqlite::statement,
-    value::{Param, Value},
+    value::{Kind, Param, Value},
 };
 
 /// A transaction.
@@ -57,6 +57,15 @@ impl<'c> Tx<'c> {
         match &self.connection {
             Connection::Sqlite(connection) => statement::each(connection, sql, params, row),
             Connection::Postgres(connection) => connection.each(sql, params, row),
+        }
+    }
+
+    /// Runs a statement without parameters and passes each row to `row` as it arrives: not all rows are in memory.
+    pub(crate) fn stream(&mut self, sql: &str, mut row: impl FnMut(&Row<'_>) -> Result<()>) -> Result<()> {
+        self.statements.fetch_add(1, Ordering::Relaxed);
+        match &self.connection {
+            Connection::Sqlite(connection) => statement::each(connection, sql, &[], &mut row),
+            Connection::Postgres(connection) => connection.stream(sql, &mut row),
         }
     }
 
@@ -186,7 +195,26 @@ impl<'c> Tx<'c> {
         if rows.is_empty() {
             return Ok(());
         }
-        let (columns, rows) = (T::COLUMNS, &*values(rows));
+        self.insert_rows(table, T::COLUMNS, &values(rows), suffix)
+    }
+
+    /// Inserts many rows whose columns are only known at run time.
+    pub(crate) fn insert_values(
+        &mut self,
+        table: &str,
+        columns: &[(&str, Kind)],
+        rows: &[Vec<Value<'_>>],
+    ) -> Result<()> {
+        self.insert_rows(table, columns, rows, "")
+    }
+
+    fn insert_rows(
+        &mut self,
+        table: &str,
+        columns: &[(&str, Kind)],
+        rows: &[Vec<Value<'_>>],
+        suffix: &str,
+    ) -> Result<()> {
         self.statements.fetch_add(1, Ordering::Relaxed);
         match &self.connection {
             Connection::Sqlite(connection) => {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use tidemark_api::{ReportUuid, Timestamp};
 
 use crate::{
-    Cells, FromRow, HeadId, MeasureId, Param, ReportId, Result, SpecId, TestbedId, Tx, VersionId,
+    Cells, Error, FromRow, HeadId, MeasureId, Param, ReportId, Result, SpecId, TestbedId, Tx, VersionId,
     columns::{columns, insert_columns},
     lane,
     version::VersionRange,
@@ -217,6 +217,30 @@ fn measured(
 /// Returns the series of a report's vector, in order.
 pub fn series(bytes: &[u8]) -> impl Iterator<Item = u32> {
     bytes.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes))
+}
+
+/// Adds a number to the series of a report's vector.
+pub(crate) fn renumber_series(bytes: &[u8], offset: i64) -> Result<Vec<u8>> {
+    let mut renumbered = Vec::with_capacity(bytes.len());
+    for series in series(bytes) {
+        let series = u32::try_from(i64::from(series) + offset)
+            .map_err(|_| Error::engine("there are no more numbers for series"))?;
+        renumbered.extend_from_slice(&series.to_le_bytes());
+    }
+    Ok(renumbered)
+}
+
+/// Adds a number to the measures of the common factors of a report.
+pub(crate) fn renumber_measures(bytes: &[u8], offset: i64) -> Vec<u8> {
+    let (pairs, _) = bytes.as_chunks::<16>();
+    let renumber = |pair: &[u8; 16]| {
+        let mut renumbered = *pair;
+        if let Some(measure) = pair.first_chunk() {
+            renumbered[..8].copy_from_slice(&(i64::from_le_bytes(*measure) + offset).to_le_bytes());
+        }
+        renumbered
+    };
+    pairs.iter().flat_map(renumber).collect()
 }
 
 /// Returns the values of a report's vector, ordered by series and iteration.

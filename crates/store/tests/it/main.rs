@@ -1,7 +1,9 @@
-//! What only the store guarantees, on both engines: transactions, values, lists, bulk inserts, dimensions and migrations.
+//! What only the store guarantees, on both engines: transactions, values, lists, bulk inserts, dimensions, migrations
+//! and archives.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod archive;
 #[path = "../../../server/tests/it/database.rs"]
 #[expect(dead_code, reason = "only the tests of the server need a database with tables")]
 mod database;

@@ -26,7 +26,7 @@ both! {
     async fn a_database_of_a_newer_release_is_rejected(db: TestDb) {
         db.write(|tx| {
             tx.execute(
-                "insert into migration (number, name, checksum) values (9999, 'future', 'x')",
+                "insert into migration (number, name, checksum, release) values (9999, 'future', 'x', '9.8.7')",
                 &[],
             )
         })
@@ -34,7 +34,26 @@ both! {
         .unwrap();
         db.db.close().await;
         let error = Db::open(&db.location).await.err().unwrap();
-        assert!(format!("{error:?}").contains("a newer release wrote the database"), "{error:?}");
+        let said = format!("{error:?}");
+        assert!(said.contains("Tidemark 9.8.7 wrote the database with schema 9999"), "{said}");
+        assert!(said.contains(concat!("this is Tidemark ", env!("CARGO_PKG_VERSION"), " with schema ")), "{said}");
+    }
+
+    async fn a_changed_migration_is_rejected(db: TestDb) {
+        db.write(|tx| tx.execute("update migration set checksum = 'x' where number = 3", &[])).await.unwrap();
+        db.db.close().await;
+        let error = Db::open(&db.location).await.err().unwrap();
+        assert!(format!("{error:?}").contains("the checksum of its migration 3 (reports) differs"), "{error:?}");
+    }
+
+    async fn a_database_without_releases_can_be_opened(db: TestDb) {
+        db.project().await;
+        db.write(|tx| tx.execute("alter table migration drop column release", &[])).await.unwrap();
+        db.db.close().await;
+        let again = Db::open(&db.location).await.unwrap();
+        let releases = "select count(release) from migration";
+        assert_eq!(again.read::<i64, Error, _>(|tx| tx.value(releases, &[])).await.unwrap(), 0);
+        again.close().await;
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
     process::{Server, create_database, tidemark},
 };
 
-const NEWER: &str = "insert into migration values (9999, 'later', '')";
+const NEWER: &str = "insert into migration values (9999, 'later', '', '9.8.7')";
 const UNRELEASED: &str = "update migration set checksum = 'x' where number = 2";
 
 /// Starts a server that creates its database, changes the database, and returns the error of the next server.
@@ -36,6 +36,17 @@ fn refusal(folder: &Path, sql: &'static str, postgres: Option<&str>) -> String {
     let said = String::from_utf8(output.stderr).unwrap();
     let (start, rest) = said.split_once(" with ").unwrap();
     let (_, reason) = rest.split_once(": ").unwrap();
+    // The number of migrations grows with each release.
+    let reason = reason.replace(env!("CARGO_PKG_VERSION"), "[version]");
+    let reason = match reason.split_once("Tidemark [version] with schema ") {
+        Some((before, after)) => {
+            format!(
+                "{before}Tidemark [version] with schema [schema]{}",
+                after.trim_start_matches(|c: char| c.is_ascii_digit())
+            )
+        }
+        None => reason,
+    };
     format!("{start} with <database>: {reason}")
 }
 

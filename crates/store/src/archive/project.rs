@@ -1,0 +1,499 @@
+//! Archive of one project: its dimensions, reports with their metrics, thresholds, alerts, events, changes, mutes and plots. Members,
+//! keys, notices, jobs and images belong to a server and are not part of it.
+//!
+//! An import keeps UUIDs and assigns new primary keys: it adds the same number to all keys of a table, so that their order does not
+//! change. `TABLES` lists the columns that contain keys.
+
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    io::{Read, Write},
+};
+
+use serde::{Deserialize, Serialize};
+use tidemark_api::{Slug, Timestamp};
+use uuid::Uuid;
+
+use super::{
+    ArchiveHeader, ArchiveSummary, Trailer, catalog,
+    format::{self, Frame, FrameReader, FrameWriter},
+    read_tables,
+};
+use crate::{
+    OrganizationId, ProjectId,
+    error::{Error, Result},
+    metric,
+    migrate::{self, AppliedMigration},
+    tx::Tx,
+    value::Value,
+    vector,
+};
+
+/// Identity of an archived project.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArchivedProject {
+    /// UUID.
+    pub uuid: Uuid,
+    /// Name.
+    pub name: String,
+    /// Slug.
+    pub slug: String,
+    /// Lowest and highest key of each table.
+    keys: BTreeMap<String, (i64, i64)>,
+}
+
+/// Rows of a table that belong to a project.
+struct ProjectTable {
+    name: &'static str,
+    /// Condition of the rows; `$1` is the key of the project.
+    rows: &'static str,
+    /// Columns that contain keys, and the tables of the keys.
+    keys: &'static [(&'static str, &'static str)],
+    /// Columns that refer to rows of the server, which are removed.
+    nulls: &'static [&'static str],
+}
+
+impl ProjectTable {
+    /// Whether the rows have a key of their own.
+    fn has_key(&self) -> bool {
+        self.keys.first().is_some_and(|(column, _)| *column == "id")
+    }
+
+    fn condition(&self, project: ProjectId) -> String {
+        self.rows.replace("$1", &project.get().to_string())
+    }
+}
+
+const fn table(
+    name: &'static str,
+    rows: &'static str,
+    keys: &'static [(&'static str, &'static str)],
+) -> ProjectTable {
+    ProjectTable { name, rows, keys, nulls: &[] }
+}
+
+const OF_PROJECT: &str = "project_id = $1";
+const OF_BRANCH: &str = "branch_id in (select id from branch where project_id = $1)";
+const OF_HEAD: &str = "head_id in (select head.id from head join branch on branch.id = head.branch_id where branch.project_id = $1)";
+const OF_THRESHOLD: &str = "threshold_id in (select id from threshold where project_id = $1)";
+const OF_PLOT: &str = "plot_id in (select id from plot where project_id = $1)";
+const OF_REPORT: &str = "report_id in (select id from report where project_id = $1)";
+const OF_EVENT: &str = "event_id in (select id from event where project_id = $1)";
+
+/// Tables of a project, in an order in which foreign keys refer to earlier tables.
+const TABLES: &[ProjectTable] = &[
+    table("project", "id = $1", &[("id", "project")]),
+    table("branch", OF_PROJECT, &[("id", "branch"), ("project_id", "project")]),
+    ProjectTable {
+        name: "testbed",
+        rows: OF_PROJECT,
+        keys: &[("id", "testbed"), ("project_id", "project")],
+        nulls: &["spec_id"],
+    },
+    table("benchmark", OF_PROJECT, &[("id", "benchmark"), ("project_id", "project")]),
+    table("measure", OF_PROJECT, &[("id", "measure"), ("project_id", "project")]),
+    table("dimension_count", OF_PROJECT, &[("project_id", "project")]),
+    table(
+        "head",
+        OF_BRANCH,
+        &[
+            ("id", "head"),
+            ("branch_id", "branch"),
+            ("start_head_id", "head"),
+            ("start_version_id", "version"),
+        ],
+    ),
+    table("version", OF_HEAD, &[("id", "version"), ("head_id", "head")]),
+    table("segment", OF_HEAD, &[("head_id", "head"), ("source_head_id", "head")]),
+    table(
+        "threshold",
+        OF_PROJECT,
+        &[
+            ("id", "threshold"),
+            ("project_id", "project"),
+            ("branch_id", "branch"),
+            ("testbed_id", "testbed"),
+            ("measure_id", "measure"),
+        ],
+    ),
+    table("model", OF_THRESHOLD, &[("id", "model"), ("threshold_id", "threshold")]),
+    table("threshold_count", OF_THRESHOLD, &[("threshold_id", "threshold")]),
+    table("plot", OF_PROJECT, &[("id", "plot"), ("project_id", "project")]),
+    table("plot_branch", OF_PLOT, &[("plot_id", "plot"), ("dimension_id", "branch")]),
+    table("plot_testbed", OF_PLOT, &[("plot_id", "plot"), ("dimension_id", "testbed")]),
+    table("plot_benchmark", OF_PLOT, &[("plot_id", "plot"), ("dimension_id", "benchmark")]),
+    table("plot_measure", OF_PLOT, &[("plot_id", "plot"), ("dimension_id", "measure")]),
+    table(
+        "variant",
+        "benchmark_id in (select id from benchmark where project_id = $1)",
+        &[("id", "variant"), ("benchmark_id", "benchmark")],
+    ),
+    table(
+        "series",
+        "testbed_id in (select id from testbed where project_id = $1)",
+        &[
+            ("id", "series"),
+            ("testbed_id", "testbed"),
+            ("benchmark_id", "benchmark"),
+            ("variant_id", "variant"),
+            ("measure_id", "measure"),
+            ("since", "report"),
+        ],
+    ),
+    ProjectTable {
+        name: "report",
+        rows: OF_PROJECT,
+        keys: &[
+            ("id", "report"),
+            ("project_id", "project"),
+            ("branch_id", "branch"),
+            ("head_id", "head"),
+            ("version_id", "version"),
+            ("testbed_id", "testbed"),
+        ],
+        nulls: &["account_id", "spec_id"],
+    },
+    table("lane", OF_BRANCH, &[("branch_id", "branch"), ("testbed_id", "testbed")]),
+    table("report_vector", OF_REPORT, &[("report_id", "report"), ("series", "series")]),
+    table("metric", OF_REPORT, &[("bucket", "series"), ("report_id", "report"), ("body", "model")]),
+    table("measure_report", OF_REPORT, &[("measure_id", "measure"), ("report_id", "report")]),
+    table("report_factor", OF_REPORT, &[("report_id", "report"), ("factors", "measure")]),
+    table(
+        "event",
+        OF_PROJECT,
+        &[
+            ("id", "event"),
+            ("project_id", "project"),
+            ("head_id", "head"),
+            ("first_version", "version"),
+            ("last_version", "version"),
+        ],
+    ),
+    table("event_action", OF_EVENT, &[("id", "event_action"), ("event_id", "event")]),
+    table(
+        "event_series",
+        OF_EVENT,
+        &[
+            ("event_id", "event"),
+            ("testbed_id", "testbed"),
+            ("measure_id", "measure"),
+            ("benchmark_id", "benchmark"),
+            ("variant_id", "variant"),
+            ("first_version", "version"),
+            ("last_version", "version"),
+        ],
+    ),
+    table("mute", OF_PROJECT, &[("id", "mute"), ("project_id", "project")]),
+    table(
+        "alert",
+        OF_PROJECT,
+        &[
+            ("id", "alert"),
+            ("project_id", "project"),
+            ("report_id", "report"),
+            ("head_id", "head"),
+            ("threshold_id", "threshold"),
+            ("model_id", "model"),
+            ("benchmark_id", "benchmark"),
+            ("variant_id", "variant"),
+            ("event_id", "event"),
+            ("mute_id", "mute"),
+        ],
+    ),
+    table(
+        "change",
+        OF_PROJECT,
+        &[
+            ("id", "change"),
+            ("project_id", "project"),
+            ("head_id", "head"),
+            ("testbed_id", "testbed"),
+            ("benchmark_id", "benchmark"),
+            ("variant_id", "variant"),
+            ("measure_id", "measure"),
+            ("report_id", "report"),
+            ("earliest_id", "report"),
+            ("latest_id", "report"),
+            ("found_id", "report"),
+            ("raised_id", "report"),
+            ("event_id", "event"),
+        ],
+    ),
+];
+
+/// Tables that are not part of a project archive: they belong to the server, to users, to jobs or to the registry.
+const OTHER_TABLES: &[&str] = &[
+    "account",
+    "audit",
+    "blob",
+    "checkout",
+    "customer",
+    "delivery",
+    "former_email",
+    "identity",
+    "invitation",
+    "job",
+    "manifest",
+    "manifest_blob",
+    "member",
+    "migration",
+    "notice",
+    "oauth",
+    "organization",
+    "outbox",
+    "plan",
+    "project_key",
+    "project_member",
+    "rate_window",
+    "registry_traffic",
+    "repository",
+    "repository_blob",
+    "runner",
+    "runner_spec",
+    "server",
+    "server_report",
+    "session",
+    "sign_in",
+    "spec",
+    "sso",
+    "tag",
+    "upload",
+    "upload_part",
+    "user_key",
+    "user_token",
+];
+
+/// Returns an error if a table is neither in the list of project tables nor in the list of other tables.
+pub fn verify_tables(tx: &mut Tx<'_>) -> Result<()> {
+    for known in catalog::tables(tx)? {
+        if OTHER_TABLES.contains(&known.name.as_str()) {
+            continue;
+        }
+        let listed = TABLES.iter().find(|table| table.name == known.name);
+        let Some(listed) = listed else {
+            return Err(Error::engine(format!("archive/project.rs does not list the table {}", known.name)));
+        };
+        let is_listed = |name: &str| {
+            listed.keys.iter().any(|(column, _)| *column == name) || listed.nulls.contains(&name)
+        };
+        let keys = known.columns.iter().filter(|column| column.name == "id" || column.name.ends_with("_id"));
+        let mut unlisted = keys.filter(|column| !is_listed(&column.name) && column.name != "organization_id");
+        if let Some(column) = unlisted.next() {
+            let (table, column) = (&known.name, &column.name);
+            return Err(Error::engine(format!("archive/project.rs does not list the key {table}.{column}")));
+        }
+    }
+    Ok(())
+}
+
+/// Writes a project.
+pub fn export(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    created: Timestamp,
+    out: impl Write,
+) -> Result<ArchiveSummary> {
+    let (uuid, name, slug): (Uuid, String, String) = {
+        let mut found = None;
+        tx.each("select uuid, name, slug from project where id = $1", &[&project], |row| {
+            let cells = &mut row.cells();
+            found = Some((cells.read()?, cells.read()?, cells.read()?));
+            Ok(())
+        })?;
+        found.ok_or(Error::NotFound("project"))?
+    };
+    let mut header = ArchiveHeader::new(tx, created)?;
+    require_current(&header.migrations)?;
+    let keys = key_ranges(tx, project)?;
+    header.project = Some(ArchivedProject { uuid, name, slug, keys });
+    let mut out = FrameWriter::start(out)?;
+    out.json(Frame::Header, &header)?;
+    let tables = catalog::tables(tx)?;
+    let mut rows = BTreeMap::new();
+    for table in TABLES {
+        let known =
+            tables.iter().find(|known| known.name == table.name).ok_or_else(|| missing(table.name))?;
+        let order = if table.has_key() { "order by id" } else { "" };
+        let clause = format!("where {} {order}", table.condition(project));
+        rows.insert(table.name.to_owned(), super::write_table(tx, &mut out, known, None, &clause)?);
+    }
+    out.end(&Trailer { rows: rows.clone() })?;
+    Ok(ArchiveSummary { header, rows })
+}
+
+/// Returns the lowest and the highest key of the rows of a project in each table.
+fn key_ranges(tx: &mut Tx<'_>, project: ProjectId) -> Result<BTreeMap<String, (i64, i64)>> {
+    let select = |table: &ProjectTable| {
+        let (name, condition) = (table.name, table.condition(project));
+        format!("select '{name}', min(id), max(id) from {name} where {condition} having count(*) > 0")
+    };
+    let tables = TABLES.iter().filter(|table| table.has_key());
+    let sql = tables.map(select).collect::<Vec<_>>().join(" union all ");
+    let mut keys = BTreeMap::new();
+    tx.each(&sql, &[], |row| {
+        let cells = &mut row.cells();
+        keys.insert(cells.read()?, (cells.read()?, cells.read()?));
+        Ok(())
+    })?;
+    Ok(keys)
+}
+
+/// Imports a project into an organization, under its own slug or another one. Fails if the project exists.
+pub fn import(
+    tx: &mut Tx<'_>,
+    organization: OrganizationId,
+    slug: Option<&Slug>,
+    input: impl Read,
+) -> Result<ArchiveSummary> {
+    let mut input = FrameReader::start(input)?;
+    let header: ArchiveHeader = input.json(Frame::Header)?;
+    let Some(project) = &header.project else {
+        return Err(Error::engine("it is a backup of a whole server; use `tidemark restore`"));
+    };
+    migrate::verify(&header.migrations)?;
+    let (theirs, ours) = (header.migrations.last().map_or(0, |last| last.number), migrate::schema());
+    if theirs != ours {
+        return Err(Error::engine(format!(
+            "Tidemark {} wrote it with schema {theirs}, and this is Tidemark {} with schema {ours}; upgrade the server of the project, \
+             and export the project again",
+            header.release,
+            migrate::RELEASE,
+        )));
+    }
+    require_current(&migrate::applied(tx)?)?;
+    let slug = slug.map_or(project.slug.as_str(), Slug::as_str);
+    reject_existing(tx, organization, project, slug)?;
+    catalog::lock_tables(tx, &TABLES.iter().map(|table| table.name).collect::<Vec<_>>())?;
+    let tables = catalog::tables(tx)?;
+    let with_keys = TABLES.iter().filter(|table| table.has_key()).map(|table| table.name);
+    let used = catalog::used_keys(tx, with_keys)?;
+    let range = |(table, (first, last)): (&String, &(i64, i64))| {
+        let next = used.get(table).copied().unwrap_or_default() + 1;
+        (table.clone(), KeyRange::new(table, *first, *last, next))
+    };
+    let ranges: BTreeMap<String, KeyRange> = project.keys.iter().map(range).collect();
+    let rows = read_tables(&mut input, |archived, records| {
+        let name = archived.name.as_str();
+        let listed = TABLES.iter().find(|table| table.name == name).ok_or_else(|| missing(name))?;
+        let known = tables.iter().find(|known| known.name == name).ok_or_else(|| missing(name))?;
+        let Some(records) = records else { return Ok(()) };
+        let mut renumbered = Vec::with_capacity(records.len());
+        for record in records {
+            let values = format::decode(record, archived.columns.len())?;
+            let mut row = Vec::with_capacity(record.len());
+            for (column, value) in archived.columns.iter().map(String::as_str).zip(&values) {
+                match (name, column) {
+                    ("project", "organization_id") => {
+                        format::encode(&mut row, &Value::Int(organization.get()))?;
+                    }
+                    ("project", "slug") => format::encode(&mut row, &Value::Text(Cow::Borrowed(slug)))?,
+                    _ if listed.nulls.contains(&column) => format::encode(&mut row, &Value::Null)?,
+                    _ => match listed.keys.iter().find(|(key, _)| *key == column) {
+                        None => format::encode(&mut row, value)?,
+                        Some((_, table)) => {
+                            ranges
+                                .get(*table)
+                                .copied()
+                                .unwrap_or_default()
+                                .renumber(column, value, &mut row)?;
+                        }
+                    },
+                }
+            }
+            renumbered.push(row);
+        }
+        super::insert(tx, known, archived, &renumbered)
+    })?;
+    let last =
+        |(table, range): (&String, &KeyRange)| (table.clone(), range.last.saturating_add(range.offset));
+    catalog::set_last_keys(tx, &ranges.iter().map(last).collect())?;
+    Ok(ArchiveSummary { header, rows })
+}
+
+/// Rejects a database of an older release, whose tables may differ.
+fn require_current(applied: &[AppliedMigration]) -> Result<()> {
+    migrate::verify(applied)?;
+    if applied.last().map(|last| last.number) == Some(migrate::schema()) {
+        return Ok(());
+    }
+    Err(Error::engine(format!(
+        "the database has an older schema than Tidemark {}; start the server of this release once to upgrade it",
+        migrate::RELEASE
+    )))
+}
+
+fn reject_existing(
+    tx: &mut Tx<'_>,
+    organization: OrganizationId,
+    project: &ArchivedProject,
+    slug: &str,
+) -> Result<()> {
+    let ArchivedProject { uuid, name, .. } = project;
+    let exists = |tx: &mut Tx<'_>, sql: &str, params: &[&dyn crate::Param]| {
+        tx.value::<i64>(&format!("select count(*) from project where {sql}"), params).map(|count| count > 0)
+    };
+    if exists(tx, "uuid = $1", &[uuid])? {
+        return Err(Error::engine(format!(
+            "the project {slug} ({uuid}) exists on this server; delete it before the import"
+        )));
+    }
+    if exists(tx, "slug = $1", &[&slug])? {
+        return Err(Error::engine(format!(
+            "another project has the slug {slug}; choose another slug with --slug"
+        )));
+    }
+    if exists(tx, "organization_id = $1 and name = $2", &[&organization, name])? {
+        return Err(Error::engine(format!(
+            "another project of the organization has the name {name}; rename it before the import"
+        )));
+    }
+    Ok(())
+}
+
+/// Keys of a table in the archive, and the number to add to them.
+#[derive(Clone, Copy, Debug, Default)]
+struct KeyRange {
+    first: i64,
+    last: i64,
+    offset: i64,
+}
+
+impl KeyRange {
+    /// Moves the keys behind the used keys.
+    fn new(table: &str, first: i64, last: i64, next: i64) -> Self {
+        // Metrics contain the position of a series in a group of neighboring series, which does not change.
+        let group = if table == "series" { metric::SERIES_PER_ROW } else { 1 };
+        let offset = (next + group - 1).div_euclid(group) * group - first.div_euclid(group) * group;
+        Self { first, last, offset }
+    }
+
+    /// Appends a value with new keys to a row.
+    fn renumber(self, column: &str, value: &Value<'_>, row: &mut Vec<u8>) -> Result<()> {
+        match *value {
+            Value::Int(0) if column == "variant_id" => format::encode(row, value),
+            Value::Int(bucket) if column == "bucket" => {
+                format::encode(row, &Value::Int(bucket + self.offset / metric::SERIES_PER_ROW))
+            }
+            Value::Int(key) if column == "start_version_id" && !(self.first..=self.last).contains(&key) => {
+                format::encode(row, &Value::Null)
+            }
+            // A deleted row: its neighbor takes its place in comparisons of keys.
+            Value::Int(key) => {
+                format::encode(row, &Value::Int(key.clamp(self.first, self.last) + self.offset))
+            }
+            Value::Blob(bytes) => {
+                let bytes = match column {
+                    "series" => vector::renumber_series(bytes, self.offset)?,
+                    "factors" => vector::renumber_measures(bytes, self.offset),
+                    _ => metric::renumber_models(bytes, self.offset)?,
+                };
+                format::encode(row, &Value::Blob(&bytes))
+            }
+            _ => format::encode(row, value),
+        }
+    }
+}
+
+fn missing(table: &str) -> Error {
+    Error::engine(format!("the archive or the database has no table {table}"))
+}
