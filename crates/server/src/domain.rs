@@ -5,7 +5,7 @@ pub(crate) mod app;
 pub mod auth;
 pub mod background;
 pub(crate) mod backtest;
-pub(crate) mod backup;
+pub mod backup;
 pub(crate) mod billing;
 pub(crate) mod captcha;
 pub mod changes;

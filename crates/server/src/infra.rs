@@ -1,6 +1,7 @@
 //! Services that the domain uses: configuration, clock, mail, object storage, limits, metrics, outgoing requests,
 //! parallel computation.
 
+pub mod backup_store;
 pub(crate) mod blobs;
 pub mod clock;
 pub mod config;
@@ -10,3 +11,4 @@ pub mod mail;
 pub(crate) mod metrics;
 pub(crate) mod outgoing;
 pub(crate) mod parallel;
+pub(crate) mod partial_file;

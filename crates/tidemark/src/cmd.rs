@@ -6,6 +6,7 @@ pub(crate) mod archive;
 pub(crate) mod audit;
 pub(crate) mod auth;
 pub(crate) mod backtest;
+pub(crate) mod backup;
 mod benchmark;
 mod branch;
 pub(crate) mod change;

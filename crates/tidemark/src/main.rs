@@ -55,6 +55,7 @@ use self::{
         audit::AuditVerb,
         auth::AuthVerb,
         backtest,
+        backup::BackUp,
         change::ChangeVerb,
         changes, compare,
         completions::{Completions, Man},
@@ -202,7 +203,9 @@ enum Cmd {
     Admin(AdminVerb),
     /// Create a demo project with one year of history
     Demo(demo::Demo),
-    /// Restore a backup of the SQLite database
+    /// Write all data of the database to a file or to S3
+    Backup(BackUp),
+    /// Restore a backup to SQLite or PostgreSQL
     Restore(restore::Restore),
     /// Show the version, configuration and statistics of the server; create backups
     Server(LazyCommand<Noun<ServerVerb>>),
@@ -268,7 +271,7 @@ const GROUPS: [Group; 7] = [
     },
     Group {
         title: "Server",
-        commands: &["serve", "admin", "server", "restore", "demo", "audit", "runner", "spec"],
+        commands: &["serve", "admin", "server", "backup", "restore", "demo", "audit", "runner", "spec"],
     },
     Group { title: "Other", commands: &["mcp", "completions", "man"] },
 ];
@@ -362,6 +365,7 @@ impl Cmd {
             Self::Serve(serve) => serve.run(),
             Self::Admin(verb) => verb.run(),
             Self::Demo(demo) => demo.run(),
+            Self::Backup(backup) => backup.run(),
             Self::Restore(restore) => restore.run(),
             Self::Server(noun) => noun.0.run(),
             Self::Audit(noun) => noun.0.run(),

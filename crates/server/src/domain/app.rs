@@ -12,7 +12,7 @@ use crate::{
     domain::{
         auth::jwt::{Audience, Membership, Signer},
         background::{Background, Worker},
-        backup,
+        backup::{self, schedule::BackupSchedule},
         billing::Billing,
         changes::Changes,
         error::{Error, Result},
@@ -158,6 +158,7 @@ impl App {
             };
             let retention =
                 Retention { settings: config.retention.clone(), data_dir: config.data_dir.clone() };
+            let backups = BackupSchedule::new(&config).map_err(Error::Internal)?;
             let (db, billing) = (db.clone(), billing.clone());
             let idle_days = config.access.unclaimed.idle_days;
             Background::start(Worker {
@@ -168,6 +169,7 @@ impl App {
                 billing,
                 housekeeper,
                 retention,
+                backups,
                 idle_days,
                 fresh: source,
             })

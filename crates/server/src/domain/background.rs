@@ -22,6 +22,7 @@ use tokio::{
 
 use crate::{
     domain::{
+        backup::schedule::BackupSchedule,
         billing::Billing,
         housekeeping::{self, Housekeeper},
         jobs::callback::CallbackSender,
@@ -168,7 +169,8 @@ async fn run(worker: Worker, signals: Signals) {
         worker.run_queue(mail, signals.clone()),
         worker.run_queue(deliveries, signals.clone()),
         worker.run_queue(billing, signals.clone()),
-        worker.run_cleanup(signals),
+        worker.run_cleanup(signals.clone()),
+        worker.run_backups(signals),
     );
 }
 
@@ -191,6 +193,8 @@ pub(crate) struct Worker {
     pub(crate) billing: Option<Billing>,
     pub(crate) housekeeper: Housekeeper,
     pub(crate) retention: Retention,
+    /// Scheduled backups, if configured.
+    pub(crate) backups: Option<BackupSchedule>,
     /// Days without a run or push after which unclaimed organizations are deleted; zero means never.
     pub(crate) idle_days: u32,
     pub(crate) fresh: FreshSource,
@@ -280,6 +284,25 @@ impl Worker {
             });
         }
         Ok(Duration::ZERO)
+    }
+
+    /// Creates scheduled backups until the worker is stopped.
+    async fn run_backups(&self, mut signals: Signals) {
+        let Some(schedule) = &self.backups else { return };
+        let mut next = None;
+        loop {
+            let fresh = (self.fresh)();
+            if next.is_none_or(|next| next <= fresh.now) {
+                let backup = schedule.back_up_if_due(&self.db, fresh.now, fresh.uuid());
+                match signals.unless_stopped(backup).await {
+                    Some(time) => next = Some(time),
+                    None => break,
+                }
+            }
+            if !signals.pause(self.poll_interval(), std::future::pending()).await {
+                break;
+            }
+        }
     }
 
     /// Deletes expired rows every hour until the worker is stopped.

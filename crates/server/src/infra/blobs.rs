@@ -228,7 +228,7 @@ fn wrap(error: io::Error) -> object_store::Error {
     object_store::Error::Generic { store: "file", source: error.into() }
 }
 
-fn s3(settings: &DataStore) -> object_store::Result<impl ObjectStore> {
+pub(crate) fn s3(settings: &DataStore) -> object_store::Result<impl ObjectStore> {
     let mut builder = AmazonS3Builder::from_env();
     if let Some(point) = &settings.access_point {
         // The URL identifies the bucket; the bucket name is not used.

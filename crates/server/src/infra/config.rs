@@ -2,6 +2,7 @@
 //! operators.
 
 mod access;
+mod backup;
 mod billing;
 mod detection;
 mod identity;
@@ -29,6 +30,7 @@ use tidemark_api::{Email, MASK, Secret, Slug, Url};
 use tidemark_store::Location;
 
 pub use access::{Access, Claims, Unclaimed};
+pub use backup::BackupSettings;
 pub use billing::{Billing, Prices};
 pub use detection::Detection;
 pub use identity::{Captcha, GitHub, Google, Licenses, OpenId};
@@ -62,6 +64,8 @@ pub struct Config {
     pub detection: Detection,
     /// Retention of records and files.
     pub retention: Retention,
+    /// Scheduled backups.
+    pub backup: BackupSettings,
     /// Optional services.
     pub plus: Plus,
 }

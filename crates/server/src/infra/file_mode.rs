@@ -26,6 +26,16 @@ pub fn create_file(file: &Path) -> io::Result<File> {
     options().write(true).create(true).truncate(true).open(file)
 }
 
+/// Syncs the folder of a file: a new name is durable only after that.
+pub fn sync_folder_of(file: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    if let Some(folder) = file.parent() {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        File::open(folder)?.sync_all()?;
+    }
+    Ok(())
+}
+
 /// Returns options that create a file with private permissions.
 pub(crate) fn options() -> OpenOptions {
     let mut options = OpenOptions::new();

@@ -4,7 +4,6 @@ use std::{
     fs,
     io::Read,
     path::{Path, PathBuf},
-    process::Command,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -15,7 +14,7 @@ use std::{
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use tidemark_api::Timestamp;
-use tidemark_store::{Db, Error, Location, Tx, restore, server as statistics};
+use tidemark_store::{Db, Error, Location, Tx, archive, restore, server as statistics};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -172,13 +171,13 @@ both! {
         }
         let files = backups(&server);
         let ending = |ending: &str| files.iter().filter(|file| file.to_str().unwrap().ends_with(ending)).count();
-        let plain = if server.engine == Engine::Sqlite { "db" } else { "dump" };
+        let plain = if server.engine == Engine::Sqlite { "db" } else { "archive" };
         assert_eq!(files.len(), 6, "{files:?}");
         let packed = (ending(&format!(".{plain}.gz")), ending(&format!(".{plain}.zst")), ending(&format!(".{plain}")));
         assert_eq!(packed, (2, 2, 2), "{files:?}");
         for file in files {
             assert!(is_private(&file), "{file:?} can be read by others");
-            let start: &[u8] = if server.engine == Engine::Sqlite { b"SQLite format 3\0" } else { b"PGDMP" };
+            let start: &[u8] = if server.engine == Engine::Sqlite { b"SQLite format 3\0" } else { archive::MAGIC };
             assert!(unpack(&file).starts_with(start), "{file:?} is not a backup");
         }
         let log = server.get("/v0/server/audit?per_page=1", &ada.token).await;
@@ -292,15 +291,12 @@ async fn bring_back(server: &TestServer, folder: &Path) -> (Db, Option<Database>
         }
         Engine::Postgres => {
             let database = Database::create_empty().await;
-            let run = Command::new("pg_restore")
-                .arg("--exit-on-error")
-                .arg("--dbname")
-                .arg(&database.url)
-                .arg(&copy)
-                .output();
-            let output = run.expect("pg_restore is on the search path");
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            (Location::Postgres { url: database.url.clone(), connections: 1 }, Some(database))
+            let location = Location::Postgres { url: database.url.clone(), connections: 1 };
+            let db = Db::open_unchanged(&location).await.unwrap();
+            let file = fs::File::open(&copy).unwrap();
+            db.write(move |tx| archive::restore(tx, file).map(drop)).await.unwrap();
+            db.close().await;
+            (location, Some(database))
         }
     };
     (Db::open(&location).await.unwrap(), database)

@@ -1,18 +1,22 @@
 //! `tidemark project`
 
+mod transfer;
+
 use tidemark_api::{
     AnyUrl, NewProject, Project, ProjectFilter, ProjectKey, ProjectPatch, ProjectPermission, ProjectsSort,
     ResourceId, ResourceName, Slug, Visibility,
 };
 use tidemark_client::{allowed_in_project, projects, projects_of};
 
+use self::transfer::{ExportProject, ImportProject};
 use super::{key::KeyVerb, member::ProjectMemberVerb, organization::DeleteFlags};
 use crate::{
+    connection::Connection,
     failure::Result,
     output,
     resource::{
-        Fields, NameFilter, NewValue, PageFlags, Printable, ProjectArgument, Session, SortFlag, Verb,
-        fixed_string_parser, optional,
+        Fields, NameFilter, NewValue, OutputFlags, PageFlags, Printable, ProjectArgument, Session, SortFlag,
+        Verb, fixed_string_parser, optional,
     },
 };
 
@@ -92,9 +96,21 @@ pub(crate) enum ProjectVerb {
     /// Manage the members of a project
     #[command(subcommand)]
     Member(ProjectMemberVerb),
+    /// Write a whole project of the database to a file: metrics, verdicts, events and history
+    Export(ExportProject),
+    /// Add a project from a file of `project export` to the database
+    Import(ImportProject),
 }
 
 impl Verb for ProjectVerb {
+    fn run_offline(&self, _: &Connection, _: &OutputFlags) -> Option<Result> {
+        match self {
+            Self::Export(export) => Some(export.run()),
+            Self::Import(import) => Some(import.run()),
+            _ => None,
+        }
+    }
+
     fn run(&self, session: &Session) -> Result {
         match self {
             Self::List { organization, names, sort, page } => {
@@ -128,6 +144,8 @@ impl Verb for ProjectVerb {
             Self::Allowed { project, perm } => session.show(&allowed_in_project(project.id()?, *perm)),
             Self::Key(verb) => verb.run(session),
             Self::Member(verb) => verb.run(session),
+            // `run_offline` runs them.
+            Self::Export(_) | Self::Import(_) => Ok(()),
         }
     }
 }

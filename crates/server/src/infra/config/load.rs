@@ -16,8 +16,8 @@ use tidemark_api::{MASK, Secret, Url};
 use toml::{Table, Value};
 
 use super::{
-    Access, Config, Console, Database, DatabaseUrl, Detection, Logging, Plus, Retention, Security, Server,
-    Smtp, secret,
+    Access, BackupSettings, Config, Console, Database, DatabaseUrl, Detection, Logging, Plus, Retention,
+    Security, Server, Smtp, secret,
 };
 
 /// Minimum similarity, from 0 to 1, at which an unknown name is reported as a misspelling of a known name.
@@ -96,6 +96,7 @@ struct Draft {
     smtp: Option<Smtp>,
     detection: Detection,
     retention: Retention,
+    backup: BackupSettings,
     #[serde(default)]
     plus: Plus,
 }
@@ -148,6 +149,9 @@ impl Draft {
         if let Some(missing) = self.plus.registry.data_store.missing() {
             return Err(layers.missing(&format!("plus.registry.data_store.{missing}")));
         }
+        if let Some(missing) = self.backup.data_store.missing() {
+            return Err(layers.missing(&format!("backup.data_store.{missing}")));
+        }
         if let Some(secret) = &self.security.secret_key
             && find(&layers.known, &["security", "secret_key"]).and_then(Value::as_str)
                 == Some(secret.expose())
@@ -186,6 +190,7 @@ impl Draft {
             smtp: self.smtp,
             detection: self.detection,
             retention: self.retention,
+            backup: self.backup,
             plus: self.plus,
         })
     }

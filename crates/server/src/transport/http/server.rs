@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     domain::{app::App, backup, captcha, identity::Provider},
-    infra::limits::Rule,
+    infra::{backup_store::BackupStore, config::Service, limits::Rule},
     transport::console,
 };
 
@@ -163,15 +163,22 @@ pub(super) async fn backup(
     admin: Admin,
     Body(wanted): Body<Backup>,
 ) -> Result<Created<BackupCreated>> {
-    if wanted.data_store.is_some() {
+    let store = match wanted.data_store {
+        None => None,
+        Some(_) if app.config.backup.data_store.service == Service::Local => {
+            return Err(Error::Invalid(
+                "This server has no data store configured (`backup.data_store`); leave `data_store` out to keep the backup on its \
+                 disk."
+                    .into(),
+            ));
+        }
+        Some(_) => Some(BackupStore::open(&app.config).map_err(Error::Internal)?),
+    };
+    let removes = wanted.remove == Some(true);
+    if removes && store.is_none() {
         return Err(Error::Invalid(
-            "This server has no data store configured; leave `data_store` out to keep the backup on its disk.".into(),
-        ));
-    }
-    if wanted.remove == Some(true) {
-        return Err(Error::Invalid(
-            "`remove` deletes the backup once it is copied to a data store, and this server has none configured: no backup \
-             would be left. Leave `remove` out to keep the backup on the disk of the server."
+            "`remove` deletes the backup once it is copied to a data store, and this request names none: no backup would be \
+             left. Leave `remove` out to keep the backup on the disk of the server."
                 .into(),
         ));
     }
@@ -185,6 +192,12 @@ pub(super) async fn backup(
     let backup = async move {
         let file = backup::create(&app, fresh.now, compression).await?;
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if let Some(store) = store {
+            store.upload(&file, &name).await.map_err(Error::Internal)?;
+            if removes {
+                tokio::fs::remove_file(&file).await.map_err(|error| Error::Internal(error.into()))?;
+            }
+        }
         app.db.write(move |tx| admin.origin.audit(tx, &fresh, "server.backup", &name, None, &[])).await
     };
     tokio::spawn(backup).await.map_err(|error| Error::Internal(error.into()))??;
