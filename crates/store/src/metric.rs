@@ -300,7 +300,7 @@ pub(crate) fn renumber_models(body: &[u8], offset: i64) -> Result<Vec<u8>> {
     let mut renumbered = Vec::with_capacity(body.len());
     unpack(0, 0, body, |_, mut metric| {
         if let Some(judged) = &mut metric.judged {
-            judged.model = (judged.model.get() + offset).into();
+            judged.model = judged.model.get().saturating_add(offset).into();
         }
         pack(&metric, &mut renumbered);
         Ok(())

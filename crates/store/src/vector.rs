@@ -223,7 +223,7 @@ pub fn series(bytes: &[u8]) -> impl Iterator<Item = u32> {
 pub(crate) fn renumber_series(bytes: &[u8], offset: i64) -> Result<Vec<u8>> {
     let mut renumbered = Vec::with_capacity(bytes.len());
     for series in series(bytes) {
-        let series = u32::try_from(i64::from(series) + offset)
+        let series = u32::try_from(i64::from(series).saturating_add(offset))
             .map_err(|_| Error::engine("there are no more numbers for series"))?;
         renumbered.extend_from_slice(&series.to_le_bytes());
     }
@@ -236,7 +236,8 @@ pub(crate) fn renumber_measures(bytes: &[u8], offset: i64) -> Vec<u8> {
     let renumber = |pair: &[u8; 16]| {
         let mut renumbered = *pair;
         if let Some(measure) = pair.first_chunk() {
-            renumbered[..8].copy_from_slice(&(i64::from_le_bytes(*measure) + offset).to_le_bytes());
+            renumbered[..8]
+                .copy_from_slice(&(i64::from_le_bytes(*measure).wrapping_add(offset)).to_le_bytes());
         }
         renumbered
     };

@@ -81,12 +81,22 @@ impl TestServer {
     /// Starts a server with settings, in the format of `tidemark.toml`.
     pub(crate) async fn start_with(engine: Engine, settings: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("tidemark.toml");
-        fs::write(&file, settings).unwrap();
         let database = match engine {
             Engine::Sqlite => None,
             Engine::Postgres => Some(Database::create().await),
         };
+        Self::start_on(engine, settings, folder, database).await
+    }
+
+    /// Starts a server on an existing data folder or database.
+    pub(crate) async fn start_on(
+        engine: Engine,
+        settings: &str,
+        folder: TempDir,
+        database: Option<Database>,
+    ) -> Self {
+        let file = folder.path().join("tidemark.toml");
+        fs::write(&file, settings).unwrap();
         let flags = Flags {
             data_dir: Some(folder.path().to_owned()),
             database: database.as_ref().map(|database| database.url.clone()),

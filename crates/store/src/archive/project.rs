@@ -293,15 +293,8 @@ pub fn export(
     created: Timestamp,
     out: impl Write,
 ) -> Result<ArchiveSummary> {
-    let (uuid, name, slug): (Uuid, String, String) = {
-        let mut found = None;
-        tx.each("select uuid, name, slug from project where id = $1", &[&project], |row| {
-            let cells = &mut row.cells();
-            found = Some((cells.read()?, cells.read()?, cells.read()?));
-            Ok(())
-        })?;
-        found.ok_or(Error::NotFound("project"))?
-    };
+    let sql = "select uuid, name, slug from project where id = $1";
+    let ((uuid, name), slug): ((Uuid, String), String) = tx.fetch_one("project", sql, &[&project])?;
     let mut header = ArchiveHeader::new(tx, created)?;
     require_current(&header.migrations)?;
     let keys = key_ranges(tx, project)?;
@@ -463,7 +456,8 @@ impl KeyRange {
     fn new(table: &str, first: i64, last: i64, next: i64) -> Self {
         // Metrics contain the position of a series in a group of neighboring series, which does not change.
         let group = if table == "series" { metric::SERIES_PER_ROW } else { 1 };
-        let offset = (next + group - 1).div_euclid(group) * group - first.div_euclid(group) * group;
+        let offset = ((next + group - 1).div_euclid(group) * group)
+            .saturating_sub(first.saturating_sub(first.rem_euclid(group)));
         Self { first, last, offset }
     }
 
@@ -472,14 +466,15 @@ impl KeyRange {
         match *value {
             Value::Int(0) if column == "variant_id" => format::encode(row, value),
             Value::Int(bucket) if column == "bucket" => {
-                format::encode(row, &Value::Int(bucket + self.offset / metric::SERIES_PER_ROW))
+                format::encode(row, &Value::Int(bucket.saturating_add(self.offset / metric::SERIES_PER_ROW)))
             }
             Value::Int(key) if column == "start_version_id" && !(self.first..=self.last).contains(&key) => {
                 format::encode(row, &Value::Null)
             }
-            // A deleted row: its neighbor takes its place in comparisons of keys.
+            // A deleted row: its neighbor takes its place in comparisons of keys. No panic: the header may be damaged.
             Value::Int(key) => {
-                format::encode(row, &Value::Int(key.clamp(self.first, self.last) + self.offset))
+                let key = key.max(self.first).min(self.last).saturating_add(self.offset);
+                format::encode(row, &Value::Int(key))
             }
             Value::Blob(bytes) => {
                 let bytes = match column {

@@ -41,6 +41,7 @@ mod refused_database;
 mod registry;
 mod report;
 mod resource;
+mod rolling;
 mod run;
 mod runner;
 mod serve;

@@ -249,12 +249,12 @@ fn skopeo_on_files() {
     Registry::start("").walk();
 }
 
-#[test]
-fn skopeo_on_s3() {
+/// Creates a bucket and returns the settings of a data store for it.
+pub(crate) fn create_bucket() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let endpoint = env::var("TIDEMARK_TEST_S3")
         .expect("TIDEMARK_TEST_S3 names a server that speaks S3; `cargo xtask test` starts one");
-    let bucket = format!("registry-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let bucket = format!("bucket-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
     let host = endpoint.trim_start_matches("http://");
     let mut stream = TcpStream::connect(host).unwrap();
     write!(
@@ -265,10 +265,15 @@ fn skopeo_on_s3() {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    let registry = Registry::start(&format!(
-        "[plus.registry.data_store]\nservice = \"aws_s3\"\nbucket = \"{bucket}\"\nendpoint = \"{endpoint}\"\n\
+    format!(
+        "service = \"aws_s3\"\nbucket = \"{bucket}\"\nendpoint = \"{endpoint}\"\n\
          region = \"us-east-1\"\naccess_key_id = \"test\"\nsecret_access_key = \"test\"\n"
-    ));
+    )
+}
+
+#[test]
+fn skopeo_on_s3() {
+    let registry = Registry::start(&format!("[plus.registry.data_store]\n{}", create_bucket()));
     registry.walk();
     assert!(!registry.data.path().join("registry").exists(), "something was written to files");
 }

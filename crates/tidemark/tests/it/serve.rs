@@ -207,7 +207,7 @@ fn plain_and_compressed_backups_are_restored() {
         fs::read(file).unwrap()
     };
     let files = [
-        ("newer", altered("insert into migration values (9999, 'later', '')"), false),
+        ("newer", altered("insert into migration values (9999, 'later', '', '9.8.7')"), false),
         ("unreleased", altered("update migration set checksum = 'x' where number = 2"), false),
         ("plain", bytes.clone(), true),
         ("zstd", zstd::encode_all(bytes.as_slice(), 1).unwrap(), true),

@@ -1,0 +1,378 @@
+//! Databases of released versions: each is upgraded on both engines, and answers every request as before.
+//!
+//! `TIDEMARK_UPDATE_FIXTURE=1` writes the fixture of the current version: a SQLite file, an archive of PostgreSQL, and the responses
+//! to all GET requests. Run it when a version is tagged, and never again for that version. The schema can change until 0.1.0 is
+//! tagged; until then, run it when the test fails because a migration was added.
+
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use serde_json::{Value, json};
+use tidemark_store::{Db, Error, Location, Param, Tx, archive};
+use uuid::Uuid;
+
+use crate::{
+    Engine, Lab, TestServer,
+    database::Database,
+    job::{ask, set_up},
+    registry::client::Client,
+};
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
+const UPDATE: &str = "TIDEMARK_UPDATE_FIXTURE";
+/// Signs the session in the fixture.
+pub(crate) const SETTINGS: &str = "[security]\nsecret_key = \"signs-the-session-in-the-fixture\"\n";
+/// Maximum size of a fixture, in bytes.
+const MAX_BYTES: u64 = 300 * 1024;
+
+/// Rows of tables that requests fill only with other services, or only for a moment. `$1` is a UUID, `$2` a blob.
+const ROWS: &[(&str, &str)] = &[
+    ("former_email", "insert into former_email (email, changed) values ('old@example.org', 1)"),
+    (
+        "sign_in",
+        "insert into sign_in (uuid, account_id, email, created, expires)
+         values ($1, (select min(id) from account), 'ada@example.com', 1, 9000000000000000)",
+    ),
+    (
+        "user_token",
+        "insert into user_token (uuid, account_id, name, hash, created, expires)
+         values ($1, (select min(id) from account), 'legacy', $2, 1, 9000000000000000)",
+    ),
+    ("rate_window", "insert into rate_window (name, state, expires) values ('fixture', '{}', 9000000000000000)"),
+    ("server_report", "insert into server_report (server, received, document) values ($1, 1, '{}')"),
+    (
+        "outbox",
+        "insert into outbox (kind, payload, attempts, due, created) values ('none', '{}', 0, 9000000000000000, 1)",
+    ),
+    (
+        "project_member",
+        "insert into project_member (project_id, account_id, role, created, modified)
+         values ((select min(id) from project), (select max(id) from account), 'viewer', 1, 1)",
+    ),
+    (
+        "upload",
+        "insert into upload (uuid, repository_id, size, created, touched)
+         values ($1, (select min(id) from repository), 1, 1, 9000000000000000)",
+    ),
+    (
+        "upload_part",
+        "insert into upload_part (upload_id, place, object, size, digest)
+         values ((select min(id) from upload), 0, $1, 1, 'sha256:00')",
+    ),
+    (
+        "registry_traffic",
+        "insert into registry_traffic (organization_id, hour, bytes)
+         values ((select min(id) from organization), 1000000, 1)",
+    ),
+    (
+        "sso",
+        "insert into sso (uuid, organization_id, domain, created)
+         values ($1, (select min(id) from organization), 'example.org', 1)",
+    ),
+    (
+        "identity",
+        "insert into identity (account_id, provider, subject, created)
+         values ((select min(id) from account), 'github', '1', 1)",
+    ),
+    (
+        "oauth",
+        "insert into oauth (uuid, provider, browser, nonce, verifier, expires)
+         values ($1, 'github', $2, 'nonce', 'verifier', 9000000000000000)",
+    ),
+    (
+        "plan",
+        "insert into plan (organization_id, subscription, customer, level, status, shown, revision, asked)
+         values ((select max(id) from organization), 'sub_1', 'cus_1', 'team', 'active', '{}', 1, 1)",
+    ),
+    ("customer", "insert into customer (account_id, customer) values ((select min(id) from account), 'cus_1')"),
+    (
+        "checkout",
+        "insert into checkout (session, organization_id, asked) values ('cs_1', (select min(id) from organization), 1)",
+    ),
+    (
+        "notice",
+        "insert into notice (uuid, project_id, name, kind, url, secret, direction, digest, created, modified)
+         values ($1, (select min(id) from project), 'Hook', 'webhook', 'https://example.org/hook', 'secret', 'any', 'none', 1, 1)",
+    ),
+    (
+        "delivery",
+        "insert into delivery (uuid, notice_id, project_id, report_id, event, again, status, attempts, created, tried)
+         values ($1, (select min(id) from notice), (select min(id) from project), (select max(id) from report), $1, false,
+                 'delivered', 1, 1767225600000000, 1767225600000000)",
+    ),
+    (
+        "report_factor",
+        "insert into report_factor (report_id, factors) values ((select min(id) from report), $2)",
+    ),
+];
+
+/// Requests whose responses depend on more than the database.
+const SKIPPED: [&str; 16] = [
+    "/v0/auth",
+    "/v0/server",
+    "/v2",
+    "/v0/runners/{runner}/channel",
+    "/v0/projects/{project}/badge",
+    "/v0/projects/{project}/export",
+    "/v0/projects/{project}/perf",
+    "/v0/projects/{project}/feed",
+    "/v0/projects/{project}/pulls",
+    "/v0/projects/{project}/metrics",
+    "/v0/projects/{project}/plots/{plot}/img",
+    "/v0/projects/{project}/allowed",
+    "/v0/organizations/{organization}/allowed",
+    "/v0/organizations/{organization}/invitations/{invitation}/link",
+    "/v0/organizations/{organization}/plan",
+    "/v0/organizations/{organization}/usage",
+];
+
+fn folder() -> PathBuf {
+    Path::new(FOLDER).join(env!("CARGO_PKG_VERSION"))
+}
+
+/// Creates a database with rows in every table, through the API where this is possible.
+pub(crate) async fn populate(server: TestServer) -> Lab {
+    let ada = set_up(&server).await;
+    let grace = server.person("Grace").await;
+    server.join("ada", &ada, &grace, "member").await;
+    server.invite("ada", &ada, "alan@example.com", "member").await;
+    server.project_key(&ada, "/v0/projects/lab").await;
+    server.post("/v0/users/ada/keys", &ada.token, json!({ "name": "laptop" })).await.expect(201);
+    server.post("/v0/runners", &ada.token, json!({ "name": "Rack" })).await.expect(201);
+    server.post("/v0/runners/rack/specs", &ada.token, json!({ "spec": "metal" })).await.expect(201);
+    Client::user(&server, &ada).await.push_image("lab", "latest", b"layer").await;
+    let id = |tx: &mut Tx<'_>| tx.value("select id from project where slug = 'lab'", &[]);
+    let id = server.app.db.read::<_, Error, _>(id).await.unwrap();
+    let lab = Lab { server, token: ada.token.clone(), id };
+    lab.stay(0..40, 100.0).await;
+    lab.limit("localhost", 130.0).await;
+    lab.stay(40..60, 150.0).await;
+    lab.changes("", 1).await;
+    let variant =
+        json!([{ "name": "fib", "parameters": { "n": 10 }, "measures": { "latency": { "value": 5 } } }]);
+    let more = json!({ "branch": "feature", "start_point": { "branch": "main" } });
+    lab.report(json!([variant.to_string()]), more).await.expect(201);
+    let event = lab.get("events").await.expect(200).body[0]["uuid"].as_str().unwrap().to_owned();
+    let action = json!({ "status": "expected", "note": "A new allocator" });
+    lab.patch(&format!("events/{event}"), action).await.expect(200);
+    lab.post("mutes", json!({ "benchmark": "still", "reason": "Flaky" })).await.expect(201);
+    let mut plot = json!({
+        "lower_value": false, "upper_value": false, "lower_boundary": false, "upper_boundary": false,
+        "x_axis": "date_time", "window": 86_400, "title": "Latency",
+    });
+    for noun in ["branches", "testbeds", "benchmarks", "measures"] {
+        plot[noun] = json!([lab.get(noun).await.expect(200).body[0]["uuid"]]);
+    }
+    lab.post("plots", plot).await.expect(201);
+    // The next step moves the clock, and jobs expire.
+    ask(&lab.server, &ada, json!({ "env": { "TOKEN": "s3cret" } })).await;
+    lab.settled().await;
+    lab.server.idle().await;
+    lab.server.stop_workers().await;
+    lab.server.app.db.write(fill).await.unwrap();
+    lab
+}
+
+/// Adds a row to the tables that are empty.
+fn fill(tx: &mut Tx<'_>) -> Result<(), Error> {
+    for ((table, sql), number) in ROWS.iter().zip(1_u128..) {
+        if tx.value::<i64>(&format!("select count(*) from {table}"), &[])? > 0 {
+            continue;
+        }
+        let (uuid, blob) = (Uuid::from_u128(number), vec![0_u8; 16]);
+        let (has_uuid, has_blob) = (sql.contains("$1"), sql.contains("$2"));
+        let params: &[&dyn Param] = match (has_uuid, has_blob) {
+            (true, true) => &[&uuid, &blob],
+            (true, false) => &[&uuid],
+            (false, true) => &[&blob],
+            (false, false) => &[],
+        };
+        let sql = if has_uuid { (*sql).to_owned() } else { sql.replace("$2", "$1") };
+        tx.execute(&sql, params)?;
+    }
+    Ok(())
+}
+
+/// Returns the names of empty tables.
+async fn empty_tables(db: &Db) -> Vec<String> {
+    let bytes = archived(db).await;
+    let rows = archive::check(&*bytes).unwrap().rows;
+    rows.into_iter().filter(|(_, rows)| *rows == 0).map(|(table, _)| table).collect()
+}
+
+async fn archived(db: &Db) -> Vec<u8> {
+    db.read(|tx| {
+        let mut bytes = Vec::new();
+        archive::write(tx, tidemark_api::Timestamp::from_micros(0), &mut bytes)?;
+        Ok::<_, Error>(bytes)
+    })
+    .await
+    .unwrap()
+}
+
+/// Returns the responses to all GET requests, by path. A path with the ID of a resource uses the first resource of its list.
+pub(crate) async fn responses(server: &TestServer, token: &str) -> BTreeMap<String, Value> {
+    let document: Value = serde_json::from_str(include_str!("../../../../openapi.json")).unwrap();
+    let mut responses = BTreeMap::new();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        let is_skipped = path == "/" || SKIPPED.iter().any(|skipped| path.starts_with(skipped));
+        if operations.get("get").is_none() || is_skipped {
+            continue;
+        }
+        let Some(resolved) = resolve(server, token, path).await else { continue };
+        let answer = server.get(&resolved, token).await;
+        assert!(!answer.status.is_server_error(), "{resolved}: {}", answer.body);
+        responses.insert(resolved, json!({ "status": answer.status.as_u16(), "body": answer.body }));
+    }
+    responses
+}
+
+/// Replaces the parameters of a path; `None` if a list is empty.
+async fn resolve(server: &TestServer, token: &str, path: &str) -> Option<String> {
+    let mut resolved = String::new();
+    for segment in path.split('/').skip(1) {
+        let value = match segment.strip_prefix('{').and_then(|segment| segment.strip_suffix('}')) {
+            None => segment.to_owned(),
+            Some("project") => "lab".to_owned(),
+            Some("organization" | "user") => "ada".to_owned(),
+            Some(_) => server.get(&resolved, token).await.body.pointer("/0/uuid")?.as_str()?.to_owned(),
+        };
+        resolved.push('/');
+        resolved.push_str(&value);
+    }
+    Some(resolved)
+}
+
+/// Asserts that a response has all fields of an earlier response. A newer version may add fields.
+fn assert_kept(path: &str, before: &Value, after: &Value) {
+    match (before, after) {
+        (Value::Object(old), Value::Object(new)) => {
+            for (name, value) in old.iter().filter(|(name, _)| *name != "request_id") {
+                let kept = new.get(name).unwrap_or_else(|| panic!("{path}/{name} is missing"));
+                assert_kept(&format!("{path}/{name}"), value, kept);
+            }
+        }
+        (Value::Array(old), Value::Array(new)) => {
+            assert_eq!(old.len(), new.len(), "{path}");
+            for (index, (old, new)) in old.iter().zip(new).enumerate() {
+                assert_kept(&format!("{path}/{index}"), old, new);
+            }
+        }
+        _ => assert_eq!(before, after, "{path}"),
+    }
+}
+
+fn name(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Sqlite => "sqlite",
+        Engine::Postgres => "postgres",
+    }
+}
+
+fn write(file: &Path, bytes: &[u8]) {
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, zstd::encode_all(bytes, 19).unwrap()).unwrap();
+    let bytes = fs::metadata(file).unwrap().len();
+    assert!(bytes < MAX_BYTES, "{} has {bytes} bytes", file.display());
+}
+
+/// Checks that the generator fills every table, and writes the fixture of this version on request.
+async fn generate(engine: Engine) {
+    let lab = populate(TestServer::start_with(engine, SETTINGS).await).await;
+    let db = lab.server.app.db.clone();
+    assert_eq!(
+        empty_tables(&db).await,
+        Vec::<String>::new(),
+        "these tables need rows in `populate` or `ROWS`"
+    );
+    if env::var_os(UPDATE).is_none() {
+        return;
+    }
+    let responses = responses(&lab.server, &lab.token).await;
+    let document =
+        json!({ "token": lab.token, "now": lab.server.app.clock.now().micros(), "responses": responses });
+    write(&folder().join(format!("{}.json.zst", name(engine))), document.to_string().as_bytes());
+    let database = match engine {
+        Engine::Sqlite => {
+            let copy = lab.server.folder().join("copy.db");
+            db.backup(copy.clone()).await.unwrap().unwrap();
+            fs::read(copy).unwrap()
+        }
+        Engine::Postgres => archived(&db).await,
+    };
+    write(&folder().join(format!("{}.database.zst", name(engine))), &database);
+}
+
+/// Opens the databases of all released versions, which upgrades them, and compares the responses.
+async fn upgrade(engine: Engine) {
+    let mut versions = 0;
+    let folders = fs::read_dir(FOLDER)
+        .expect("run these tests with TIDEMARK_UPDATE_FIXTURE=1 to write the first fixture");
+    for version in folders {
+        let version = version.unwrap().path();
+        let read = |suffix: &str| {
+            let file = version.join(format!("{}.{suffix}.zst", name(engine)));
+            zstd::decode_all(fs::File::open(file).unwrap()).unwrap()
+        };
+        let (document, database): (Value, _) =
+            (serde_json::from_slice(&read("json")).unwrap(), read("database"));
+        let folder = tempfile::tempdir().unwrap();
+        let target = match engine {
+            Engine::Sqlite => {
+                fs::write(folder.path().join("tidemark.db"), database).unwrap();
+                None
+            }
+            Engine::Postgres => {
+                let target = Database::create_empty().await;
+                let location = Location::Postgres { url: target.url.clone(), connections: 1 };
+                let db = Db::open_unchanged(&location).await.unwrap();
+                db.write(move |tx| archive::restore(tx, &*database).map(drop)).await.unwrap();
+                db.close().await;
+                Some(target)
+            }
+        };
+        let server = TestServer::start_on(engine, SETTINGS, folder, target).await;
+        server.stop_workers().await;
+        server.pass_to(tidemark_api::Timestamp::from_micros(document["now"].as_i64().unwrap()));
+        let token = document["token"].as_str().unwrap();
+        let before = document["responses"].as_object().unwrap();
+        assert!(before.len() > 40, "{}", before.len());
+        for (path, response) in before {
+            let answer = server.get(path, token).await;
+            assert_kept(path, response, &json!({ "status": answer.status.as_u16(), "body": answer.body }));
+        }
+        versions += 1;
+    }
+    assert!(versions > 0);
+}
+
+mod the_fixture_fills_every_table {
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn sqlite() {
+        generate(Engine::Sqlite).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn postgres() {
+        generate(Engine::Postgres).await;
+    }
+}
+
+mod a_database_of_a_released_version_is_upgraded {
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn sqlite() {
+        upgrade(Engine::Sqlite).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn postgres() {
+        upgrade(Engine::Postgres).await;
+    }
+}
