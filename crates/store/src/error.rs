@@ -33,6 +33,16 @@ impl Error {
     pub fn engine(message: impl Into<String>) -> Self {
         Self::Engine(message.into().into())
     }
+
+    /// Whether PostgreSQL canceled a statement because of the locks of other transactions.
+    pub(crate) fn is_lock_conflict(&self) -> bool {
+        use tokio_postgres::error::SqlState;
+        let Self::Busy(reason) = self else { return false };
+        let code = reason.downcast_ref().and_then(tokio_postgres::Error::code);
+        code.is_some_and(|code| {
+            [SqlState::T_R_DEADLOCK_DETECTED, SqlState::LOCK_NOT_AVAILABLE].contains(code)
+        })
+    }
 }
 
 impl From<io::Error> for Error {

@@ -24,7 +24,7 @@ use tokio::{
     runtime::Handle,
     sync::{mpsc, oneshot},
     task::{JoinHandle, spawn_blocking},
-    time::timeout,
+    time::{sleep, timeout},
 };
 use tokio_postgres::{
     AsyncMessage, CancelToken, Config, IsolationLevel, Statement,
@@ -50,6 +50,12 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_secs(15);
 const CANCEL_INTERVAL: Duration = Duration::from_millis(100);
 /// Time limit of one cancel request.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
+/// Limits the time that a migration waits for a table.
+const MIGRATION_LOCK_TIMEOUT: &str = "set local lock_timeout = '2s'";
+/// Time between two attempts to apply the migrations.
+const MIGRATION_INTERVAL: Duration = Duration::from_secs(1);
+/// Maximum number of attempts to apply the migrations.
+const MIGRATION_ATTEMPTS: usize = 40;
 /// Maximum number of messages of other servers that wait to be processed.
 const NOTIFICATION_QUEUE_CAPACITY: usize = 256;
 
@@ -91,13 +97,25 @@ impl Postgres {
         Ok(Self { pool, config: Arc::new(config), tls })
     }
 
-    /// Applies pending migrations, under a lock.
+    /// Applies pending migrations, under a lock. Servers of the old release may use the tables: a migration waits for a table only
+    /// for a short time, because all later statements wait behind it, and then, or after a deadlock, it starts again.
     pub(crate) async fn migrate(&self) -> Result<()> {
-        self.run(Arc::default(), Mode::Write, |tx| {
-            tx.each("select pg_advisory_xact_lock(0, 0)", &[], |_| Ok(()))?;
-            migrate::pending(tx)?.apply(tx)
-        })
-        .await
+        let mut attempt = 1;
+        loop {
+            let applied = self.run(Arc::default(), Mode::Write, |tx| {
+                tx.each("select pg_advisory_xact_lock(0, 0)", &[], |_| Ok(()))?;
+                tx.batch(MIGRATION_LOCK_TIMEOUT)?;
+                migrate::pending(tx)?.apply(tx)
+            });
+            match applied.await {
+                Err(error) if attempt < MIGRATION_ATTEMPTS && error.is_lock_conflict() => {
+                    tracing::warn!(attempt, "another server uses a table that a migration changes; retrying");
+                    sleep(MIGRATION_INTERVAL).await;
+                    attempt += 1;
+                }
+                outcome => return outcome,
+            }
+        }
     }
 
     pub(crate) async fn run<T, E, F>(&self, statements: Arc<AtomicU64>, mode: Mode, work: F) -> Result<T, E>

@@ -2,10 +2,10 @@
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use tidemark_store::{Result, Tx, job};
+use tidemark_store::{Error, job};
 
 use crate::{
-    Lab,
+    Lab, TestServer,
     access::send,
     both,
     job::{ask, set_up},
@@ -56,19 +56,31 @@ const BACK: [&str; 41] = [
     "delete from migration where number >= 12",
 ];
 
-/// Reverts the database to the previous release: a job has its environment in its configuration, even after its end.
-fn go_back(tx: &mut Tx<'_>, configs: &[(String, Value)]) -> Result<()> {
-    for statement in BACK {
-        tx.execute(statement, &[])?;
+/// Reverts the database to the previous release. Then a job has its environment in its configuration, even after its end, and a
+/// statement changes what only that release had.
+async fn go_back(server: &TestServer, configs: &[(String, Value)], statement: Option<&'static str>) {
+    loop {
+        let configs = configs.to_vec();
+        let reverted = server.app.db.write::<_, Error, _>(move |tx| {
+            BACK.iter().try_for_each(|statement| tx.execute(statement, &[]).map(drop))?;
+            for (uuid, more) in &configs {
+                let sql = "select config from job where cast(uuid as text) = $1";
+                let mut config: Value = serde_json::from_str(&tx.value::<String>(sql, &[uuid])?).unwrap();
+                config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+                let sql = "update job set config = $2 where cast(uuid as text) = $1";
+                assert_eq!(tx.execute(sql, &[uuid, &config.to_string()])?, 1);
+            }
+            statement.map_or(Ok(0), |statement| tx.execute(statement, &[]))
+        });
+        match reverted.await {
+            // A deadlock with a background task of the server.
+            Err(Error::Busy(_)) => {}
+            reverted => {
+                reverted.unwrap();
+                return;
+            }
+        }
     }
-    for (uuid, more) in configs {
-        let sql = "select config from job where cast(uuid as text) = $1";
-        let mut config: Value = serde_json::from_str(&tx.value::<String>(sql, &[uuid])?).unwrap();
-        config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let sql = "update job set config = $2 where cast(uuid as text) = $1";
-        assert_eq!(tx.execute(sql, &[uuid, &config.to_string()])?, 1);
-    }
-    Ok(())
 }
 
 both! {
@@ -86,7 +98,7 @@ both! {
             // Earlier releases accepted a NUL, which JSON in PostgreSQL cannot contain.
             (ended.clone(), json!({ "env": env, "cmd": ["a\0b"] })),
         ];
-        server.app.db.write(move |tx| go_back(tx, &configs)).await.unwrap();
+        go_back(&server, &configs, None).await;
 
         let server = server.restart().await;
         let mut shown = String::new();
@@ -119,11 +131,7 @@ both! {
             lab
         };
         server.idle().await;
-        let write = |tx: &mut Tx<'_>| {
-            go_back(tx, &[])?;
-            tx.execute("update change set status = 'expected', note = 'A new allocator'", &[])
-        };
-        server.app.db.write(write).await.unwrap();
+        go_back(&server, &[], Some("update change set status = 'expected', note = 'A new allocator'")).await;
         let lab = Lab { server: server.restart().await, token, id };
         let change = lab.changes("?status=expected", 1).await.remove(0);
         let events = lab.get("events").await.expect(200);
@@ -147,11 +155,7 @@ both! {
             lab
         };
         server.idle().await;
-        let write = |tx: &mut Tx<'_>| {
-            go_back(tx, &[])?;
-            tx.execute("update alert set status = 'dismissed' where value = 160", &[])
-        };
-        server.app.db.write(write).await.unwrap();
+        go_back(&server, &[], Some("update alert set status = 'dismissed' where value = 160")).await;
         let lab = Lab { server: server.restart().await, token, id };
         let shown = async |lab: &Lab| {
             let events = lab.events("?direction=asc").await;

@@ -1,10 +1,11 @@
 //! Migrations: applied once, in order, and never to a database of a newer release.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use tidemark_store::{Db, Error, Location};
+use tokio::sync::oneshot;
 
-use crate::{both, database::Database};
+use crate::{TestDb, both, database::Database};
 
 both! {
     async fn migrations_are_applied_once(db: TestDb) {
@@ -80,4 +81,42 @@ async fn a_new_database_can_be_opened_concurrently() {
     }
     let database = Database::create_empty().await;
     open_concurrently(Location::Postgres { url: database.url.clone(), connections: 1 }).await;
+}
+
+/// Times at which the transactions that wait for a lock started.
+const WAITING: &str = "select distinct cast(xact_start as text) from pg_stat_activity
+                       where datname = current_database() and wait_event_type = 'Lock'";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_migration_retries_while_another_server_uses_its_table() {
+    let old = TestDb::postgres().await;
+    old.write(|tx| tx.execute("alter table migration drop column release", &[])).await.unwrap();
+    let (locked, is_locked) = oneshot::channel();
+    let (release, released) = oneshot::channel::<()>();
+    let db = old.db.clone();
+    let user = tokio::spawn(async move {
+        db.write::<_, Error, _>(|tx| {
+            tx.execute("lock table migration in access share mode", &[])?;
+            locked.send(()).unwrap();
+            released.blocking_recv().unwrap();
+            Ok(())
+        })
+        .await
+    });
+    is_locked.await.unwrap();
+    let location = old.location.clone();
+    let new = tokio::spawn(async move { Db::open(&location).await });
+    let mut attempts = BTreeSet::new();
+    while attempts.len() < 2 {
+        attempts.extend(old.read(|tx| tx.fetch_all::<String>(WAITING, &[])).await.unwrap());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    release.send(()).unwrap();
+    user.await.unwrap().unwrap();
+    let new = new.await.unwrap().unwrap();
+    assert_eq!(
+        new.read::<i64, Error, _>(|tx| tx.value("select count(release) from migration", &[])).await.unwrap(),
+        0
+    );
+    new.close().await;
 }

@@ -94,7 +94,7 @@ fn upgrade(url: &str) {
     let location = Location::Postgres { url: url.to_owned(), connections: 1 };
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
         let db = Db::open_unchanged(&location).await.unwrap();
-        // A migration can lose a deadlock against reports; then the new server retries at its next start.
+        // As a new server does: a migration can deadlock with reports.
         loop {
             let applied =
                 db.write::<_, Error, _>(|tx| NEWER.iter().try_for_each(|sql| tx.execute(sql, &[]).map(drop)));
