@@ -34,8 +34,6 @@ const SETTINGS: [&str; 11] = [
 
 /// A running PostgreSQL server. Dropping it stops the server and deletes its data.
 pub(crate) struct Postgres {
-    /// Folder of its programs, including `pg_dump`.
-    pub(crate) programs: PathBuf,
     /// URL with which tests connect as a superuser.
     pub(crate) url: String,
     _service: Service,
@@ -117,11 +115,7 @@ fn listen(programs: &Path) -> Result<Postgres> {
             )
         })
         .map_err(|reason| format!("PostgreSQL did not start: {reason}. {}", last_line(&log)))?;
-    Ok(Postgres {
-        programs: programs.to_path_buf(),
-        url: format!("postgres://postgres@127.0.0.1:{port}/postgres"),
-        _service: service,
-    })
+    Ok(Postgres { url: format!("postgres://postgres@127.0.0.1:{port}/postgres"), _service: service })
 }
 
 /// Returns the folder of the newest PostgreSQL server on this machine.

@@ -6,7 +6,7 @@ use std::{
     fs::{self, File},
     io::{self, Read, Seek},
     num::NonZero,
-    path::{Path, PathBuf},
+    path::Path,
     process::Command,
     thread,
     time::{Duration, Instant},
@@ -172,7 +172,7 @@ fn rust(timing: &mut Timing, filters: &[String]) -> Result {
             say("Starting a private PostgreSQL server.");
             let postgres =
                 postgres::start().map_err(|reason| format!("{reason} (or name a server in {POSTGRES})"))?;
-            tests.env(POSTGRES, &postgres.url).env("PATH", search_path(&postgres)?);
+            tests.env(POSTGRES, &postgres.url);
             Some(postgres)
         }
     };
@@ -249,13 +249,4 @@ pub(crate) fn localstripe() -> Result<OsString> {
     let package = format!("localstripe=={LOCALSTRIPE_VERSION}");
     let name = format!("localstripe-{LOCALSTRIPE_VERSION}");
     Ok(tools::python(&name, &[package], "import localstripe.server")?.join("python").into())
-}
-
-/// Returns the search path with the private server's programs first, so that `pg_dump` has the server's version.
-fn search_path(postgres: &postgres::Postgres) -> Result<OsString> {
-    let rest = env::var_os("PATH").unwrap_or_default();
-    let folders: Vec<PathBuf> =
-        [postgres.programs.clone()].into_iter().chain(env::split_paths(&rest)).collect();
-    env::join_paths(folders)
-        .map_err(|error| format!("{} cannot stand on the search path: {error}", postgres.programs.display()))
 }
