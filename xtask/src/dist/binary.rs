@@ -56,15 +56,18 @@ pub(super) fn check(platform: &Platform) -> Result<PathBuf> {
 /// Returns the flags of the compiler for the last step of the build. maturin needs the same flags to find the binary up to
 /// date.
 pub(super) fn compiler_flags(platform: &Platform) -> Result<Vec<String>> {
+    // Not in the profile: cargo ignores the setting of a custom profile for crates with settings of their own.
+    let mut flags = vec!["-C".to_owned(), "strip=symbols".to_owned()];
     if platform.debian.is_none() {
-        return Ok(Vec::new());
+        return Ok(flags);
     }
     let folder = tools::target()?.join("static-libgcc");
     let file = folder.join("libgcc_s.so");
     fs::create_dir_all(&folder)
         .and_then(|()| fs::write(&file, STATIC_LIBGCC))
         .map_err(|error| failed("written", &file, &error))?;
-    Ok(vec!["-L".to_owned(), format!("native={}", folder.display())])
+    flags.extend(["-L".to_owned(), format!("native={}", folder.display())]);
+    Ok(flags)
 }
 
 /// Removes the settings with which CI makes clippy the compiler: they are part of the fingerprint of every crate.
