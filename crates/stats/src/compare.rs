@@ -3,6 +3,7 @@
 
 mod baseline;
 mod baseline_selection;
+mod pairs;
 mod peer_noise;
 mod sequential;
 mod simulation;
@@ -11,11 +12,10 @@ pub use baseline::{Baseline, Sampling};
 pub use baseline_selection::{
     BaselineRange, LevelChange, LevelChangeStatus, MIN_ESTABLISHED_RUNS, select_baseline,
 };
+pub use pairs::Pairs;
 pub use peer_noise::PeerNoise;
-pub use sequential::pairs_left;
 pub use simulation::regressed_runs;
 
-use self::sequential::Sequence;
 use crate::{
     holm,
     model::Worse,
@@ -37,7 +37,7 @@ const ROUNDING_ERROR: f64 = 1e-12;
 #[derive(Clone, Copy, Debug)]
 pub enum Samples<'a> {
     /// Runs of base and new side in pairs, in random order within a pair: the values of a pair share the state of the machine.
-    /// The p-value and the interval are valid whenever the measurement stops, even if they decide when.
+    /// The p-value and the interval are valid whenever the measurement stops, even if they decide when; see [`Pairs`].
     Paired(&'a [(f64, f64)]),
     /// Independent runs of base and new side.
     Independent(&'a [f64], &'a [f64]),
@@ -71,6 +71,10 @@ pub struct Comparison {
     min_rank_p: f64,
     /// Whether an extreme difference is judged although there are too few values for the rank test.
     has_tail_test: bool,
+    /// Whether the sides count as the same, if it is known without the interval.
+    is_same: Option<bool>,
+    /// Whether the pairs so far favor a difference, even if it is not significant.
+    favors_difference: bool,
     /// Significance level of the rank test, and family-wise significance level of all comparisons that are made together.
     rank_significance: f64,
     significance: f64,
@@ -101,16 +105,18 @@ pub enum Verdict {
 /// freedom are too many when that side is very small. The variance of the mean is multiplied by (1 + r) / (1 - r), where r is the autocorrelation of
 /// successive runs on one machine; see `docs/statistics.md`.
 pub fn compare(samples: Samples<'_>, confidence: f64) -> Comparison {
-    let (base, new): (Vec<f64>, Vec<f64>) = match samples {
-        Samples::Paired(pairs) => pairs.iter().copied().unzip(),
-        Samples::Independent(base, new) => (base.to_vec(), new.to_vec()),
+    let (base, new) = match samples {
+        Samples::Paired(pairs) => {
+            return Comparison { is_same: None, ..Pairs::of(pairs, confidence, 0.0).comparison() };
+        }
+        Samples::Independent(base, new) => (base, new),
     };
-    let is_positive = base.iter().chain(&new).all(|value| *value > 0.0);
-    let (base_center, new_center) = (center(&base, is_positive), center(&new, is_positive));
+    let is_positive = base.iter().chain(new).all(|value| *value > 0.0);
+    let (base_center, new_center) = (center(base, is_positive), center(new, is_positive));
     let scale = |values: &[f64]| -> Vec<f64> {
         values.iter().map(|value| if is_positive { value.ln() } else { *value }).collect()
     };
-    let (base, new) = (scale(&base), scale(&new));
+    let (base, new) = (scale(base), scale(new));
     let (base_mean, new_mean) = (mean(&base), mean(&new));
     // Converts a difference on the scale to a share of the base.
     let share = |step: f64| {
@@ -123,27 +129,16 @@ pub fn compare(samples: Samples<'_>, confidence: f64) -> Comparison {
         }
     };
     let step = Some(new_mean - base_mean).filter(|step| step.abs() > ROUNDING_ERROR).unwrap_or(0.0);
-    let (mut interval, mut p, mut rank_p, mut min_rank_p) = (None, None, None, 0.0);
-    match samples {
-        Samples::Paired(pairs) => {
-            let differences: Vec<f64> = base.iter().zip(&new).map(|(base, new)| new - base).collect();
-            let sequence = Sequence::new(&differences);
-            let is_exact = pairs.len() >= EXACT_PAIRS && pairs.iter().all(|pair| *pair == pairs[0]);
-            interval = if is_exact { Some((step, step)) } else { sequence.interval(confidence) };
-            p = Some(if is_exact && step != 0.0 { 0.0 } else { sequence.p() });
-        }
-        Samples::Independent(..) => {
-            if let Some(Precision { error, freedom }) = precision(&base, &new) {
-                let half_width = student::quantile(0.5 + confidence / 2.0, freedom) * error;
-                interval = Some((step - half_width, step + half_width));
-                p = Some(if step == 0.0 { 1.0 } else { student::two_sided(step / error, freedom) });
-            }
-            // The rank test matters only if the t test is significant.
-            let is_ranked = base.len() + new.len() <= MAX_RANKED && p.is_some_and(|p| p <= 1.0 - confidence);
-            rank_p = is_ranked.then(|| rank_sum(&base, &new));
-            min_rank_p = min_rank_sum_p(base.len(), new.len());
-        }
+    let (mut interval, mut p) = (None, None);
+    if let Some(Precision { error, freedom }) = precision(&base, &new) {
+        let half_width = student::quantile(0.5 + confidence / 2.0, freedom) * error;
+        interval = Some((step - half_width, step + half_width));
+        p = Some(if step == 0.0 { 1.0 } else { student::two_sided(step / error, freedom) });
     }
+    // The rank test matters only if the t test is significant.
+    let is_ranked = base.len() + new.len() <= MAX_RANKED && p.is_some_and(|p| p <= 1.0 - confidence);
+    let rank_p = is_ranked.then(|| rank_sum(&base, &new));
+    let min_rank_p = min_rank_sum_p(base.len(), new.len());
     let interval = interval.and_then(|(lower, upper)| share(lower).zip(share(upper)));
     let change = if is_positive { Some(new_center / base_center - 1.0) } else { share(step) };
     let half_width = |(change, (lower, upper)): (f64, (f64, f64))| (change - lower).max(upper - change);
@@ -156,6 +151,8 @@ pub fn compare(samples: Samples<'_>, confidence: f64) -> Comparison {
         rank_p,
         min_rank_p,
         has_tail_test: false,
+        is_same: None,
+        favors_difference: false,
         rank_significance: 1.0 - confidence,
         significance: 1.0 - confidence,
         detectable: change.zip(interval).map(half_width),
@@ -181,7 +178,7 @@ pub fn verdicts(comparisons: &[(Comparison, Worse)], criteria: &Criteria) -> Vec
                 && comparison.rank_p.is_none_or(|rank_p| rank_p <= comparison.rank_significance);
             let counts = comparison.change.is_none_or(|change| change.abs() >= criteria.smallest_change);
             let verdict = match worse {
-                _ if !is_real || !counts => comparison.verdict_if_insignificant(criteria.same_within),
+                _ if !is_real || !counts => comparison.verdict_if_insignificant(criteria.same_within, counts),
                 Worse::Up if comparison.new > comparison.base => Verdict::Regression,
                 Worse::Down if comparison.new < comparison.base => Verdict::Regression,
                 Worse::Unknown => Verdict::Difference,
@@ -198,15 +195,15 @@ impl Comparison {
         self.min_rank_p <= self.rank_significance
     }
 
-    /// Returns the verdict if the test is not significant: the sides are the same if the confidence interval is narrow
-    /// enough.
-    fn verdict_if_insignificant(&self, same_within: f64) -> Verdict {
-        match self.interval {
-            Some((lower, upper)) if self.is_ranked() && lower >= -same_within && upper <= same_within => {
-                Verdict::Unchanged
-            }
-            _ => Verdict::Inconclusive,
+    /// Returns the verdict if the test is not significant: the sides are the same if the confidence interval is narrow enough.
+    /// While pairs favor a change that counts, further pairs decide.
+    fn verdict_if_insignificant(&self, same_within: f64, counts: bool) -> Verdict {
+        if self.favors_difference && counts {
+            return Verdict::Inconclusive;
         }
+        let is_within = |(lower, upper): (f64, f64)| lower >= -same_within && upper <= same_within;
+        let is_same = self.is_same.unwrap_or_else(|| self.interval.is_some_and(is_within));
+        if self.is_ranked() && is_same { Verdict::Unchanged } else { Verdict::Inconclusive }
     }
 }
 

@@ -1,13 +1,16 @@
-//! Comparison of two sides of results: their common benchmarks and measures, the differences and the verdicts. `show` prints the
-//! comparison; `tidemark-stats` has the computation.
+//! Comparison of two sides of results: their common benchmarks and measures, the differences and the verdicts. `rounds` compares
+//! pairs while they are measured; `show` prints the comparison; `tidemark-stats` has the computation.
 
+mod rounds;
 mod show;
 
 use std::collections::HashMap;
 
 use tidemark_adapters::{Entry, Label, ParsedMetric, Results};
 use tidemark_api::{Adapter, MeasureDirection, Parameters, ResourceName, measure};
-use tidemark_stats::{Comparison, Criteria, Samples, Verdict, Worse, compare, pairs_left, verdicts};
+use tidemark_stats::{Comparison, Criteria, Samples, Verdict, Worse, compare, verdicts};
+
+pub(crate) use self::rounds::Rounds;
 
 use crate::{
     failure::{Exit, Failure, Result},
@@ -24,9 +27,9 @@ pub(crate) struct CriteriaFlags {
     /// Smallest change that counts, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percentage)]
     min_change: f64,
-    /// Range within which two sides count as equal, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = percentage)]
-    same_within: f64,
+    /// Range within which two sides count as equal, in percent [default: 5 for files, 3 for commits]
+    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    same_within: Option<f64>,
 }
 
 fn probability(text: &str) -> std::result::Result<f64, String> {
@@ -45,6 +48,12 @@ impl CriteriaFlags {
     fn confidence(&self, paired: bool) -> f64 {
         self.confidence.unwrap_or(if paired { 0.99 } else { 0.95 })
     }
+
+    /// Returns the criteria. Runs in pairs continue until they are as precise as necessary; files have a given number of runs.
+    fn criteria(&self, paired: bool) -> Criteria {
+        let same_within = self.same_within.unwrap_or(if paired { 3.0 } else { 5.0 });
+        Criteria { smallest_change: self.min_change / 100.0, same_within: same_within / 100.0 }
+    }
 }
 
 /// The two sides of a comparison.
@@ -56,8 +65,6 @@ pub(crate) struct Sides {
     /// Results of the base, one per run.
     pub(crate) base: Vec<Results>,
     pub(crate) new: Vec<Results>,
-    /// Whether the runs of both sides form pairs.
-    pub(crate) paired: bool,
 }
 
 /// Result of a comparison.
@@ -65,8 +72,9 @@ pub(crate) struct ComparisonReport {
     base_name: String,
     new_name: String,
     confidence: f64,
-    same_within: f64,
     paired: bool,
+    /// Hash of the binaries of both sides, if they are identical, so that nothing was measured.
+    identical: Option<String>,
     /// Adapter of both sides; `magic` if they differ.
     adapter: Adapter,
     /// Rows, the worst first.
@@ -87,73 +95,53 @@ struct Row {
     adjusted: Option<f64>,
     base_runs: usize,
     new_runs: usize,
-    /// Pairs of values, if the sides were measured in pairs.
-    pairs: Vec<(f64, f64)>,
     /// Remark if a side has only one value.
     note: &'static str,
 }
 
 /// A benchmark with its parameters, and a measure.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Series {
-    label: String,
-    parameters: Option<Parameters>,
-    measure: ResourceName,
+pub(crate) struct Series {
+    pub(crate) label: String,
+    pub(crate) parameters: Option<Parameters>,
+    /// Slug of a built-in measure, otherwise the reported name.
+    pub(crate) measure: ResourceName,
 }
 
-/// Values of a series, each with the number of its run.
+/// Values of a series, one per run.
 #[derive(Default)]
 struct Values {
-    base: Vec<(usize, ParsedMetric)>,
-    new: Vec<(usize, ParsedMetric)>,
+    base: Vec<ParsedMetric>,
+    new: Vec<ParsedMetric>,
 }
 
 impl Sides {
     /// Compares the series that both sides have.
     pub(crate) fn compare(&self, flags: &CriteriaFlags) -> Result<ComparisonReport> {
-        let confidence = flags.confidence(self.paired);
+        let confidence = flags.confidence(false);
         let (order, mut values) = self.series();
         let (mut rows, mut only_base, mut only_new) = (Vec::new(), Vec::new(), Vec::new());
         for series in order {
             let Some(both) = values.remove(&series) else { continue };
             match (both.base.is_empty(), both.new.is_empty()) {
-                (false, false) => rows.push(both.compare(series, self.paired, confidence)),
+                (false, false) => rows.push(both.compare(series, confidence)),
                 (false, true) => only_base.push(series.title()),
                 (true, _) => only_new.push(series.title()),
             }
         }
-        if rows.is_empty() {
-            return Err(Failure::with(
-                Exit::Empty,
-                format!(
-                    "{} and {} have no benchmark and measure in common; check that both sides ran the same \
-                     benchmarks.",
-                    self.base_name, self.new_name
-                ),
-            ));
-        }
-        let criteria =
-            Criteria { smallest_change: flags.min_change / 100.0, same_within: flags.same_within / 100.0 };
-        let comparisons: Vec<(Comparison, Worse)> =
-            rows.iter().map(|row| (row.comparison, row.worse)).collect();
-        for (row, (verdict, adjusted)) in rows.iter_mut().zip(verdicts(&comparisons, &criteria)) {
-            (row.verdict, row.adjusted) = (verdict, adjusted);
-        }
-        rows.sort_by(|left, right| {
-            left.verdict.cmp(&right.verdict).then(right.severity().total_cmp(&left.severity()))
-        });
-        let adapter = self.adapter();
-        Ok(ComparisonReport {
+        let mut report = ComparisonReport {
             base_name: self.base_name.clone(),
             new_name: self.new_name.clone(),
             confidence,
-            same_within: criteria.same_within,
-            paired: self.paired,
-            adapter,
+            paired: false,
+            identical: None,
+            adapter: self.adapter(),
             rows,
             only_base,
             only_new,
-        })
+        };
+        report.judge(&flags.criteria(false))?;
+        Ok(report)
     }
 
     /// Returns the adapter of all results; `magic` if they differ.
@@ -167,7 +155,7 @@ impl Sides {
     fn series(&self) -> (Vec<Series>, HashMap<Series, Values>) {
         let (mut order, mut values) = (Vec::new(), HashMap::<Series, Values>::new());
         for (is_new, results) in [(false, &self.base), (true, &self.new)] {
-            for (run, result) in results.iter().enumerate() {
+            for result in results {
                 for entry in &result.entries {
                     for measured in &entry.metrics {
                         let series = Series::of(entry, measured);
@@ -176,7 +164,7 @@ impl Sides {
                             Values::default()
                         });
                         let side = if is_new { &mut both.new } else { &mut both.base };
-                        side.push((run, measured.clone()));
+                        side.push(measured.clone());
                     }
                 }
             }
@@ -186,16 +174,53 @@ impl Sides {
 }
 
 impl ComparisonReport {
-    /// Whether every comparison has a verdict.
-    pub(crate) fn is_conclusive(&self) -> bool {
-        self.rows.iter().all(|row| row.verdict != Verdict::Inconclusive)
+    /// Computes the verdicts on all rows, and sorts the rows by them. Fails if there is no row.
+    fn judge(&mut self, criteria: &Criteria) -> Result {
+        if self.rows.is_empty() {
+            return Err(Failure::with(
+                Exit::Empty,
+                format!(
+                    "{} and {} have no benchmark and measure in common; check that both sides ran the same \
+                     benchmarks.",
+                    self.base_name, self.new_name
+                ),
+            ));
+        }
+        let comparisons: Vec<(Comparison, Worse)> =
+            self.rows.iter().map(|row| (row.comparison, row.worse)).collect();
+        for (row, (verdict, adjusted)) in self.rows.iter_mut().zip(verdicts(&comparisons, criteria)) {
+            (row.verdict, row.adjusted) = (verdict, adjusted);
+        }
+        self.rows.sort_by(|left, right| {
+            left.verdict.cmp(&right.verdict).then(right.severity().total_cmp(&left.severity()))
+        });
+        Ok(())
     }
 
-    /// Returns the expected number of further pairs until every comparison has a verdict; `None` if it cannot be predicted.
-    pub(crate) fn pairs_left(&self) -> Option<u32> {
-        let inconclusive = self.rows.iter().filter(|row| row.verdict == Verdict::Inconclusive);
-        let left = |row: &Row| pairs_left(&row.pairs, self.rows.len(), self.confidence, self.same_within);
-        inconclusive.map(left).try_fold(0, |most, left| Some(most.max(left?)))
+    /// Returns the result for sides with identical binaries, which were not measured.
+    pub(crate) fn identical(base_name: &str, new_name: &str, flags: &CriteriaFlags, hash: String) -> Self {
+        Self {
+            base_name: base_name.to_owned(),
+            new_name: new_name.to_owned(),
+            confidence: flags.confidence(true),
+            paired: true,
+            identical: Some(hash),
+            adapter: Adapter::Magic,
+            rows: Vec::new(),
+            only_base: Vec::new(),
+            only_new: Vec::new(),
+        }
+    }
+
+    /// Whether the binaries of both sides are identical.
+    pub(crate) fn is_identical(&self) -> bool {
+        self.identical.is_some()
+    }
+
+    /// Returns the verdict on a series with the number of pairs; `None` if it was not measured on both sides.
+    pub(crate) fn verdict(&self, series: &Series) -> Option<(Verdict, &Comparison, usize)> {
+        let row = self.rows.iter().find(|row| row.series == *series)?;
+        Some((row.verdict, &row.comparison, row.new_runs))
     }
 
     /// Returns a failure if there is a regression, with `--error-on-alert`.
@@ -222,43 +247,33 @@ impl Series {
         }
     }
 
-    fn benchmark(&self) -> String {
+    /// Returns the benchmark with its parameters.
+    pub(crate) fn benchmark(&self) -> String {
         output::benchmark(&self.label, self.parameters.as_ref())
     }
 
-    fn title(&self) -> String {
+    /// Returns the benchmark and the measure, for messages.
+    pub(crate) fn title(&self) -> String {
         format!("{} ({})", self.benchmark(), output::plain(self.measure.as_str()))
     }
 }
 
 impl Values {
-    fn compare(self, series: Series, paired: bool, confidence: f64) -> Row {
-        let values = |side: &[(usize, ParsedMetric)]| -> Vec<f64> {
-            side.iter().map(|(_, measured)| measured.value).collect()
-        };
-        let (comparison, pairs, base_runs, new_runs) = if paired {
-            let of_new: HashMap<usize, f64> =
-                self.new.iter().map(|(run, measured)| (*run, measured.value)).collect();
-            let pairs: Vec<(f64, f64)> = self
-                .base
-                .iter()
-                .filter_map(|(run, measured)| Some((measured.value, *of_new.get(run)?)))
-                .collect();
-            let count = pairs.len();
-            (compare(Samples::Paired(&pairs), confidence), pairs, count, count)
-        } else {
-            let (base, new) = (values(&self.base), values(&self.new));
-            (compare(Samples::Independent(&base, &new), confidence), Vec::new(), base.len(), new.len())
-        };
+    fn compare(&self, series: Series, confidence: f64) -> Row {
+        let values =
+            |side: &[ParsedMetric]| -> Vec<f64> { side.iter().map(|measured| measured.value).collect() };
+        let (base, new) = (values(&self.base), values(&self.new));
+        let comparison = compare(Samples::Independent(&base, &new), confidence);
         let note = match (self.base.as_slice(), self.new.as_slice()) {
-            ([(_, base)], [(_, new)]) => compare_ranges(base, new),
+            ([base], [new]) => compare_ranges(base, new),
             _ => "",
         };
-        let units = self.new.first().map_or("", |(_, measured)| output::units(measured)).to_owned();
-        let declared = self.new.iter().chain(&self.base).find_map(|(_, measured)| measured.direction);
+        let units = self.new.first().map_or("", output::units).to_owned();
+        let declared = self.new.iter().chain(&self.base).find_map(|measured| measured.direction);
         let worse = MeasureDirection::worse(series.measure.as_str(), declared);
         let verdict = Verdict::Inconclusive;
-        Row { series, units, worse, verdict, comparison, adjusted: None, base_runs, new_runs, pairs, note }
+        let (base_runs, new_runs) = (base.len(), new.len());
+        Row { series, units, worse, verdict, comparison, adjusted: None, base_runs, new_runs, note }
     }
 }
 

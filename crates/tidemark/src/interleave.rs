@@ -1,344 +1,339 @@
 //! Measurements of two states of a repository in pairs on this machine, so that variations of the machine affect both, until
-//! every benchmark has a verdict. Commits are checked out outside the work tree; the checkouts are always removed.
+//! every benchmark has a verdict: alternately, or as a duet, at the same time on separate cores.
 
 use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    cell::Cell,
+    path::PathBuf,
     thread,
     time::{Duration, Instant},
 };
 
-use tempfile::TempDir;
 use tidemark_adapters::Results;
-use tidemark_api::Fold;
+use tidemark_api::Adapter;
 use uuid::Uuid;
 
 use crate::{
-    child::Child,
+    checkout::{Checkout, Checkouts, Revision},
     cmd::run::{
-        command::{BenchmarkCommand, DRAIN_TIMEOUT, SIDE_VARIABLE, forward},
-        synthetic::SyntheticFlags,
+        binary,
+        command::{BenchmarkCommand, CommandResult},
     },
-    comparison::{ComparisonReport, CriteriaFlags, Sides},
+    comparison::{ComparisonReport, CriteriaFlags, Rounds, Series},
+    cores::CoreSet,
     failure::{Exit, Failure, Result},
-    input::{ParseFlags, ToolOutput},
-    interrupt::{Guard, on_interrupt, wait_for_exit},
-    progress::{self, time_left},
+    filter::{self, Selection},
+    measurement::Measurement,
+    progress::time_left,
 };
 
 /// Number of successive failed rounds after which further rounds would fail, too.
 const MAX_FAILED_ROUNDS: u32 = 3;
+/// Maximum length of the list of benchmarks in an environment variable, in bytes.
+const MAX_LIST: usize = 64 << 10;
 
-/// Flags that limit the measurement.
+/// Flags of the measurement.
 #[derive(Clone, Copy, clap::Args)]
 pub(crate) struct Limits {
     /// Maximum duration of a comparison of commits; it ends earlier, as soon as every benchmark has a verdict
     #[arg(long, value_name = "SECONDS", default_value_t = 1_800, value_parser = clap::value_parser!(u64).range(1..))]
     max_time: u64,
+    /// Run both sides of a comparison of commits at the same time, on separate cores that they swap in each round
+    #[arg(long)]
+    pub(crate) duet: bool,
 }
 
 /// What to measure, and how.
 pub(crate) struct Interleave<'a> {
     pub(crate) base: Revision,
     pub(crate) new: Revision,
-    /// Shell command that prepares each side once.
-    pub(crate) setup: Option<&'a str>,
-    pub(crate) benchmark: &'a BenchmarkCommand,
-    /// Result files, if the results are not in the output of the command.
-    pub(crate) files: &'a [PathBuf],
-    /// Times and sizes to measure instead of parsing an output.
-    pub(crate) synthetic: Option<&'a SyntheticFlags>,
-    pub(crate) parsing: &'a ParseFlags,
+    pub(crate) measurement: Measurement<'a>,
+    /// Measured binaries: if they are identical on both sides, nothing is measured.
+    pub(crate) binaries: &'a [PathBuf],
+    /// Series to compare; `None` for all.
+    pub(crate) only: Option<&'a [Series]>,
+    /// Adapter of the results, if it is known before the first round.
+    pub(crate) adapter: Option<Adapter>,
     pub(crate) criteria: &'a CriteriaFlags,
     pub(crate) limits: Limits,
-    /// Maximum number of runs per side.
+    /// Maximum number of rounds.
     pub(crate) max_rounds: Option<u32>,
-    /// Whether to leave out a round in which a run fails.
-    pub(crate) allow_failure: bool,
-    pub(crate) quiet: bool,
 }
 
-/// A state of the repository.
-pub(crate) enum Revision {
-    /// A commit, by any git revision.
-    Commit(String),
-    /// The work tree with uncommitted modifications.
-    WorkTree,
+/// The next round.
+struct Round<'a> {
+    number: u32,
+    sides: &'a [Checkout; 2],
+    command: &'a BenchmarkCommand,
+    /// Benchmarks to run, one per line; `None` for all.
+    benchmarks: Option<&'a str>,
+    /// Whether the output has no known format, so that the elapsed time is the result.
+    is_timed: &'a Cell<bool>,
+    cores: Option<&'a [CoreSet; 2]>,
 }
 
-/// A side that is ready to run.
-struct Side {
-    /// `base` or `new`.
-    label: &'static str,
-    name: String,
-    /// Working directory of the command.
-    folder: PathBuf,
-    /// Root of the repository, and root of the checkout of this side.
-    root: (PathBuf, PathBuf),
+/// Ended run of a side.
+struct EndedRun<'a> {
+    side: &'a Checkout,
+    result: Option<CommandResult>,
 }
 
-impl Side {
-    /// Returns the path of a file on this side.
-    fn file(&self, file: &Path) -> PathBuf {
-        let (repository, root) = &self.root;
-        match file.strip_prefix(repository) {
-            Ok(inside) => root.join(inside),
-            Err(_) => self.folder.join(file),
-        }
-    }
+/// Results of a run of a side, and the elapsed time of its command.
+struct MeasuredRun {
+    is_base: bool,
+    elapsed: Duration,
+    /// `None` if the output has no known format.
+    results: Option<Results>,
 }
 
 impl Interleave<'_> {
     /// Measures both sides in pairs, until every benchmark has a verdict or a limit is reached. The order within a pair is random:
     /// then no effect of the order, of the time or of earlier runs favors a side, and the test needs no further assumption.
     pub(crate) fn run(&self) -> Result<ComparisonReport> {
-        let checkouts = Checkouts::open(self.benchmark.folder())?;
-        let base = checkouts.prepare("base", &self.base)?;
-        let new = checkouts.prepare("new", &self.new)?;
-        for side in [&base, &new] {
-            self.set_up(side)?;
+        let cores = self.core_sets()?;
+        let checkouts = Checkouts::open(self.measurement.benchmark.folder())?;
+        let sides = [checkouts.prepare("base", &self.base)?, checkouts.prepare("new", &self.new)?];
+        for side in &sides {
+            self.measurement.set_up(side)?;
         }
-        let names = (base.name.clone(), new.name.clone());
-        let mut sides =
-            Sides { base_name: names.0, new_name: names.1, base: Vec::new(), new: Vec::new(), paired: true };
-        let (mut report, mut failed_rounds) = (None, 0);
+        if let Some(report) = self.identical(&sides) {
+            return Ok(report);
+        }
+        let mut rounds = Rounds::new(&sides[0].name, &sides[1].name, self.criteria, self.only);
+        let (mut failed_rounds, mut may_filter, is_timed) = (0, true, Cell::new(false));
         let started = Instant::now();
-        for round in 1.. {
-            let is_base_first = Uuid::new_v4().as_bytes()[0] & 1 == 0;
-            let order = if is_base_first { [&base, &new] } else { [&new, &base] };
-            let mut results = Vec::with_capacity(2);
-            for side in order {
-                if !self.quiet {
-                    message!("Round {round}, {} ({})", side.label, side.name);
+        for number in 1.. {
+            let (wanted, others) = rounds.selection();
+            let is_filtered = may_filter && !wanted.is_empty() && (!others.is_empty() || self.only.is_some());
+            let selection = Selection { wanted: &wanted, others: &others };
+            let adapter = rounds.adapter().or(self.adapter).filter(|_| is_filtered && !is_timed.get());
+            let narrowed =
+                adapter.and_then(|adapter| filter::narrow(adapter, self.measurement.benchmark, &selection));
+            let list = Some(wanted.join("\n")).filter(|list| is_filtered && list.len() <= MAX_LIST);
+            let round = Round {
+                number,
+                sides: &sides,
+                command: narrowed.as_ref().unwrap_or(self.measurement.benchmark),
+                benchmarks: list.as_deref(),
+                is_timed: &is_timed,
+                cores: cores.as_ref(),
+            };
+            let results = match self.measure(&round) {
+                // A filter that the command does not accept must not end the comparison.
+                Err(failure) if is_filtered && is_without_results(&failure) => {
+                    message!("warning: {failure}");
+                    None
                 }
-                results.extend(self.measure(side, round)?);
+                results => results?,
+            };
+            let has_wanted = |results: &Results| wanted.iter().all(|name| has(results, name));
+            if is_filtered && !results.as_ref().is_some_and(|both| both.iter().all(has_wanted)) {
+                message!(
+                    "warning: The filter of the benchmarks omitted a benchmark; all benchmarks run again."
+                );
+                may_filter = false;
             }
             // Only complete rounds count.
-            if let Ok([first, second]) = <[Results; 2]>::try_from(results) {
-                let (base, new) = if is_base_first { (first, second) } else { (second, first) };
-                sides.base.push(base);
-                sides.new.push(new);
-                report = Some(sides.compare(self.criteria)?);
+            if let Some([base, new]) = results {
+                rounds.push(&base, &new);
                 failed_rounds = 0;
+                if rounds.is_empty() {
+                    return rounds.report();
+                }
             } else {
                 failed_rounds += 1;
             }
-            let mean = started.elapsed() / round;
-            if report.as_ref().is_some_and(ComparisonReport::is_conclusive)
-                || self.max_rounds.is_some_and(|max_rounds| round >= max_rounds)
+            if number == 1
+                && let Some(report) = self.identical_after_build(&sides)
+            {
+                return Ok(report);
+            }
+            let mean = started.elapsed() / number;
+            if rounds.is_conclusive()
+                || self.max_rounds.is_some_and(|max_rounds| number >= max_rounds)
                 || failed_rounds == MAX_FAILED_ROUNDS
                 || started.elapsed() + mean > Duration::from_secs(self.limits.max_time)
             {
                 break;
             }
-            if let Some(report) = report.as_ref().filter(|_| !self.quiet) {
-                message!("After round {round}: {}{}", report.counts(), expected(report, mean));
+            if !self.measurement.quiet && !rounds.is_empty() {
+                message!("After round {number}: {}{}", rounds.counts(), expected(&rounds, mean));
+                for line in rounds.lines() {
+                    message!("{line}");
+                }
             }
         }
-        report.ok_or_else(|| {
-            Failure::with(
+        if rounds.is_empty() {
+            return Err(Failure::with(
                 Exit::Empty,
                 "In every round a run of the benchmark command failed; nothing was measured. Correct the command.",
-            )
+            ));
+        }
+        rounds.report()
+    }
+
+    /// Returns the core sets of a duet; `None` without `--duet`.
+    fn core_sets(&self) -> Result<Option<[CoreSet; 2]>> {
+        if !self.limits.duet {
+            return Ok(None);
+        }
+        if !self.measurement.benchmark.is_given() {
+            return Err(Failure::usage("--duet requires a command; give the command to run."));
+        }
+        CoreSet::pair().map(Some)
+    }
+
+    /// Returns the report if the binaries are the same on both sides.
+    fn identical(&self, sides: &[Checkout; 2]) -> Option<ComparisonReport> {
+        let hash = |side: &Checkout| {
+            let files: Vec<PathBuf> = self.binaries.iter().map(|file| side.file(file)).collect();
+            binary::hash(&files).ok().flatten()
+        };
+        let (base, new) = (hash(&sides[0])?, hash(&sides[1])?);
+        (base == new)
+            .then(|| ComparisonReport::identical(&sides[0].name, &sides[1].name, self.criteria, base))
+    }
+
+    /// Returns the report if the benchmark command itself built the binaries, and they are the same. Warns if a binary is missing.
+    fn identical_after_build(&self, sides: &[Checkout; 2]) -> Option<ComparisonReport> {
+        for (side, file) in sides.iter().flat_map(|side| self.binaries.iter().map(move |file| (side, file))) {
+            if !side.file(file).is_file() {
+                message!(
+                    "warning: {} has no file {}; whether the binaries are identical is unknown.",
+                    side.title(),
+                    file.display()
+                );
+                return None;
+            }
+        }
+        self.identical(sides)
+    }
+
+    /// Runs a round; returns the results of the base and of the new side, or `None` if a run failed and failures are allowed.
+    fn measure(&self, round: &Round<'_>) -> Result<Option<[Results; 2]>> {
+        let order = if Uuid::new_v4().as_bytes()[0] & 1 == 0 { [0, 1] } else { [1, 0] };
+        let mut runs = Vec::new();
+        for first in order {
+            let ended = match round.cores {
+                // Each side uses each core set once, so that a faster set favors no side.
+                Some(cores) => self.run_duet(round, [&cores[first], &cores[1 - first]])?,
+                None => vec![self.run_alone(round, &round.sides[first])?],
+            };
+            for run in ended {
+                match self.results(round, run)? {
+                    Some(run) => runs.push(run),
+                    None => return Ok(None),
+                }
+            }
+        }
+        let (mut base, mut new) = (Vec::new(), Vec::new());
+        for run in runs {
+            let results = match run.results.filter(|_| !round.is_timed.get()) {
+                Some(results) => Some(results),
+                None => self.measurement.elapsed_time(run.elapsed)?,
+            };
+            if run.is_base { base.extend(results) } else { new.extend(results) }
+        }
+        Ok(self.measurement.fold(&base).zip(self.measurement.fold(&new)).map(<[Results; 2]>::from))
+    }
+
+    /// Returns the results of a run; `None` if it failed and failures are allowed. If the output of the first round has no known
+    /// format, the elapsed time becomes the result.
+    fn results(&self, round: &Round<'_>, run: EndedRun<'_>) -> Result<Option<MeasuredRun>> {
+        let EndedRun { side, result } = run;
+        let is_base = side.label == round.sides[0].label;
+        let elapsed = result.as_ref().map_or(Duration::ZERO, |result| result.elapsed);
+        let has_failed = result.as_ref().is_some_and(|result| result.failure.is_some());
+        if round.is_timed.get() && !has_failed {
+            return Ok(Some(MeasuredRun { is_base, elapsed, results: None }));
+        }
+        match self.measurement.results(side, &round.name(side), result) {
+            Err(failure)
+                if round.number == 1
+                    && self.measurement.may_be_timed()
+                    && (failure.is(Exit::Unreadable) || failure.is(Exit::Empty)) =>
+            {
+                message!(
+                    "The output of the command has no known format; its elapsed time is compared. To read results, name \
+                     their format with --adapter."
+                );
+                round.is_timed.set(true);
+                Ok(Some(MeasuredRun { is_base, elapsed, results: None }))
+            }
+            results => Ok(results?.map(|results| MeasuredRun { is_base, elapsed, results: Some(results) })),
+        }
+    }
+
+    fn run_alone<'a>(&self, round: &Round<'a>, side: &'a Checkout) -> Result<EndedRun<'a>> {
+        let quiet = self.measurement.quiet;
+        if !quiet {
+            message!("Round {}, {}{}", round.number, side.title(), round.selected());
+        }
+        let name = round.name(side);
+        let result = self.measurement.start(round.command, side, &name, round.benchmarks, quiet)?;
+        Ok(EndedRun { side, result })
+    }
+
+    /// Runs both sides at the same time, each on its cores. The processes inherit the cores of the thread that starts them.
+    fn run_duet<'a>(&self, round: &Round<'a>, cores: [&CoreSet; 2]) -> Result<Vec<EndedRun<'a>>> {
+        if !self.measurement.quiet {
+            let [base, new] = cores;
+            message!("Round {}, base on {base}, new on {new}{}", round.number, round.selected());
+        }
+        let Round { sides, command, benchmarks, .. } = *round;
+        let names = [round.name(&sides[0]), round.name(&sides[1])];
+        let run = |side: &'a Checkout, cores: &CoreSet, name: &str| {
+            cores.pin()?;
+            // The outputs of both sides would be mixed.
+            let result = self.measurement.start(command, side, name, benchmarks, true)?;
+            Ok(EndedRun { side, result })
+        };
+        thread::scope(|scope| {
+            let run = &run;
+            let started: Vec<_> = sides
+                .iter()
+                .zip(cores)
+                .zip(&names)
+                .map(|((side, cores), name)| scope.spawn(move || run(side, cores, name)))
+                .collect();
+            let ended = started.into_iter().map(|thread| {
+                thread.join().unwrap_or_else(|_| Err(Failure::new("A thread of the comparison failed.")))
+            });
+            ended.collect()
         })
-    }
-
-    fn set_up(&self, side: &Side) -> Result {
-        let Some(line) = self.setup else { return Ok(()) };
-        if !self.quiet {
-            message!("Preparing {} ({}): {line}", side.label, side.name);
-        }
-        let (shell, flag) = if cfg!(windows) { ("cmd", "/C") } else { ("/bin/sh", "-c") };
-        let mut command = Command::new(shell);
-        command.args([flag, line]).current_dir(&side.folder).env(SIDE_VARIABLE, side.label);
-        // Standard output contains only the comparison. On a terminal, the command sees the terminal; otherwise, a closed pipe must
-        // not kill it.
-        if progress::is_possible() {
-            command.stdout(inherited_stderr());
-        } else {
-            command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        }
-        let run = |mut child: Child| {
-            let (stdout, stderr) = (child.stdout().map(forward), child.stderr().map(forward));
-            let status = child.wait();
-            for stream in [stdout, stderr].into_iter().flatten() {
-                let _ = stream.recv_timeout(DRAIN_TIMEOUT);
-            }
-            status
-        };
-        match Child::start(&mut command).and_then(run) {
-            Ok(status) if status.success() => Ok(()),
-            Ok(status) => Err(Failure::with(
-                Exit::Benchmark,
-                format!("The command that prepares {} ({}) failed ({status}).", side.label, side.name),
-            )),
-            Err(error) => {
-                Err(Failure::with(Exit::Benchmark, format!("The shell {shell} cannot be started ({error}).")))
-            }
-        }
-    }
-
-    /// Runs the command once for a side; returns `None` if it failed and failures are allowed.
-    fn measure(&self, side: &Side, round: u32) -> Result<Option<Results>> {
-        let name = format!("Round {round} for {} ({})", side.label, side.name);
-        let mut elapsed = None;
-        let mut output = Vec::new();
-        if self.benchmark.is_given() {
-            let result = self.benchmark.run_in(Some((&side.folder, side.label)), &name, self.quiet)?;
-            match result.failure {
-                Some(reason) if self.allow_failure => {
-                    message!("warning: {name}: the benchmark command {reason}; the round is left out.");
-                    return Ok(None);
-                }
-                Some(reason) => {
-                    return Err(Failure::with(
-                        Exit::Benchmark,
-                        format!(
-                            "{name}: the benchmark command {reason}. --allow-failure leaves such rounds out."
-                        ),
-                    ));
-                }
-                None => (elapsed, output) = (Some(result.elapsed), result.output),
-            }
-        }
-        let results = if let Some(synthetic) = self.synthetic {
-            let measured = synthetic.measure(self.benchmark, elapsed, |file| side.file(file))?;
-            synthetic.parse(self.parsing, &mut [measured])?
-        } else if self.files.is_empty() {
-            self.parsing.parse(&mut [ToolOutput::new(name, output)])?
-        } else {
-            let read = |file: &PathBuf| ToolOutput::from_file(&side.file(file));
-            self.parsing.parse(&mut self.files.iter().map(read).collect::<Result<Vec<_>>>()?)?
-        };
-        // Several values of a benchmark in one run count as one value.
-        Ok(Results::fold(&results, self.parsing.fold.unwrap_or(Fold::Mean)))
     }
 }
 
+impl Round<'_> {
+    /// Returns the description of a run.
+    fn name(&self, side: &Checkout) -> String {
+        format!("Round {} for {}", self.number, side.title())
+    }
+
+    /// Returns the number of selected benchmarks, as the end of a line; empty if all run.
+    fn selected(&self) -> String {
+        match self.benchmarks.map(|names| names.lines().count()) {
+            None => String::new(),
+            Some(1) => ", 1 benchmark without a verdict".to_owned(),
+            Some(count) => format!(", {count} benchmarks without a verdict"),
+        }
+    }
+}
+
+/// Whether a run ended without results that can be read.
+fn is_without_results(failure: &Failure) -> bool {
+    [Exit::Benchmark, Exit::Unreadable, Exit::Empty].into_iter().any(|exit| failure.is(exit))
+}
+
+/// Whether results contain a benchmark.
+fn has(results: &Results, name: &str) -> bool {
+    results.entries.iter().any(|entry| entry.label.as_str() == name)
+}
+
 /// Returns the expected number of further rounds with their duration.
-fn expected(report: &ComparisonReport, mean: Duration) -> String {
-    match report.pairs_left() {
+fn expected(rounds: &Rounds<'_>, mean: Duration) -> String {
+    match rounds.rounds_left() {
         Some(1) => format!("; about 1 more round{}", time_left(mean, 1, 2)),
         Some(rounds) => format!("; about {rounds} more rounds{}", time_left(mean, 1, rounds as usize + 1)),
         None => String::new(),
     }
-}
-
-fn inherited_stderr() -> Stdio {
-    #[cfg(unix)]
-    if let Ok(stderr) = std::os::fd::AsFd::as_fd(&std::io::stderr()).try_clone_to_owned() {
-        return stderr.into();
-    }
-    Stdio::null()
-}
-
-/// Temporary checkouts of commits. They are removed at the end, and when the program is interrupted.
-struct Checkouts {
-    repository: PathBuf,
-    /// Path of the current folder in the repository.
-    prefix: String,
-    folder: Arc<Mutex<Option<TempDir>>>,
-    _guard: Guard,
-}
-
-impl Checkouts {
-    /// Prepares checkouts for this folder of a repository.
-    fn open(here: &Path) -> Result<Self> {
-        git(here, &["--version"])?;
-        let repository = git(here, &["rev-parse", "--show-toplevel"]).map_err(|_| {
-            Failure::usage("This is not a git repository; run the command in a git repository.")
-        })?;
-        let repository = PathBuf::from(repository);
-        let prefix = git(here, &["rev-parse", "--show-prefix"])?;
-        let folder = TempDir::with_prefix("tidemark-").map_err(|error| {
-            Failure::new(format!("The folder for a checkout cannot be created ({error})."))
-        })?;
-        let folder = Arc::new(Mutex::new(Some(folder)));
-        let guard = on_interrupt({
-            let (repository, folder) = (repository.clone(), Arc::clone(&folder));
-            move || {
-                remove(&repository, &folder);
-            }
-        })?;
-        Ok(Self { repository, prefix, folder, _guard: guard })
-    }
-
-    fn prepare(&self, label: &'static str, revision: &Revision) -> Result<Side> {
-        let Revision::Commit(reference) = revision else {
-            let folder = self.repository.join(&self.prefix);
-            let root = (self.repository.clone(), self.repository.clone());
-            return Ok(Side { label, name: "work tree".to_owned(), folder, root });
-        };
-        let commit = git(
-            &self.repository,
-            &["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{reference}^{{commit}}")],
-        )
-        .map_err(|_| {
-            Failure::usage(format!(
-                "git has no commit `{reference}`; in a shallow clone, fetch the whole history."
-            ))
-        })?;
-        let folder = match &*lock(&self.folder) {
-            Some(folder) => folder.path().join(label),
-            None => return Err(Failure::new("The comparison was interrupted.")),
-        };
-        let path = folder.to_string_lossy().into_owned();
-        git(&self.repository, &["worktree", "add", "--quiet", "--detach", &path, &commit])?;
-        let root = (self.repository.clone(), folder.clone());
-        let folder = folder.join(&self.prefix);
-        if !folder.is_dir() {
-            return Err(Failure::usage(format!(
-                "{reference} has no folder {}; run the command in a folder that both sides have.",
-                self.prefix
-            )));
-        }
-        Ok(Side { label, name: reference.clone(), folder, root })
-    }
-}
-
-impl Drop for Checkouts {
-    fn drop(&mut self) {
-        if !remove(&self.repository, &self.folder) {
-            // The interrupt handler has removed the folder and ends the program.
-            wait_for_exit();
-        }
-    }
-}
-
-/// Removes the checkouts and prunes them in git; returns whether they still existed. Holds the lock meanwhile. A process that is
-/// being stopped may still write to the folder, so the removal is retried.
-fn remove(repository: &Path, folder: &Mutex<Option<TempDir>>) -> bool {
-    let mut folder = lock(folder);
-    let Some(folder) = folder.take() else { return false };
-    let path = folder.keep();
-    for _ in 0..20 {
-        if fs::remove_dir_all(&path).is_ok() || !path.exists() {
-            break;
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
-    let _ = git(repository, &["worktree", "prune"]);
-    if path.exists() {
-        message!("warning: The checkout {} could not be removed.", path.display());
-    }
-    true
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Runs git and returns its output, or a failure with its error message.
-fn git(folder: &Path, arguments: &[&str]) -> Result<String> {
-    let output = Command::new("git").arg("-C").arg(folder).args(arguments).stdin(Stdio::null()).output();
-    let output =
-        output.map_err(|error| Failure::new(format!("git cannot be started ({error}); install git.")))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned());
-    }
-    let reason = String::from_utf8_lossy(&output.stderr);
-    let reason = reason.lines().next().unwrap_or("it printed no error message").trim_start_matches("fatal: ");
-    Err(Failure::new(format!("git {} failed: {reason}.", arguments.first().copied().unwrap_or_default())))
 }

@@ -8,14 +8,17 @@
 #[macro_use]
 mod failure;
 
+mod checkout;
 mod child;
 mod ci;
 mod cmd;
 mod comparison;
 mod connection;
 mod context;
+mod cores;
 mod dimension;
 mod file;
+mod filter;
 mod help;
 mod history;
 mod input;
@@ -26,6 +29,7 @@ mod local;
 mod logging;
 mod logins;
 mod manifest;
+mod measurement;
 mod output;
 mod progress;
 mod project;

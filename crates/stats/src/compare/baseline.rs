@@ -242,6 +242,8 @@ impl Baseline {
             rank_p: Some(rank_p),
             min_rank_p,
             has_tail_test,
+            is_same: None,
+            favors_difference: false,
             rank_significance,
             significance: SIGNIFICANCE,
             detectable: is_detectable.then(|| share(self.detectable(peers))).flatten(),

@@ -10,7 +10,7 @@
 use std::f64::consts::LN_2;
 
 use super::ROUNDING_ERROR;
-use crate::level::{MAD_TO_SIGMA, median, median_in_place};
+use crate::level::MAD_TO_SIGMA;
 
 /// Bets: stake per standard deviation of the differences, and share of the capital. Small stakes win slowly but detect small
 /// changes.
@@ -22,35 +22,87 @@ const HALVINGS: usize = 40;
 /// Factor by which successive bets of the mixture delay a decision, as the logarithm of a capital; for predictions only.
 const MIXTURE_COST: f64 = 1.5;
 
-/// Differences of pairs, in the order of measurement.
-pub(super) struct Sequence<'a> {
-    differences: &'a [f64],
+/// Differences of pairs, in the order of measurement. A further difference costs a constant number of bets; only the interval
+/// inspects all differences again.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sequence {
+    differences: Vec<f64>,
     /// Standard deviation before each difference, from the earlier ones; zero if unknown.
     scales: Vec<f64>,
+    sorted: Vec<f64>,
+    /// Bets that the differences are not symmetric about zero, and the logarithm of their maximum capital.
+    bets: Bets,
+    maximum: f64,
 }
 
-impl<'a> Sequence<'a> {
-    pub(super) fn new(differences: &'a [f64]) -> Self {
-        let mut buffer = Vec::with_capacity(differences.len());
-        let scales = (0..differences.len()).map(|count| spread(&differences[..count], &mut buffer)).collect();
-        Self { differences, scales }
+impl Sequence {
+    /// Adds a difference, and returns the standard deviation of the earlier ones.
+    pub(super) fn push(&mut self, difference: f64) -> f64 {
+        let scale = self.spread();
+        self.maximum = self.maximum.max(self.bets.bet(difference, scale));
+        self.differences.push(difference);
+        self.scales.push(scale);
+        let index = self.sorted.partition_point(|other| other.total_cmp(&difference).is_lt());
+        self.sorted.insert(index, difference);
+        scale
     }
 
     /// Returns the p-value: the reciprocal of the maximum capital so far.
     pub(super) fn p(&self) -> f64 {
-        (-self.capital(0.0).fold(0.0, f64::max)).exp()
+        (-self.maximum).exp()
+    }
+
+    /// Whether the bets against symmetry about zero have more capital now than at the start.
+    pub(super) fn favors_difference(&self) -> bool {
+        self.bets.capital() > 0.0
+    }
+
+    /// Returns the median of the differences.
+    pub(super) fn median(&self) -> Option<f64> {
+        let middle = self.sorted.len().checked_sub(1)? / 2;
+        let below = self.sorted[middle];
+        let is_even = self.sorted.len().is_multiple_of(2);
+        Some(if is_even { below + (self.sorted[middle + 1] - below) / 2.0 } else { below })
+    }
+
+    /// Returns the standard deviation of the differences, estimated from the median absolute deviation; zero if it is unknown.
+    pub(super) fn spread(&self) -> f64 {
+        let Some(center) = self.median() else { return 0.0 };
+        let count = self.sorted.len();
+        let middle = (count - 1) / 2;
+        let below = self.deviation(center, middle);
+        let deviation = if count.is_multiple_of(2) {
+            below + (self.deviation(center, middle + 1) - below) / 2.0
+        } else {
+            below
+        };
+        MAD_TO_SIGMA * deviation
+    }
+
+    /// Returns the absolute deviation from the center with this rank. The deviations to each side are sorted; a binary search finds
+    /// how many of the smallest ones are on the left.
+    fn deviation(&self, center: f64, rank: usize) -> f64 {
+        let split = self.sorted.partition_point(|difference| *difference < center);
+        let left = |index: usize| center - self.sorted[split - 1 - index];
+        let right = |index: usize| self.sorted[split + index] - center;
+        let wanted = rank + 1;
+        let (mut low, mut high) = (wanted.saturating_sub(self.sorted.len() - split), wanted.min(split));
+        while low < high {
+            let middle = low.midpoint(high);
+            if left(middle) < right(rank - middle) { low = middle + 1 } else { high = middle }
+        }
+        let of_left = if low > 0 { left(low - 1) } else { 0.0 };
+        let of_right = if wanted > low { right(rank - low) } else { 0.0 };
+        of_left.max(of_right)
     }
 
     /// Returns the confidence interval: all shifts against which the capital is too small at the end. `None` while it is
     /// unbounded.
     pub(super) fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
-        let limit = -(1.0 - confidence).ln();
+        let limit = capital_limit(confidence);
         let is_excluded = |shift: f64| self.capital(shift).last().is_some_and(|capital| capital >= limit);
-        let center = median(self.differences)?;
-        let (lowest, highest) = self
-            .differences
-            .iter()
-            .fold((center, center), |(low, high), difference| (low.min(*difference), high.max(*difference)));
+        let center = self.median()?;
+        let (lowest, highest) = self.sorted.first().zip(self.sorted.last())?;
         // Beyond all differences, by more than their range, every bet wins the maximum.
         let reach = (highest - lowest).max(ROUNDING_ERROR * center.abs().max(1.0)) * (1.0 + MAX_SIZE);
         let end = |outside: f64| {
@@ -69,65 +121,83 @@ impl<'a> Sequence<'a> {
 
     /// Returns the logarithm of the capital after each pair, for bets that the differences are not symmetric about `shift`.
     fn capital(&self, shift: f64) -> impl Iterator<Item = f64> {
-        let start = |(_, share): (f64, f64)| (share / 2.0).ln();
-        let mut higher = BETS.map(start);
-        let mut lower = higher;
-        self.differences.iter().zip(&self.scales).map(move |(difference, scale)| {
-            let distance = difference - shift;
-            let size = if *scale > 0.0 {
-                (distance / scale).clamp(-MAX_SIZE, MAX_SIZE)
-            } else if distance == 0.0 {
-                0.0
-            } else {
-                MAX_SIZE.copysign(distance)
-            };
-            for ((higher, lower), (stake, _)) in higher.iter_mut().zip(&mut lower).zip(BETS) {
-                *higher += log_win(stake * size);
-                *lower += log_win(-stake * size);
-            }
-            log_sum(higher.iter().chain(&lower))
-        })
+        let mut bets = Bets::default();
+        self.differences
+            .iter()
+            .zip(&self.scales)
+            .map(move |(difference, scale)| bets.bet(difference - shift, *scale))
+    }
+
+    /// Returns the expected number of further pairs until a verdict, if the values continue as they are: until a change is
+    /// significant among this number of comparisons, or until the interval is within ± `same_within`. `None` if no number is
+    /// enough.
+    pub(super) fn pairs_left(&self, comparisons: usize, confidence: f64, same_within: f64) -> Option<u32> {
+        let (step, spread) = (self.median()?.abs(), self.spread());
+        let significance = 1.0 - confidence;
+        let capital = |chance: f64| MIXTURE_COST - chance.ln();
+        let growth = ((step / spread).powi(2).ln_1p() / 2.0).min(LN_2);
+        let until_change = capital(significance / comparisons as f64) / growth;
+        let margin = same_within - step;
+        let until_same = if margin > 0.0 {
+            capital(significance) / (margin / spread).powi(2).min(2.0 * LN_2) * 2.0
+        } else {
+            f64::INFINITY
+        };
+        let left = until_change.min(until_same) - self.differences.len() as f64;
+        left.is_finite().then(|| left.ceil().clamp(1.0, f64::from(u32::MAX)) as u32)
     }
 }
 
-/// Returns the expected number of further pairs until a verdict, if the values continue as they are: until a change is significant
-/// among this number of comparisons, or until the interval is within ± `same_within`. `None` if no number is enough.
-pub fn pairs_left(
-    pairs: &[(f64, f64)],
-    comparisons: usize,
-    confidence: f64,
-    same_within: f64,
-) -> Option<u32> {
-    let level = pairs.iter().map(|(base, _)| base).sum::<f64>().abs() / pairs.len() as f64;
-    let is_positive = pairs.iter().all(|(base, new)| *base > 0.0 && *new > 0.0);
-    let difference =
-        |(base, new): &(f64, f64)| if is_positive { (new / base).ln() } else { (new - base) / level };
-    let differences: Vec<f64> = pairs.iter().map(difference).collect();
-    let (step, spread) = (median(&differences)?.abs(), spread(&differences, &mut Vec::new()));
-    let significance = 1.0 - confidence;
-    let capital = |chance: f64| MIXTURE_COST - chance.ln();
-    let growth = ((step / spread).powi(2).ln_1p() / 2.0).min(LN_2);
-    let until_change = capital(significance / comparisons as f64) / growth;
-    let margin = same_within - step;
-    let until_same = if margin > 0.0 {
-        capital(significance) / (margin / spread).powi(2).min(2.0 * LN_2) * 2.0
-    } else {
-        f64::INFINITY
-    };
-    let left = until_change.min(until_same) - pairs.len() as f64;
-    left.is_finite().then(|| left.ceil().clamp(1.0, f64::from(u32::MAX)) as u32)
+impl FromIterator<f64> for Sequence {
+    fn from_iter<T: IntoIterator<Item = f64>>(differences: T) -> Self {
+        let mut sequence = Self::default();
+        for difference in differences {
+            sequence.push(difference);
+        }
+        sequence
+    }
 }
 
-/// Returns the standard deviation of the differences, estimated from the median absolute deviation; zero if it is unknown.
-fn spread(differences: &[f64], buffer: &mut Vec<f64>) -> f64 {
-    let mut center = |values: &mut dyn Iterator<Item = f64>| {
-        buffer.clear();
-        buffer.extend(values);
-        median_in_place(buffer)
-    };
-    let Some(middle) = center(&mut differences.iter().copied()) else { return 0.0 };
-    center(&mut differences.iter().map(|difference| (difference - middle).abs()))
-        .map_or(0.0, |deviation| MAD_TO_SIGMA * deviation)
+/// Bets that differences are not symmetric about zero: the logarithms of the capitals, for each direction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bets {
+    higher: [f64; BETS.len()],
+    lower: [f64; BETS.len()],
+}
+
+impl Default for Bets {
+    fn default() -> Self {
+        let start = BETS.map(|(_, share)| (share / 2.0).ln());
+        Self { higher: start, lower: start }
+    }
+}
+
+impl Bets {
+    /// Bets on the next difference, whose standard deviation is known from the earlier ones. Returns the logarithm of the capital.
+    pub(super) fn bet(&mut self, difference: f64, scale: f64) -> f64 {
+        let size = if scale > 0.0 {
+            (difference / scale).clamp(-MAX_SIZE, MAX_SIZE)
+        } else if difference == 0.0 {
+            0.0
+        } else {
+            MAX_SIZE.copysign(difference)
+        };
+        for ((higher, lower), (stake, _)) in self.higher.iter_mut().zip(&mut self.lower).zip(BETS) {
+            *higher += log_win(stake * size);
+            *lower += log_win(-stake * size);
+        }
+        self.capital()
+    }
+
+    /// Returns the logarithm of the capital.
+    pub(super) fn capital(&self) -> f64 {
+        log_sum(self.higher.iter().chain(&self.lower))
+    }
+}
+
+/// Returns the logarithm of the capital that is significant at this confidence.
+pub(super) fn capital_limit(confidence: f64) -> f64 {
+    -(1.0 - confidence).ln()
 }
 
 /// Returns the logarithm of the factor by which a bet multiplies its capital.
@@ -145,7 +215,8 @@ fn log_sum<'a>(logarithms: impl Iterator<Item = &'a f64> + Clone) -> f64 {
 mod tests {
     use super::*;
     use crate::{
-        compare::{Criteria, Samples, Verdict, compare, verdicts},
+        compare::{Criteria, Pairs, Samples, Verdict, compare, verdicts},
+        level::median_absolute_deviation,
         model::Worse,
         random::Random,
     };
@@ -199,7 +270,7 @@ mod tests {
     /// Whether eight benchmarks without a change raise an alarm at any time within 100 pairs. The p-value never increases, so
     /// the last one decides.
     fn is_alarm(random: &mut Random, noise: Noise) -> bool {
-        let lowest = (0..BENCHMARKS).map(|_| Sequence::new(&differences(random, noise, 100, 1.0)).p());
+        let lowest = (0..BENCHMARKS).map(|_| Sequence::from_iter(differences(random, noise, 100, 1.0)).p());
         lowest.fold(1.0, f64::min) <= SIGNIFICANCE
     }
 
@@ -214,10 +285,27 @@ mod tests {
     }
 
     #[test]
+    fn the_spread_is_the_median_absolute_deviation() {
+        let mut random = Random::seeded(6);
+        for round in 0..200 {
+            // Ties occur in every other sequence.
+            let digits = if round % 2 == 0 { 1.0 } else { 1e9 };
+            let mut sequence = Sequence::default();
+            let mut values = Vec::new();
+            for _ in 0..random.index(40) {
+                values.push((random.normal() * digits).round() / digits);
+                sequence.push(*values.last().unwrap());
+                let expected = MAD_TO_SIGMA * median_absolute_deviation(&values).unwrap();
+                assert!((sequence.spread() - expected).abs() < 1e-12, "{values:?}");
+            }
+        }
+    }
+
+    #[test]
     fn the_p_value_never_increases() {
         let mut random = Random::seeded(2);
         let differences: Vec<f64> = (0..60).map(|_| random.normal()).collect();
-        let p = |count: usize| Sequence::new(&differences[..count]).p();
+        let p = |count: usize| Sequence::from_iter(differences[..count].iter().copied()).p();
         assert!((1..60).all(|count| p(count + 1) <= p(count)));
         assert!((p(0) - 1.0).abs() < 1e-12, "{}", p(0));
     }
@@ -228,7 +316,7 @@ mod tests {
             let mut random = Random::seeded(3);
             let missed = (0..200).filter(|_| {
                 let values = differences(&mut random, *noise, 40, 1.1);
-                let interval = Sequence::new(&values).interval(CONFIDENCE);
+                let interval = Sequence::from_iter(values).interval(CONFIDENCE);
                 interval.is_none_or(|(lower, upper)| !(lower..=upper).contains(&1.1_f64.ln()))
             });
             let missed = missed.count();
@@ -269,7 +357,8 @@ mod tests {
             .map(|_| {
                 let values = differences(&mut random, NOISES[0].1, 600, 1.03);
                 let limit = -SIGNIFICANCE.ln();
-                let capital = Sequence::new(&values).capital(0.0).position(|capital| capital >= limit);
+                let sequence = Sequence::from_iter(values);
+                let capital = sequence.capital(0.0).position(|capital| capital >= limit);
                 capital.map_or(usize::MAX, |index| index + 1)
             })
             .collect();
@@ -295,7 +384,8 @@ mod tests {
                 .map(|_| ((noise * random.normal()).exp(), factor * (noise * random.normal()).exp()))
                 .collect()
         };
-        let left = |pairs: &[(f64, f64)]| pairs_left(pairs, BENCHMARKS, CONFIDENCE, CRITERIA.same_within);
+        let left =
+            |pairs: &[(f64, f64)]| Pairs::of(pairs, CONFIDENCE, CRITERIA.same_within).pairs_left(BENCHMARKS);
         assert!(matches!(left(&pairs(30, 0.05, 1.1)), Some(1..30)));
         assert!(matches!(left(&pairs(30, 0.05, 1.03)), Some(1..400)));
         assert!(matches!(left(&pairs(6, 0.001, 1.0)), Some(1..6)));

@@ -9,11 +9,13 @@ use tidemark_adapters::Results;
 use tidemark_api::{Adapter, Report};
 
 use crate::{
-    cmd::run::command::BenchmarkCommand,
+    checkout::Revision,
+    cmd::run::{command::BenchmarkCommand, synthetic::SyntheticFlags},
     comparison::{ComparisonReport, CriteriaFlags, Sides},
     failure::{Exit, Failure, Result, print_before},
     input::{ParseFlags, ToolOutput},
-    interleave::{Interleave, Limits, Revision},
+    interleave::{Interleave, Limits},
+    measurement::Measurement,
     output::Format,
     transfer,
 };
@@ -65,13 +67,21 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "FILE", requires = "command")]
     file: Vec<PathBuf>,
     #[command(flatten)]
+    synthetic: SyntheticFlags,
+    /// Measured binary: if it is identical in both checkouts, nothing is measured; repeat the flag for several files
+    #[arg(long, value_name = "PATH", requires = "command")]
+    binary: Vec<PathBuf>,
+    #[command(flatten)]
     benchmark: BenchmarkCommand,
 }
 
 impl Compare {
     pub(crate) fn run(&self) -> Result {
-        let report = if self.benchmark.is_given() {
+        self.synthetic.check(self.benchmark.is_given())?;
+        let report = if self.benchmark.is_given() || self.synthetic.is_given() {
             self.of_commits()?
+        } else if self.limits.duet {
+            return Err(Failure::usage("--duet requires a command; give the command to run."));
         } else {
             self.of_files()?.compare(&self.criteria)?
         };
@@ -83,16 +93,21 @@ impl Compare {
         Interleave {
             base: Revision::Commit(self.base.clone()),
             new: Revision::Commit(self.new.clone()),
-            setup: self.setup.as_deref(),
-            benchmark: &self.benchmark,
-            files: &self.file,
-            synthetic: None,
-            parsing: &self.parsing,
+            measurement: Measurement {
+                setup: self.setup.as_deref(),
+                benchmark: &self.benchmark,
+                files: &self.file,
+                synthetic: Some(&self.synthetic).filter(|synthetic| synthetic.is_given()),
+                parsing: &self.parsing,
+                allow_failure: self.allow_failure,
+                quiet: self.quiet,
+            },
+            binaries: &self.binary,
+            only: None,
+            adapter: None,
             criteria: &self.criteria,
             limits: self.limits,
             max_rounds: self.iter,
-            allow_failure: self.allow_failure,
-            quiet: self.quiet,
         }
         .run()
     }
@@ -112,7 +127,6 @@ impl Compare {
             new: side(&self.new, &self.also_new)?,
             base_name: self.base.clone(),
             new_name: self.new.clone(),
-            paired: false,
         })
     }
 

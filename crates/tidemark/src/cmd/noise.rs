@@ -1,6 +1,7 @@
 //! `tidemark noise`: measures how much the speed of this machine varies, and gives advice. `platform` reads the state of the
 //! system; the runner, which measures the same, has the timing functions.
 
+mod pairing;
 mod platform;
 
 use std::{
@@ -13,16 +14,18 @@ use std::{
 use serde_json::{Value, json};
 use tidemark_runner::noise::{compute, jitter, sample};
 
-use self::platform::Platform;
+use self::{pairing::Pairing, platform::Platform};
 use crate::{
     failure::{Result, print},
     table::{Column, Table},
 };
 
 /// Parts with their share of the time and their weight in the score. The remaining time is for the observation of the system.
-const COMPUTE: Part = Part { name: "compute", share: 0.3, weight: 0.30 };
-const CACHE: Part = Part { name: "cache", share: 0.3, weight: 0.40 };
-const DISK: Part = Part { name: "I/O", share: 0.2, weight: 0.15 };
+const COMPUTE: Part = Part { name: "compute", share: 0.25, weight: 0.30 };
+const CACHE: Part = Part { name: "cache", share: 0.25, weight: 0.40 };
+const DISK: Part = Part { name: "I/O", share: 0.15, weight: 0.15 };
+/// Share of the time for the precision of comparisons.
+const PAIRING_SHARE: f64 = 0.2;
 /// Weight of stolen time in the score.
 const STEAL_WEIGHT: f64 = 0.15;
 /// Default cache size, in bytes.
@@ -94,13 +97,20 @@ impl Noise {
         let cache = jitter(&sample(time(&CACHE), || walk(&mut memory)));
         tell(DISK.name);
         let disk = write_samples(time(&DISK)).ok().map(|samples| jitter(&samples));
+        tell("comparisons");
+        let pairing = Pairing::measure(Duration::from_secs_f64(self.duration as f64 * PAIRING_SHARE));
         tell("the system");
-        let rest = 1.0 - COMPUTE.share - CACHE.share - DISK.share;
+        let rest = 1.0 - COMPUTE.share - CACHE.share - DISK.share - PAIRING_SHARE;
         let platform = Platform::watch(Duration::from_secs_f64(self.duration as f64 * rest));
         let steal = before.zip(platform::times()).map(|(before, after)| after.steal_since(&before));
         let found = Found { compute, cache, disk, steal, platform };
         let is_json = self.json || self.format == Format::Json;
-        print(&if is_json { format!("{:#}\n", found.json()) } else { found.human() })
+        if is_json {
+            let mut results = found.json();
+            pairing.add_to(&mut results);
+            return print(&format!("{results:#}\n"));
+        }
+        print(&found.human(&pairing.human()))
     }
 }
 
@@ -119,7 +129,8 @@ impl Found {
         (33.0 * (sum / known).log10()).clamp(0.0, 100.0)
     }
 
-    fn human(&self) -> String {
+    /// Returns the text; `comparisons` is the part about comparisons.
+    fn human(&self, comparisons: &str) -> String {
         let mut table =
             Table::new([Column::Left("Part"), Column::Right("Variation"), Column::Left("Rating")], &[]);
         let percent = |value: f64| format!("{value:.2}%");
@@ -140,7 +151,8 @@ impl Found {
             ..=70.0 => "noisy",
             _ => "very noisy",
         };
-        let mut text = format!("{}\nThis machine is {verdict}: {score:.0} of 100 dB.\n", table.show());
+        let mut text =
+            format!("{}\nThis machine is {verdict}: {score:.0} of 100 dB.\n\n{comparisons}", table.show());
         let advice = self.platform.advice(self);
         if !advice.is_empty() {
             text.push_str("\nAdvice:\n");

@@ -2,12 +2,14 @@
 //! the verdict.
 
 mod ab;
-mod binary;
+pub(crate) mod binary;
 pub(crate) mod command;
+mod confirm;
 mod gate;
 pub(crate) mod job;
 mod project_flags;
 mod recent;
+mod shell;
 mod show;
 mod start_point;
 pub(crate) mod synthetic;
@@ -169,6 +171,8 @@ impl Run {
         if let Some(base) = &self.ab.ab {
             return self.compare_with(base);
         }
+        self.ab.check()?;
+        self.check_confirm()?;
         let job = self.check()?;
         let thresholds = self.thresholds.thresholds()?.or_else(|| manifest.thresholds());
         let environment = Environment::of_process();
@@ -308,12 +312,17 @@ impl Run {
             message!("warning: {}", output::plain(warning));
         }
         let host = self.connection.target()?.host.map(|(host, _)| host);
-        let rows = verdict::rows(report);
         let links = ci::links(&target.client, host.as_ref(), report, self.ci.ci_public_links);
-        let verdict = verdict::wait_for_verdict(&target.client, report);
-        let verdict = verdict.as_ref();
+        let mut verdict = verdict::wait_for_verdict(&target.client, report);
         self.remember(target.adapter.get(), report, &links, context);
-        let shown = self.show(target, report, &rows, verdict, &links);
+        let confirmation = self.confirm(&verdict::rows(report), verdict.as_ref(), target.adapter.get());
+        let confirmed =
+            confirmation.as_ref().map(|confirmation| confirmation.apply(report, verdict.as_mut()));
+        // JSON contains the report as the server has it.
+        let printed = confirmed.as_ref().filter(|_| self.format != Format::Json).unwrap_or(report);
+        let report = confirmed.as_ref().unwrap_or(report);
+        let (rows, verdict) = (verdict::rows(report), verdict.as_ref());
+        let shown = self.show(target, printed, &rows, verdict, &links, confirmation.as_ref());
         let suffix = format!(
             "{}{}",
             if self.synthetic.build_time { "-build_time" } else { "" },

@@ -38,6 +38,9 @@ impl ComparisonReport {
     }
 
     fn human(&self, all: bool) -> String {
+        if self.is_identical() {
+            return self.remarks();
+        }
         let colors = output::has_colors();
         let columns = [
             Column::Left("Verdict"),
@@ -90,7 +93,8 @@ impl ComparisonReport {
         };
         let table = Block::Table { titles: titles.to_vec(), rows: self.rows.iter().map(spans).collect() };
         let subject = vec![named(&self.new_name), Span::text(" compared with "), named(&self.base_name)];
-        let mut blocks = vec![Block::Paragraph(subject), table];
+        let mut blocks = vec![Block::Paragraph(subject)];
+        blocks.extend(Some(table).filter(|_| !self.is_identical()));
         blocks.extend(
             self.remarks()
                 .lines()
@@ -122,10 +126,15 @@ impl ComparisonReport {
                 })
             })
             .collect();
-        json!({
+        let mut document = json!({
             "base": self.base_name, "new": self.new_name, "paired": self.paired, "confidence": self.confidence,
             "comparisons": rows, "only_base": self.only_base, "only_new": self.only_new,
-        })
+        });
+        if let Some(hash) = &self.identical {
+            document["verdict"] = json!("identical");
+            document["binary"] = json!(hash);
+        }
+        document
     }
 
     fn cells(&self, row: &Row) -> [String; 9] {
@@ -153,6 +162,14 @@ impl ComparisonReport {
     /// Returns the text below the table.
     fn remarks(&self) -> String {
         let mut text = String::new();
+        if let Some(hash) = &self.identical {
+            let _ = writeln!(
+                text,
+                "The binaries of {} (base) and {} (new) are identical (SHA-256 {hash}); nothing was measured.",
+                output::plain(&self.base_name),
+                output::plain(&self.new_name)
+            );
+        }
         for (name, titles) in [(&self.base_name, &self.only_base), (&self.new_name, &self.only_new)] {
             if !titles.is_empty() {
                 let _ = writeln!(text, "Only in {}: {}.", output::plain(name), titles.join(", "));
@@ -182,17 +199,32 @@ impl ComparisonReport {
     }
 
     /// Returns the number of rows with each verdict.
-    pub(crate) fn counts(&self) -> String {
-        let mut parts = Vec::new();
-        for (verdict, one, many, _) in LABELS {
-            match self.rows.iter().filter(|row| row.verdict == verdict).count() {
-                0 => {}
-                1 => parts.push(format!("1 {}", if verdict < Verdict::Inconclusive { one } else { many })),
-                count => parts.push(format!("{count} {many}")),
-            }
+    fn counts(&self) -> String {
+        if self.is_identical() {
+            "identical".to_owned()
+        } else {
+            counts(self.rows.iter().map(|row| row.verdict))
         }
-        parts.join(", ")
     }
+}
+
+/// Returns the label of a verdict.
+pub(super) fn label(verdict: Verdict) -> &'static str {
+    labels(verdict).0
+}
+
+/// Returns the number of each verdict.
+pub(super) fn counts(verdicts: impl Iterator<Item = Verdict>) -> String {
+    let mut numbers = [0; LABELS.len()];
+    for verdict in verdicts {
+        numbers[verdict as usize] += 1;
+    }
+    let part = |((verdict, one, many, _), count): (&(Verdict, &str, &str, &str), usize)| match count {
+        0 => None,
+        1 => Some(format!("1 {}", if *verdict < Verdict::Inconclusive { one } else { many })),
+        count => Some(format!("{count} {many}")),
+    };
+    LABELS.iter().zip(numbers).filter_map(part).collect::<Vec<_>>().join(", ")
 }
 
 impl Row {

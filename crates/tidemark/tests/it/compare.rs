@@ -24,15 +24,15 @@ printf '{"sort": {"latency": {"value": %d}, "throughput": {"value": %d}}, "find"
     $((f * (1000 + n % 3))) $((1000000 / f - n % 3))
 "#;
 
-fn text(bytes: &[u8]) -> &str {
+pub(crate) fn text(bytes: &[u8]) -> &str {
     str::from_utf8(bytes).unwrap()
 }
 
 /// A folder for files, and a repository whose work tree is slower than its commit.
-struct Desk(TempDir);
+pub(crate) struct Desk(pub(crate) TempDir);
 
 impl Desk {
-    fn open() -> Self {
+    pub(crate) fn open() -> Self {
         let desk = Self(tempfile::tempdir().unwrap());
         let repository = desk.repository();
         fs::create_dir_all(repository.join("sub")).unwrap();
@@ -46,28 +46,29 @@ impl Desk {
         desk
     }
 
-    fn repository(&self) -> std::path::PathBuf {
+    pub(crate) fn repository(&self) -> std::path::PathBuf {
         self.0.path().join("repository")
     }
 
-    fn command(&self, folder: &Path) -> Command {
+    pub(crate) fn command(&self, folder: &Path) -> Command {
         let mut command = in_folder(folder);
         command.env("DIARY", self.0.path().join("diary")).env("TMPDIR", self.0.path()).stdin(Stdio::null());
         command.env("GIT_CEILING_DIRECTORIES", self.0.path().parent().unwrap());
+        command.env("DIARY_FOLDER", self.0.path());
         command
     }
 
     /// Runs our command in the folder of the benchmark.
-    fn bench(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn bench(&self, arguments: &[&str]) -> Output {
         self.command(&self.repository().join("sub")).args(arguments).output().unwrap()
     }
 
-    fn diary(&self) -> String {
+    pub(crate) fn diary(&self) -> String {
         fs::read_to_string(self.0.path().join("diary")).unwrap_or_default().replace('\n', " ")
     }
 
     /// Whether all checkouts are gone, from the disk and from git.
-    fn is_tidy(&self) -> bool {
+    pub(crate) fn is_tidy(&self) -> bool {
         let lists = git(&self.repository(), &["worktree", "list", "--porcelain"]);
         let left = fs::read_dir(self.0.path()).unwrap().map(|entry| entry.unwrap().file_name());
         let left = left.filter(|name| name.to_string_lossy().starts_with("tidemark-")).count();

@@ -2,6 +2,7 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+mod ab;
 mod action;
 mod admin;
 mod backup;
@@ -11,6 +12,7 @@ mod client;
 mod code_host;
 mod compare;
 mod completions;
+mod confirm;
 mod connection;
 mod context;
 mod crash;

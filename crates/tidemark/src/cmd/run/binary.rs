@@ -13,27 +13,26 @@ use sha2::{Digest, Sha256};
 pub(super) struct BinaryFlags {
     /// Measured binary; runs of the same content differ only by noise; repeat the flag for several files
     #[arg(long, value_name = "PATH", conflicts_with = "image")]
-    binary: Vec<PathBuf>,
+    pub(super) binary: Vec<PathBuf>,
 }
 
 impl BinaryFlags {
     /// Returns a hash of the content, after the build. A failure is a warning: without a hash, the run is only harder to judge.
     pub(super) fn hash(&self) -> Option<String> {
-        if self.binary.is_empty() {
-            return None;
-        }
-        let mut hash = Sha256::new();
-        for path in &self.binary {
-            if let Err(error) = read(path, &mut hash) {
-                let path = path.display();
-                message!(
-                    "warning: --binary {path} cannot be read: {error}; the run is sent without its hash."
-                );
-                return None;
-            }
-        }
-        Some(hex::encode(hash.finalize()))
+        hash(&self.binary).unwrap_or_else(|reason| {
+            message!("warning: --binary {reason}; the run is sent without its hash.");
+            None
+        })
     }
+}
+
+/// Returns a hash of the content of files; `None` if there is no file. The error names the file.
+pub(crate) fn hash(files: &[PathBuf]) -> Result<Option<String>, String> {
+    let mut hash = Sha256::new();
+    for path in files {
+        read(path, &mut hash).map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
+    }
+    Ok((!files.is_empty()).then(|| hex::encode(hash.finalize())))
 }
 
 fn read(path: &Path, hash: &mut Sha256) -> io::Result<()> {

@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use super::shell;
 use crate::{
     child::Child,
     failure::{Exit, Failure, Result},
@@ -18,13 +19,15 @@ use crate::{
 
 /// Variable that contains the side of a comparison.
 pub(crate) const SIDE_VARIABLE: &str = "TIDEMARK_SIDE";
+/// Variable that lists the benchmarks of a comparison that have no verdict yet, one per line.
+const BENCHMARKS_VARIABLE: &str = "TIDEMARK_BENCHMARKS";
 /// Read size, in bytes.
 const CHUNK: usize = 1 << 16;
 /// Time limit for remaining output after the command has ended; its child processes may keep the pipe open.
 pub(crate) const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Command and how to start it.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(crate) struct BenchmarkCommand {
     /// Shell for a command of one word [default: /bin/sh, on Windows cmd]
     #[arg(long, value_name = "PROGRAM", requires = "command", conflicts_with = "exec")]
@@ -41,6 +44,15 @@ pub(crate) struct BenchmarkCommand {
     /// Working directory; `None` is the current directory.
     #[arg(skip)]
     folder: Option<PathBuf>,
+}
+
+/// Where a command of a comparison runs.
+pub(crate) struct RunIn<'a> {
+    pub(crate) folder: &'a Path,
+    /// Value of the variable `TIDEMARK_SIDE`.
+    pub(crate) side: &'a str,
+    /// Benchmarks without a verdict, one per line; `None` if all benchmarks are to run.
+    pub(crate) benchmarks: Option<&'a str>,
 }
 
 /// Result of a command.
@@ -69,6 +81,19 @@ impl BenchmarkCommand {
         self.shell.is_some() || self.flag.is_some()
     }
 
+    /// Returns the command with other words, which `change` returns for its words; `None` if the words are unknown or cannot be
+    /// changed. The words of a shell command are known only if the shell does nothing but divide it.
+    pub(crate) fn with_words(&self, change: impl Fn(&[String]) -> Option<Vec<String>>) -> Option<Self> {
+        let command = match self.command.as_slice() {
+            [line] if !self.exec => {
+                let words = shell::words(line).filter(|_| !self.names_shell() && !cfg!(windows))?;
+                vec![shell::line(line, &words, &change(&words)?)?]
+            }
+            words => change(words)?,
+        };
+        Some(Self { command, ..self.clone() })
+    }
+
     /// Takes the command from `tidemark.toml`.
     pub(crate) fn take(&mut self, given: &ManifestCommand<'_>) {
         self.command = given.words.to_vec();
@@ -90,7 +115,7 @@ impl BenchmarkCommand {
     /// Runs the command in another folder, for a side of a comparison.
     pub(crate) fn run_in(
         &self,
-        side: Option<(&Path, &str)>,
+        place: Option<&RunIn<'_>>,
         label: &str,
         quiet: bool,
     ) -> Result<CommandResult> {
@@ -98,8 +123,11 @@ impl BenchmarkCommand {
         if let Some(folder) = &self.folder {
             command.current_dir(folder);
         }
-        if let Some((folder, name)) = side {
-            command.current_dir(folder).env(SIDE_VARIABLE, name);
+        if let Some(RunIn { folder, side, benchmarks }) = place {
+            command.current_dir(folder).env(SIDE_VARIABLE, side);
+            if let Some(benchmarks) = benchmarks {
+                command.env(BENCHMARKS_VARIABLE, benchmarks);
+            }
         }
         // The command must not write to standard error directly: it would overwrite the progress line, and a closed pipe would
         // kill it.

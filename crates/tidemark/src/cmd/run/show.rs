@@ -3,9 +3,9 @@
 use tidemark_api::{JobUuid, Report};
 use tidemark_render::{comment::Comment, links::Links, markup::Dialect};
 
-use super::{Run, RunTarget};
+use super::{Run, RunTarget, confirm::Confirmation};
 use crate::{
-    failure::{Result, print},
+    failure::{Failure, Result, print},
     history::History,
     local,
     output::{self, Format},
@@ -21,13 +21,14 @@ impl Run {
         rows: &[MetricRow<'_>],
         verdict: Option<&tidemark_api::Verdict>,
         links: &Links,
+        confirmation: Option<&Confirmation>,
     ) -> Result {
         let comment = Comment { report, rows, verdict, links };
         match self.format {
             Format::Human => {}
             Format::Html => return print(&comment.render(Dialect::Html)),
             Format::Markdown => return print(&comment.render(Dialect::Markdown)),
-            Format::Json => return print(&output::json("The report", report)?),
+            Format::Json => return print(&json(report, confirmation)?),
         }
         let history = if self.quiet { History::default() } else { History::of(&target.client, report, rows) };
         let claim = links
@@ -56,7 +57,9 @@ impl Run {
             None => "\nThe server gives no verdict against earlier runs; only thresholds were checked.\n",
         };
         let line = verdict::line(rows, verdict);
-        print(&format!("{header}\n{table}{missing}{claim}\n{end}\n\n{line}"))
+        let again =
+            confirmation.map_or_else(String::new, |confirmation| format!("\n{}", confirmation.human()));
+        print(&format!("{header}\n{table}{missing}{again}{claim}\n{end}\n\n{line}"))
     }
 
     /// Prints a detached job.
@@ -66,4 +69,13 @@ impl Run {
         }
         print(&format!("The job {job} is sent; its results will be in the report {}.\n", report.uuid))
     }
+}
+
+/// Returns the report as JSON; with `--confirm`, it has the field `confirmation`.
+fn json(report: &Report, confirmation: Option<&Confirmation>) -> Result<String> {
+    let Some(confirmation) = confirmation else { return output::json("The report", report) };
+    let mut document = serde_json::to_value(report)
+        .map_err(|error| Failure::new(format!("The report cannot be written as JSON ({error}).")))?;
+    document["confirmation"] = confirmation.json();
+    output::json("The report", &document)
 }

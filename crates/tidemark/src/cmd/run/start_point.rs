@@ -28,6 +28,11 @@ pub(crate) struct StartPointFlags {
 }
 
 impl StartPointFlags {
+    /// Returns the given commit to start from.
+    pub(super) fn hash(&self) -> Option<&GitHash> {
+        self.start_point_hash.as_ref()
+    }
+
     /// Returns the start point. A detected pull request starts from its base with each run, with the thresholds of the base,
     /// unless a flag sets the branch or the start point.
     pub(super) fn patch(

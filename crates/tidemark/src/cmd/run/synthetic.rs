@@ -67,9 +67,8 @@ impl SyntheticFlags {
     ) -> Result<ToolOutput> {
         let mut results = Map::new();
         if let Some(elapsed) = elapsed.filter(|_| self.build_time) {
-            let name = benchmark.words().join(" ");
-            let name = name[..name.floor_char_boundary(NAME_MAX)].to_owned();
-            results.insert(name, json!({ "build-time": { "value": elapsed.as_secs_f64() } }));
+            results
+                .insert(command_name(benchmark), json!({ "build-time": { "value": elapsed.as_secs_f64() } }));
         }
         for file in &self.file_size {
             let size = fs::metadata(locate(file))
@@ -103,4 +102,18 @@ impl SyntheticFlags {
         });
         own.unwrap_or_else(|| file.display().to_string())
     }
+}
+
+/// Returns the elapsed time of a command as a latency, in the format of the adapter `json`.
+pub(crate) fn elapsed_results(benchmark: &BenchmarkCommand, elapsed: Duration) -> ToolOutput {
+    let mut results = Map::new();
+    let nanoseconds = elapsed.as_secs_f64() * 1e9;
+    results.insert(command_name(benchmark), json!({ "latency": { "value": nanoseconds } }));
+    ToolOutput { name: "the elapsed time".to_owned(), text: Value::Object(results).to_string() }
+}
+
+/// Returns the name of the benchmark that is the command itself.
+fn command_name(benchmark: &BenchmarkCommand) -> String {
+    let name = benchmark.words().join(" ");
+    name[..name.floor_char_boundary(NAME_MAX)].to_owned()
 }

@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""Measures comparisons of commits with real processes: false alarms, detected changes, and the precision of each method.
+
+    cargo build --release -p tidemark
+    python3 benches/ab.py [aa] [ab] [widths] [--comparisons 20] [--busy 2] [--binary target/release/tidemark]
+
+`aa` compares a commit with itself: each change is a false alarm. `ab` makes one of eight benchmarks 3 % slower. Both run beside
+`--busy` processes that load the machine in bursts. `widths` shows the median width of the confidence intervals of eight equal
+benchmarks after 40 runs per side, and the median error of the change, which should be 0: one side after the other, interleaved, and
+as a duet, without and with the load.
+
+`cargo run --release -p tidemark-stats --example pairs` runs the same test on simulated noise, 500 times and more.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+BENCHMARKS = {
+    "append": "values = []\nfor number in range(1000):\n    values.append(number)",
+    "comprehension": "[number * number for number in range(1000)]",
+    "dictionary": "{number: str(number) for number in range(400)}",
+    "format": "[f'{number:08d}' for number in range(400)]",
+    "join": "','.join(str(number) for number in range(500))",
+    "lookup": "sum(table[number % 97] for number in range(800))",
+    "sum": "sum(number for number in range(1500))",
+    "while": "count = 0\nwhile count < 1200:\n    count += 1",
+}
+# Number of executions of a benchmark in a run; the slower benchmark has one more, which is 3 %.
+LOOPS = 34
+SLOWER = "while"
+# Runs per side for the widths.
+RUNS = 40
+
+
+def measure():
+    """Prints the time of each selected benchmark, in the format of Tidemark."""
+    selected = os.environ.get("TIDEMARK_BENCHMARKS", "\n".join(BENCHMARKS)).split("\n")
+    is_slower = os.environ.get("SLOWER") and os.environ.get("TIDEMARK_SIDE") == "new"
+    results = {}
+    for name in selected:
+        code = compile(BENCHMARKS[name], name, "exec")
+        space = {"table": list(range(97))}
+        loops = LOOPS + 1 if is_slower and name == SLOWER else LOOPS
+        started = time.perf_counter_ns()
+        for _ in range(loops):
+            exec(code, space)
+        results[name] = {"latency": {"value": (time.perf_counter_ns() - started) / LOOPS}}
+    print(json.dumps(results))
+
+
+def load():
+    """Loads the machine in bursts of up to two seconds."""
+    while True:
+        until = time.monotonic() + random.random() * 2
+        while time.monotonic() < until:
+            sum(range(10_000))
+        time.sleep(random.random() * 2)
+
+
+class Load:
+    """Processes that load the machine."""
+
+    def __init__(self, count):
+        self.processes = [multiprocessing.Process(target=load, daemon=True) for _ in range(count)]
+
+    def __enter__(self):
+        for process in self.processes:
+            process.start()
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            process.terminate()
+            process.join()
+
+
+class Repository:
+    """A repository with one commit."""
+
+    def __init__(self, folder, binary):
+        self.folder, self.binary = os.path.join(folder, "repository"), os.path.abspath(binary)
+        os.mkdir(self.folder)
+        names = {f"GIT_{who}_{what}": "ab@example.com" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+        clean = {key: value for key, value in os.environ.items() if key != "CI" and not key.startswith("TIDEMARK_")}
+        self.environment = {**clean, **names}
+        self.benchmark = f"'{sys.executable}' '{os.path.abspath(__file__)}' --measure"
+        self.call("git", "init", "--quiet", "--initial-branch", "main")
+        self.call("git", "commit", "--quiet", "--allow-empty", "--message", "first")
+
+    def call(self, *command, **variables):
+        done = subprocess.run(
+            command, cwd=self.folder, env={**self.environment, **variables}, check=True, stdout=subprocess.PIPE, text=True
+        )
+        return done.stdout
+
+    def compare(self, *flags, **variables):
+        command = (self.binary, "run", "--ab", "HEAD", "--json", "--quiet", *flags, self.benchmark)
+        return json.loads(self.call(*command, **variables))["comparisons"]
+
+    def separate(self):
+        """Measures one side after the other, and compares the files."""
+        with tempfile.TemporaryDirectory() as folder:
+            for side in ("base", "new"):
+                with open(os.path.join(folder, side), "w", encoding="utf-8") as file:
+                    for _ in range(RUNS):
+                        file.write(self.call("sh", "-c", self.benchmark))
+            sides = [os.path.join(folder, side) for side in ("base", "new")]
+            compared = self.call(self.binary, "compare", *sides, "--json", "--confidence", "0.99")
+            return json.loads(compared)["comparisons"]
+
+
+def changes(rows):
+    return {row["benchmark"] for row in rows if row["verdict"] in ("regression", "improvement", "difference")}
+
+
+def false_alarms(repository, arguments):
+    for flags in ((), ("--duet",)):
+        method = " ".join(flags) or "interleaved"
+        alarms, rounds, started = 0, [], time.monotonic()
+        for _ in range(arguments.comparisons):
+            rows = repository.compare(*flags, "--max-time", str(arguments.max_time))
+            alarms += bool(changes(rows))
+            rounds += [row["base"]["runs"] for row in rows]
+        print(
+            f"A/A {method}: {alarms} of {arguments.comparisons} comparisons report a change; "
+            f"median of {statistics.median(rounds):.0f} rounds per benchmark, {time.monotonic() - started:.0f} s",
+            flush=True,
+        )
+
+
+def detected(repository, arguments):
+    for flags in ((), ("--duet",)):
+        method = " ".join(flags) or "interleaved"
+        found, others, rounds = 0, 0, []
+        for _ in range(arguments.comparisons):
+            rows = repository.compare(*flags, "--max-time", str(arguments.max_time), SLOWER="yes")
+            found += SLOWER in changes(rows)
+            others += bool(changes(rows) - {SLOWER})
+            rounds += [row["base"]["runs"] for row in rows if row["benchmark"] == SLOWER]
+        print(
+            f"A/B {method}: {found} of {arguments.comparisons} find +3 % in one of 8 benchmarks; "
+            f"median of {statistics.median(rounds):.0f} rounds; {others} report another change",
+            flush=True,
+        )
+
+
+def widths(repository, arguments):
+    print(f"{RUNS} runs per side of 8 equal benchmarks, {arguments.repeats} times: median width of the 99 % intervals, and")
+    print("median error of the change")
+    print(f"{'load':15} {'separate':>16} {'interleaved':>16} {'duet':>16}")
+    fixed = ("--iter", str(RUNS), "--same-within", "0")
+    methods = (
+        repository.separate,
+        lambda: repository.compare(*fixed),
+        lambda: repository.compare(*fixed, "--duet"),
+    )
+    for name, count in (("none", 0), (f"{arguments.busy} processes", arguments.busy)):
+        found = [[] for _ in methods]
+        with Load(count):
+            for _ in range(arguments.repeats):
+                for rows, method in zip(found, methods):
+                    rows += method()
+        shown = (
+            (
+                statistics.median(row["upper"] - row["lower"] for row in rows),
+                statistics.median(abs(row["change"]) for row in rows),
+            )
+            for rows in found
+        )
+        print(f"{name:15}" + "".join(f" {width:8.1%} {error:7.1%}" for width, error in shown), flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", choices=["aa", "ab", "widths", []])
+    parser.add_argument("--comparisons", type=int, default=20)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--max-time", type=int, default=120)
+    parser.add_argument("--busy", type=int, default=2)
+    parser.add_argument("--binary", default="target/release/tidemark")
+    parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.measure:
+        return measure()
+    parts = arguments.parts or ["aa", "ab", "widths"]
+    print(f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f} before the measurement", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        repository = Repository(folder, arguments.binary)
+        if "widths" in parts:
+            widths(repository, arguments)
+        with Load(arguments.busy):
+            if "aa" in parts:
+                false_alarms(repository, arguments)
+            if "ab" in parts:
+                detected(repository, arguments)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,169 @@
+//! Measures comparisons in pairs: false alarms under continuous monitoring, and the rounds until a small change is found, compared
+//! with a fixed number of rounds.
+//!
+//! ```sh
+//! cargo run --release -p tidemark-stats --example pairs [-- COMPARISONS]
+//! ```
+
+use std::{env, error::Error};
+
+use tidemark_stats::{
+    Criteria, Pairs, Verdict, Worse,
+    synthetic::{Noise, normal},
+    verdicts,
+};
+
+/// Benchmarks of a comparison, and noise of a run.
+const BENCHMARKS: usize = 8;
+const NOISE: f64 = 0.05;
+/// Change of the first benchmark.
+const CHANGE: f64 = 1.03;
+/// Defaults of `tidemark run --ab`.
+const CONFIDENCE: f64 = 0.99;
+const CRITERIA: Criteria = Criteria { smallest_change: 0.01, same_within: 0.03 };
+/// Rounds of the comparisons without a change, and maximum number of rounds with a change.
+const MONITORED: usize = 200;
+const MAX_ROUNDS: usize = 600;
+
+/// A comparison of benchmarks that are measured in pairs, in random order within a pair.
+struct Simulation {
+    /// Pairs of each benchmark.
+    pairs: Vec<Vec<(f64, f64)>>,
+}
+
+/// Result of a comparison.
+struct Outcome {
+    /// Rounds until each benchmark had its verdict.
+    rounds: Vec<usize>,
+    verdicts: Vec<Verdict>,
+    /// Whether any round reported a change.
+    has_alarm: bool,
+}
+
+impl Simulation {
+    fn new(noise: Noise, seed: u64, rounds: usize, change: f64) -> Self {
+        let benchmark = |index: usize| {
+            let seed = seed * 1_000 + index as u64;
+            let values = noise.series(seed, 2 * rounds);
+            let order = normal(seed + 500, rounds);
+            let value = |value: f64| (NOISE * (value - 100.0)).exp();
+            let factor = if index == 0 { change } else { 1.0 };
+            let runs = values.chunks_exact(2).zip(order).map(|(runs, order)| {
+                let (base, new) = if order < 0.0 { (runs[0], runs[1]) } else { (runs[1], runs[0]) };
+                (value(base), factor * value(new))
+            });
+            runs.collect()
+        };
+        Self { pairs: (0..BENCHMARKS).map(benchmark).collect() }
+    }
+
+    /// Inspects the comparison after every round. If `stops`, benchmarks with a verdict are not measured again.
+    fn run(&self, stops: bool) -> Outcome {
+        let mut pairs = vec![Pairs::new(CONFIDENCE, CRITERIA.same_within); BENCHMARKS];
+        let mut outcome = Outcome {
+            rounds: vec![0; BENCHMARKS],
+            verdicts: vec![Verdict::Inconclusive; BENCHMARKS],
+            has_alarm: false,
+        };
+        for round in 0..self.pairs[0].len() {
+            for (index, one) in pairs.iter_mut().enumerate() {
+                if !stops || outcome.verdicts[index] == Verdict::Inconclusive {
+                    let (base, new) = self.pairs[index][round];
+                    one.push(base, new);
+                    outcome.rounds[index] += 1;
+                }
+            }
+            let compared: Vec<_> = pairs.iter().map(|one| (one.quick_comparison(), Worse::Up)).collect();
+            outcome.verdicts =
+                verdicts(&compared, &CRITERIA).into_iter().map(|(verdict, _)| verdict).collect();
+            outcome.has_alarm |= outcome.verdicts.iter().any(|verdict| *verdict < Verdict::Inconclusive);
+            if stops && outcome.verdicts.iter().all(|verdict| *verdict != Verdict::Inconclusive) {
+                break;
+            }
+        }
+        outcome
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let comparisons: u64 = env::args().nth(1).map_or(Ok(500), |text| text.parse())?;
+    println!(
+        "A/A: {comparisons} comparisons of {BENCHMARKS} benchmarks, inspected after each of {MONITORED} rounds"
+    );
+    for noise in Noise::ALL {
+        let is_alarm = |seed: &u64| Simulation::new(noise, *seed, MONITORED, 1.0).run(false).has_alarm;
+        let alarms = (0..comparisons).filter(is_alarm).count();
+        println!(
+            "{:45} {alarms:3} report a change ({:.1} %)",
+            noise.to_string(),
+            percent(alarms, comparisons)
+        );
+    }
+    println!(
+        "A/B: {:+.0} % in one of {BENCHMARKS} benchmarks, noise of {:.0} %, at most {MAX_ROUNDS} rounds",
+        (CHANGE - 1.0) * 100.0,
+        NOISE * 100.0
+    );
+    let outcomes: Vec<Outcome> = (0..comparisons)
+        .map(|seed| Simulation::new(Noise::Normal, seed + 1_000_000, MAX_ROUNDS, CHANGE).run(true))
+        .collect();
+    let found: Vec<&Outcome> =
+        outcomes.iter().filter(|outcome| outcome.verdicts[0] == Verdict::Regression).collect();
+    let mut rounds: Vec<usize> = outcomes.iter().map(|outcome| outcome.rounds[0]).collect();
+    rounds.sort_unstable();
+    let unchanged = outcomes.iter().filter(|outcome| outcome.verdicts[0] == Verdict::Unchanged).count();
+    println!(
+        "detected: {:.1} %; called equal: {:.1} %",
+        percent(found.len(), comparisons),
+        percent(unchanged, comparisons)
+    );
+    println!(
+        "rounds until the verdict: median {}, 90 % within {}",
+        rounds[rounds.len() / 2],
+        rounds[rounds.len() * 9 / 10]
+    );
+    let wrong = outcomes
+        .iter()
+        .filter(|one| one.verdicts[1..].iter().any(|verdict| *verdict < Verdict::Inconclusive))
+        .count();
+    println!("a change in another benchmark: {:.1} %", percent(wrong, comparisons));
+    let mut others: Vec<usize> = outcomes.iter().flat_map(|outcome| outcome.rounds[1..].to_vec()).collect();
+    others.sort_unstable();
+    println!("rounds of the equal benchmarks: median {}", others[others.len() / 2]);
+    // A test with a fixed number of rounds, the same significance (two-sided, divided by the number of benchmarks) and the same
+    // power. The power is below 1, even if every change was detected.
+    let most = 1.0 - 1.0 / (2.0 * comparisons as f64);
+    let power = (percent(found.len(), comparisons) / 100.0).min(most);
+    let significance = (1.0 - CONFIDENCE) / BENCHMARKS as f64;
+    let sum = quantile(1.0 - significance / 2.0) + quantile(power);
+    let fixed = (sum / (CHANGE.ln() / (NOISE * 2_f64.sqrt()))).powi(2).ceil();
+    println!("fixed design with a power of {:.2} %: {fixed} rounds", power * 100.0);
+    Ok(())
+}
+
+/// Returns the quantile of the standard normal distribution, by halving an interval.
+fn quantile(probability: f64) -> f64 {
+    let (mut low, mut high) = (-8.0, 8.0);
+    for _ in 0..60 {
+        let middle = f64::midpoint(low, high);
+        if distribution(middle) < probability { low = middle } else { high = middle }
+    }
+    low
+}
+
+/// Returns the probability of a standard normal value below a limit, by Simpson's rule.
+fn distribution(limit: f64) -> f64 {
+    const STEPS: u32 = 2_000;
+    let density = |value: f64| (-value * value / 2.0).exp() / std::f64::consts::TAU.sqrt();
+    let (start, width) = (-9.0, (limit + 9.0) / f64::from(STEPS));
+    let weight = |step: u32| match step {
+        0 | STEPS => 1.0,
+        step if step % 2 == 1 => 4.0,
+        _ => 2.0,
+    };
+    (0..=STEPS).map(|step| weight(step) * density(start + width * f64::from(step))).sum::<f64>() * width / 3.0
+}
+
+fn percent(count: usize, all: u64) -> f64 {
+    100.0 * count as f64 / all as f64
+}

@@ -1,0 +1,228 @@
+//! Pairs of values of one benchmark that are measured one by one. Each further pair costs the same, however many there are, so that
+//! a comparison can be inspected after every pair.
+
+use super::{
+    Comparison, EXACT_PAIRS, ROUNDING_ERROR,
+    sequential::{Bets, Sequence, capital_limit},
+};
+use crate::moments::mean;
+
+/// Runs of base and new side in pairs, in random order within a pair: the values of a pair share the state of the machine. The
+/// comparison is valid whenever the measurement stops, even if it decides when.
+#[derive(Clone, Debug)]
+pub struct Pairs {
+    confidence: f64,
+    same_within: f64,
+    values: Vec<(f64, f64)>,
+    /// Whether all values are positive, so that the differences are those of the logarithms.
+    is_positive: bool,
+    /// Whether all pairs are equal.
+    is_constant: bool,
+    /// Sums of the values of both sides, or of their logarithms.
+    sums: (f64, f64),
+    sequence: Sequence,
+    /// Bets against the ends of the range within which the sides count as the same.
+    ends: [Bets; 2],
+}
+
+impl Pairs {
+    /// Creates an empty sequence. `confidence` is 1 minus the accepted share of false positives, `same_within` the maximum relative
+    /// difference of two sides that count as the same.
+    pub fn new(confidence: f64, same_within: f64) -> Self {
+        Self {
+            confidence,
+            same_within,
+            values: Vec::new(),
+            is_positive: true,
+            is_constant: true,
+            sums: (0.0, 0.0),
+            sequence: Sequence::default(),
+            ends: [Bets::default(); 2],
+        }
+    }
+
+    /// Creates the sequence of these pairs.
+    pub fn of(pairs: &[(f64, f64)], confidence: f64, same_within: f64) -> Self {
+        let mut sequence = Self::new(confidence, same_within);
+        for (base, new) in pairs {
+            sequence.push(*base, *new);
+        }
+        sequence
+    }
+
+    /// Adds a pair.
+    pub fn push(&mut self, base: f64, new: f64) {
+        self.is_constant &= self.values.first().is_none_or(|first| *first == (base, new));
+        self.values.push((base, new));
+        if self.is_positive && (base <= 0.0 || new <= 0.0) {
+            // From now on, the values themselves are compared.
+            self.is_positive = false;
+            (self.sums, self.sequence) = ((0.0, 0.0), Sequence::default());
+            for index in 0..self.values.len() {
+                let (base, new) = self.values[index];
+                self.add(base, new);
+            }
+        } else if self.is_positive {
+            self.add(base.ln(), new.ln());
+        } else {
+            self.add(base, new);
+        }
+    }
+
+    /// Returns the number of pairs.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there is no pair.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Returns the comparison without the interval, at a constant cost. Its verdict is that of [`Pairs::comparison`].
+    pub fn quick_comparison(&self) -> Comparison {
+        let count = self.values.len() as f64;
+        let means = (self.sums.0 / count, self.sums.1 / count);
+        let step = Some(means.1 - means.0).filter(|step| step.abs() > ROUNDING_ERROR).unwrap_or(0.0);
+        let centers = match self.values.first() {
+            Some(first) if self.is_constant => *first,
+            _ if self.is_positive => (means.0.exp(), means.1.exp()),
+            _ => means,
+        };
+        let change = if self.is_positive { Some(centers.1 / centers.0 - 1.0) } else { self.share(step) };
+        Comparison {
+            base: centers.0,
+            new: centers.1,
+            change,
+            interval: None,
+            p: Some(if self.is_exact() && step != 0.0 { 0.0 } else { self.sequence.p() }),
+            rank_p: None,
+            min_rank_p: 0.0,
+            has_tail_test: false,
+            is_same: self.is_same(step),
+            favors_difference: self.sequence.favors_difference(),
+            rank_significance: 1.0 - self.confidence,
+            significance: 1.0 - self.confidence,
+            detectable: None,
+        }
+    }
+
+    /// Returns the comparison. The search for the interval inspects all pairs.
+    pub fn comparison(&self) -> Comparison {
+        let quick = self.quick_comparison();
+        let interval = if self.is_exact() {
+            let step = self
+                .values
+                .first()
+                .map_or(0.0, |(base, new)| if self.is_positive { new.ln() - base.ln() } else { new - base });
+            Some((step, step))
+        } else {
+            self.sequence.interval(self.confidence)
+        };
+        let interval = interval.and_then(|(lower, upper)| self.share(lower).zip(self.share(upper)));
+        let half_width = |(change, (lower, upper)): (f64, (f64, f64))| (change - lower).max(upper - change);
+        Comparison { interval, detectable: quick.change.zip(interval).map(half_width), ..quick }
+    }
+
+    /// Returns the expected number of further pairs until a verdict, if the values continue as they are: until a change is
+    /// significant among this number of comparisons, or until both sides count as the same. `None` if no number is enough.
+    pub fn pairs_left(&self, comparisons: usize) -> Option<u32> {
+        if self.is_positive {
+            return self.sequence.pairs_left(comparisons, self.confidence, self.same_within);
+        }
+        let level = self.sums.0.abs() / self.values.len() as f64;
+        let relative: Sequence = self.values.iter().map(|(base, new)| (new - base) / level).collect();
+        relative.pairs_left(comparisons, self.confidence, self.same_within)
+    }
+
+    /// Adds a pair on the scale of the comparison.
+    fn add(&mut self, base: f64, new: f64) {
+        self.sums = (self.sums.0 + base, self.sums.1 + new);
+        let scale = self.sequence.push(new - base);
+        let ends = self.end_shifts();
+        for (bets, shift) in self.ends.iter_mut().zip(ends) {
+            bets.bet(new - base - shift, scale);
+        }
+    }
+
+    /// Returns the ends of the range of sides that count as the same, on the scale of logarithms.
+    fn end_shifts(&self) -> [f64; 2] {
+        [(-self.same_within.min(1.0)).ln_1p(), self.same_within.ln_1p()]
+    }
+
+    /// Whether the confidence interval is within the range of sides that count as the same: whether its ends are excluded.
+    fn is_same(&self, step: f64) -> Option<bool> {
+        if !self.is_positive {
+            // The range depends on the level of the base, which every pair changes.
+            let interval =
+                if self.is_exact() { Some((step, step)) } else { self.sequence.interval(self.confidence) };
+            let ends = interval.and_then(|(lower, upper)| self.share(lower).zip(self.share(upper)));
+            return Some(
+                ends.is_some_and(|(lower, upper)| -self.same_within <= lower && upper <= self.same_within),
+            );
+        }
+        let [lower, upper] = self.end_shifts();
+        if self.is_exact() {
+            return Some(lower <= step && step <= upper);
+        }
+        let limit = capital_limit(self.confidence);
+        let is_inside = self.sequence.median().is_some_and(|median| lower < median && median < upper);
+        Some(is_inside && self.ends.iter().all(|bets| bets.capital() >= limit))
+    }
+
+    /// Whether the values never vary, for example numbers of instructions.
+    fn is_exact(&self) -> bool {
+        self.is_constant && self.values.len() >= EXACT_PAIRS
+    }
+
+    /// Converts a difference on the scale to a share of the base.
+    fn share(&self, step: f64) -> Option<f64> {
+        if self.is_positive {
+            return Some(step.exp_m1());
+        }
+        let base = mean(&self.values.iter().map(|(base, _)| *base).collect::<Vec<_>>());
+        if base == 0.0 { (step == 0.0).then_some(0.0) } else { Some(step / base.abs()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        compare::{Criteria, verdicts},
+        model::Worse,
+        random::Random,
+    };
+
+    const CRITERIA: Criteria = Criteria { smallest_change: 0.01, same_within: 0.05 };
+
+    /// The incremental verdict and the verdict from the interval agree after every pair.
+    #[test]
+    fn the_quick_verdict_is_that_of_the_interval() {
+        for (seed, (noise, factor)) in
+            [(0.01, 1.0), (0.01, 1.03), (0.05, 1.0), (0.05, 1.2), (0.02, 1.05)].into_iter().enumerate()
+        {
+            let mut random = Random::seeded(seed as u64);
+            let mut pairs = Pairs::new(0.99, CRITERIA.same_within);
+            for _ in 0..120 {
+                pairs.push((noise * random.normal()).exp(), factor * (noise * random.normal()).exp());
+                let by_interval = Comparison { is_same: None, ..pairs.comparison() };
+                let all = [pairs.quick_comparison(), pairs.comparison(), by_interval];
+                let found = all.map(|one| verdicts(&[(one, Worse::Up)], &CRITERIA)[0].0);
+                assert!(found.iter().all(|one| *one == found[0]), "{found:?} after {}", pairs.len());
+            }
+        }
+    }
+
+    #[test]
+    fn zero_and_negative_values_are_compared_without_logarithms() {
+        let mut pairs = Pairs::new(0.99, 0.05);
+        for value in [(10.0, 12.0), (0.0, 2.0), (-1.0, 1.0), (5.0, 7.0)] {
+            pairs.push(value.0, value.1);
+        }
+        let comparison = pairs.comparison();
+        assert_eq!((comparison.base, comparison.new), (3.5, 5.5));
+        assert!((comparison.change.unwrap() - 2.0 / 3.5).abs() < 1e-12);
+        assert_eq!(pairs.len(), 4);
+    }
+}
