@@ -2,9 +2,11 @@
 
 import { type JSX, Show } from "solid-js";
 import {
+  type ConfirmationState,
   call,
   type EventStatus,
   type JsonChange,
+  type JsonConfirmation,
   type JsonEvent,
   type JsonEventAlert,
   type JsonUpdateEvent,
@@ -33,6 +35,22 @@ export const ACTIONS = [
 
 export function StatusBadge(props: { status: EventStatus }): JSX.Element {
   return <Badge tone={STATUSES[props.status].tone}>{STATUSES[props.status].word}</Badge>;
+}
+
+export const CONFIRMATIONS: Readonly<Record<ConfirmationState, { word: string; tone: Tone; about: string }>> = {
+  suspected: { word: "suspected", tone: "neutral", about: "The server has not measured the event again." },
+  confirming: { word: "confirming", tone: "neutral", about: "A job measures the commits before and after the event." },
+  confirmed: { word: "confirmed", tone: "alert", about: "A second measurement found the change, too." },
+  refuted: { word: "refuted", tone: "good", about: "A second measurement found no change." },
+};
+
+/** The state of the second measurement of an event, if there is one. */
+export function ConfirmationBadge(props: { of: JsonConfirmation | undefined }): JSX.Element {
+  return (
+    <Show when={props.of}>
+      {(known) => <Badge tone={CONFIRMATIONS[known().state].tone}>{CONFIRMATIONS[known().state].word}</Badge>}
+    </Show>
+  );
 }
 
 /** Whether an event has alerts, but its changes are only improvements: the alerts are the bad news. */

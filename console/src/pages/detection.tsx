@@ -2,7 +2,7 @@
 
 import { A, useSearchParams } from "@solidjs/router";
 import { createEffect, createSignal, For, type JSX, on, onCleanup, Show } from "solid-js";
-import { call, type JsonDetection, type JsonUpdateDetection, type Notifies } from "../api";
+import { type ConfirmMode, call, type JsonDetection, type JsonUpdateDetection, type Notifies } from "../api";
 import { loadDetection, monthly } from "../detection";
 import { count, day, plural } from "../format";
 import type { Loaded } from "../load";
@@ -22,6 +22,12 @@ import "./lists.css";
 const NOTIFIES: readonly { value: Notifies; label: string; about: string }[] = [
   { value: "changes", label: "Changes", about: "lasting shifts of the level of a series" },
   { value: "alerts", label: "Alerts", about: "values outside the limits of thresholds" },
+];
+
+const CONFIRM: readonly { value: ConfirmMode; label: string; about: string }[] = [
+  { value: "off", label: "At once", about: "without a second measurement" },
+  { value: "confirm", label: "After a second measurement", about: "by a runner, on the commits before and after" },
+  { value: "confirm_and_bisect", label: "With the commit", about: "also search for the commit of a confirmed change" },
 ];
 
 /** False-alarm budgets of the slider. */
@@ -186,10 +192,16 @@ function Notifications(props: {
   patch: (body: JsonUpdateDetection) => Promise<unknown>;
 }): JSX.Element {
   const project = useProject();
-  const save = async ({ notifies, notifies_host }: Values) => {
-    const { notifies: old, notifies_host: oldHost } = props.of;
-    await props.patch({ notifies: notifies as Notifies, notifies_host: notifies_host === "on" });
-    toast("Saved.", () => props.patch({ notifies: old, notifies_host: oldHost }).catch(toastFailure));
+  const save = async ({ notifies, notifies_host, confirm }: Values) => {
+    const { notifies: old, notifies_host: oldHost, confirm: oldConfirm } = props.of;
+    await props.patch({
+      notifies: notifies as Notifies,
+      notifies_host: notifies_host === "on",
+      confirm: confirm as ConfirmMode,
+    });
+    toast("Saved.", () =>
+      props.patch({ notifies: old, notifies_host: oldHost, confirm: oldConfirm }).catch(toastFailure),
+    );
   };
   return (
     <section class="card stack notifications" aria-labelledby="notifications-title">
@@ -204,6 +216,19 @@ function Notifications(props: {
             {({ value, label, about }) => (
               <label class="check">
                 <input type="radio" name="notifies" value={value} checked={props.of.notifies === value} />
+                <span>
+                  <strong>{label}</strong> <span class="muted">{about}</span>
+                </span>
+              </label>
+            )}
+          </For>
+        </fieldset>
+        <fieldset class="roles">
+          <legend>Notify</legend>
+          <For each={CONFIRM}>
+            {({ value, label, about }) => (
+              <label class="check">
+                <input type="radio" name="confirm" value={value} checked={props.of.confirm === value} />
                 <span>
                   <strong>{label}</strong> <span class="muted">{about}</span>
                 </span>

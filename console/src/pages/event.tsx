@@ -12,7 +12,17 @@ import {
   type UpdateEventStatus,
 } from "../api";
 import { Effect, Levels } from "../change";
-import { ACTIONS, Commits, eventSeries, eventTitle, isSameSeries, STATUSES, StatusBadge, updateEvent } from "../event";
+import {
+  ACTIONS,
+  Commits,
+  ConfirmationBadge,
+  eventSeries,
+  eventTitle,
+  isSameSeries,
+  STATUSES,
+  StatusBadge,
+  updateEvent,
+} from "../event";
 import { plural } from "../format";
 import { nameOf } from "../history";
 import { bindKeys } from "../keys";
@@ -30,7 +40,9 @@ import { Table } from "../ui/Table";
 import { StatusTabs } from "../ui/Tabs";
 import { toast, toastFailure } from "../ui/Toast";
 import { Name, Time } from "../ui/Value";
+import { Actions } from "./event_actions";
 import { AlertEffect, AlertTable } from "./event_alerts";
+import { ConfirmationSection } from "./event_confirmation";
 import { AlertHistory, ChangeHistory } from "./event_history";
 import "./lists.css";
 
@@ -223,7 +235,8 @@ function EmptyList(props: { status: Shown }): JSX.Element {
 function Summary(props: { event: JsonEvent; status: boolean }): JSX.Element {
   return (
     <>
-      <span class="strong">{eventTitle(props.event)}</span> <MutedBadge of={props.event.muted} />
+      <span class="strong">{eventTitle(props.event)}</span> <MutedBadge of={props.event.muted} />{" "}
+      <ConfirmationBadge of={props.event.confirmation} />
       <Show when={eventSeries(props.event)} keyed>
         {({ name, more }) => (
           <span class="subtext break">
@@ -409,6 +422,7 @@ function EventPage(props: {
           save={(note) => update({ note: note || null })}
         />
       </Facts>
+      <Show when={props.event.confirmation}>{(known) => <ConfirmationSection of={known()} />}</Show>
       <Show when={shownChange()}>{(change) => <ChangeHistory change={change()} />}</Show>
       <Show when={shownAlert()}>{(alert) => <AlertHistory event={props.event} alert={alert()} />}</Show>
       <Show when={props.event.total}>
@@ -461,25 +475,7 @@ function EventPage(props: {
       <Show when={props.event.total_alerts}>
         <AlertTable event={props.event} shown={shownAlert()} onShow={(alert) => setChosen({ alert })} />
       </Show>
-      <Show when={props.event.actions.length}>
-        <section class="stack tight" aria-labelledby="event-actions">
-          <h2 id="event-actions">Actions</h2>
-          <ul class="event-actions">
-            <For each={props.event.actions}>
-              {(action) => (
-                <li>
-                  <StatusBadge status={action.status} /> by{" "}
-                  {action.actor.name ?? (action.actor.kind === "system" ? "Tidemark" : "a deleted user")}{" "}
-                  <span class="muted">
-                    <Time at={action.created} />
-                  </span>
-                  <Show when={action.note}>{(note) => <span class="subtext note">“{note()}”</span>}</Show>
-                </li>
-              )}
-            </For>
-          </ul>
-        </section>
-      </Show>
+      <Actions of={props.event.actions} />
       <MuteDialog
         open={muting()}
         benchmark={(shownChange() ?? shownAlert())?.benchmark.name}

@@ -188,6 +188,13 @@ export function View(): JSX.Element {
             <Fact label="Image" {...(shown().image ? { copy: shown().image as string } : {})}>
               <Image of={shown()} />
             </Fact>
+            <Show when={shown().base}>
+              {(base) => (
+                <Fact label="Compared with">
+                  <span class="mono break">{base()}</span>
+                </Fact>
+              )}
+            </Show>
             <Fact label="Spec">{specText(shown().spec)}</Fact>
             <Fact label="Runner">
               <Show when={shown().runner} fallback={<span class="muted">not claimed yet</span>}>

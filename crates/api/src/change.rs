@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::{
-    Benchmark, Branch, ChangeUuid, EventStatus, EventUuid, Measure, Muted, NameId, ReportUuid, Testbed,
-    Timestamp, Variant, Version, scalar::fixed_string,
+    Benchmark, Branch, ChangeUuid, ConfirmationState, EventStatus, EventUuid, Measure, Muted, NameId,
+    ReportUuid, Testbed, Timestamp, Variant, Version, scalar::fixed_string,
 };
 
 fixed_string! {
@@ -103,6 +103,10 @@ pub struct Change {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Muted, required = false)]
     pub muted: Option<Muted>,
+    /// State of the confirmation of the event; omitted if the project does not confirm changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = ConfirmationState, required = false)]
+    pub confirmation: Option<ConfirmationState>,
     /// Time when detection found the change.
     pub created: Timestamp,
     /// Time when a user or detection last modified the change.

@@ -20,6 +20,20 @@ fixed_string! {
     }
 }
 
+fixed_string! {
+    /// Whether the server measures suspected changes again before it sends a notification.
+    #[derive(Default)]
+    ConfirmMode {
+        /// Notify at once.
+        #[default]
+        Off = "off",
+        /// Compare the commits before and after the change on a runner, and notify unless the comparison refutes the change.
+        Confirm = "confirm",
+        /// Also search for the commit that caused a confirmed change.
+        Bisect = "confirm_and_bisect",
+    }
+}
+
 integer! {
     /// False-alarm budget: number of false alarms per month that a project accepts.
     FalseAlarms(u32, "uint32"), 1, 1000
@@ -35,6 +49,8 @@ pub struct Detection {
     pub false_alarms_per_month: FalseAlarms,
     /// Whether to notify about changes with the cause `host`.
     pub notifies_host: bool,
+    /// Whether the server measures suspected changes again before it sends a notification.
+    pub confirm: ConfirmMode,
     /// Number of reports in the last 30 days. The server divides the budget by this number, at least 300.
     pub runs_per_month: u32,
     /// Observed alarms and false alarms.
@@ -52,6 +68,8 @@ pub struct ObservedAlarms {
     /// Number of false alarms: events whose changes were all marked as `false_alarm`, withdrawn by later values, or caused by
     /// noise.
     pub false_alarms: u32,
+    /// Number of false alarms that the server refuted by measuring again, and therefore sent no notification about.
+    pub refuted: u32,
     /// Number of false alarms per 30 days. A period of less than 30 days counts as 30 days.
     pub false_alarms_per_month: f64,
 }
@@ -70,4 +88,7 @@ pub struct DetectionPatch {
     /// Whether to notify about changes with the cause `host`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notifies_host: Option<bool>,
+    /// Whether the server measures suspected changes again before it sends a notification.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirm: Option<ConfirmMode>,
 }

@@ -5,8 +5,9 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::{
     Actor, AlertStatus, AlertUuid, Benchmark, BoundaryLimit, Branch, Change, ChangeCause, ChangeDirection,
-    ChangePoint, EventUuid, Measure, MetricBoundary, Muted, NameId, NonEmpty, ProjChangesSort, ReportUuid,
-    Testbed, ThresholdUuid, Timestamp, Variant, Version, patch::present, scalar::fixed_string,
+    ChangePoint, Confirmation, ConfirmationState, EventUuid, Measure, MetricBoundary, Muted, NameId,
+    NonEmpty, ProjChangesSort, ReportUuid, Testbed, ThresholdUuid, Timestamp, Variant, Version,
+    patch::present, scalar::fixed_string,
 };
 
 fixed_string! {
@@ -91,6 +92,10 @@ pub struct Event {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Muted, required = false)]
     pub muted: Option<Muted>,
+    /// Second measurement of the suspected changes; omitted if the project does not confirm changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Confirmation, required = false)]
+    pub confirmation: Option<Confirmation>,
     /// Changes of the status, newest first, at most 64.
     pub actions: Vec<EventAction>,
     /// Start time of the first run of the event.
@@ -190,6 +195,9 @@ pub struct EventFilter {
     /// Only events whose series are all muted (true), or only other events (false).
     #[param(inline)]
     pub muted: Option<bool>,
+    /// Only events with this state of the confirmation.
+    #[param(inline)]
+    pub confirmation: Option<ConfirmationState>,
     /// Sort key: the time when the event began, or the size of its largest change or alert; `time` by default.
     #[param(inline)]
     pub sort: Option<ProjChangesSort>,

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::{
-    Average, Fold, JobUuid, ProjJobsSort, ProjectUuid, ReportUuid, ResourceId, RunnerUuid, Spec, Timestamp,
-    Url, scalar::fixed_string,
+    Adapter, Average, Fold, JobUuid, ProjJobsSort, ProjectUuid, ReportUuid, ResourceId, RunnerUuid, Spec,
+    Timestamp, Url, scalar::fixed_string,
 };
 
 /// Maximum number of arguments of an entry point, and of a command.
@@ -16,6 +16,10 @@ pub const JOB_WORDS_MAX: usize = 64;
 pub const JOB_ENTRIES_MAX: usize = 255;
 /// Maximum number of iterations of a job.
 pub const JOB_ITERATIONS_MAX: u32 = 1_000;
+/// Maximum number of rounds of a job with a base: a round has one iteration of each side.
+pub const JOB_ROUNDS_MAX: u32 = JOB_ITERATIONS_MAX / 2;
+/// Number of rounds of a job with a base, unless the request has another one.
+pub const JOB_ROUNDS_DEFAULT: u32 = 100;
 
 /// A job to run on a runner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -23,6 +27,15 @@ pub const JOB_ITERATIONS_MAX: u32 = 1_000;
 pub struct NewJob {
     /// Image to run, from the registry of this server.
     pub image: String,
+    /// Image to compare with, from the registry of this server. The runner then measures both images in pairs until every benchmark
+    /// has a verdict, for at most `iter` rounds (1 to 500, 100 by default) and `timeout` seconds. The results of `image` become the
+    /// report; `pairs` of the report and its verdict compare both sides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    /// With `base`: whether both sides run at the same time on separate cores, which they exchange after each round; false by
+    /// default. The machine needs twice the cores of the spec.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duet: Option<bool>,
     /// UUID or slug of the spec; the spec of the testbed if omitted, or else the fallback spec of the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<ResourceId>,
@@ -161,6 +174,9 @@ pub struct Job {
     pub report: ReportUuid,
     /// Image that the job runs; null if unknown.
     pub image: Option<String>,
+    /// Image that `image` is compared with; omitted if the job measures one image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
     /// Maximum duration of all iterations together, in seconds.
     pub timeout: u32,
     /// Position in the queue, counted from 1; omitted if the job is not pending, and in lists.
@@ -273,6 +289,48 @@ pub struct JobConfig {
     /// Start time to record for the run instead of the real start time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backdate: Option<Timestamp>,
+    /// Image to compare with; omitted if the job measures one image. A runner that does not know this field measures only the
+    /// image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<JobBase>,
+}
+
+/// The image that a job compares its image with, and how.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = JsonJobBase)]
+pub struct JobBase {
+    /// Repository of the image; the UUID of the project if omitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<String>,
+    /// Digest of the image.
+    pub digest: String,
+    /// Name of the image as given in the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// Adapter that reads the results of both sides.
+    pub adapter: Adapter,
+    /// Whether both sides run at the same time on separate cores.
+    #[serde(default)]
+    pub duet: bool,
+    /// Maximum number of rounds.
+    pub rounds: u32,
+    /// Names of the benchmarks that need a verdict; all benchmarks if empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub benchmarks: Vec<String>,
+    /// Smallest change that counts, as a share of the base.
+    pub min_change: f64,
+    /// Range within which two sides count as equal, as a share of the base.
+    pub same_within: f64,
+}
+
+fixed_string! {
+    /// Side of a comparison that an iteration of a job measured.
+    JobSide {
+        /// The base.
+        Base = "base",
+        /// The image of the job.
+        New = "new",
+    }
 }
 
 /// Output of a job.
@@ -312,6 +370,12 @@ pub struct JobIteration {
     /// Peak memory usage, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_memory: Option<u64>,
+    /// Measured side; omitted if the job has no base.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub side: Option<JobSide>,
+    /// Round of a comparison, counted from 1. The two iterations of a round form a pair.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round: Option<u32>,
 }
 
 /// Noise of a machine around a run: the standard deviation of the duration of a fixed computation, divided by the median

@@ -50,6 +50,10 @@ pub struct Report {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub noise: Option<JobNoise>,
+    /// Values of both sides, if the job of the report has a base; omitted in lists, and if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub pairs: Vec<ReportPairs>,
     /// Warnings about the results, in the response that creates the report; omitted if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
@@ -67,6 +71,26 @@ impl Report {
             alerts.iter().filter(|alert| alert.status == AlertStatus::Active && alert.muted.is_some());
         self.counts.alerts.muted = u32::try_from(muted.count()).unwrap_or(u32::MAX);
     }
+}
+
+/// Values of a series in a job that compares an image with a base. Values at the same index form a pair: they were measured in the
+/// same round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = JsonReportPairs)]
+pub struct ReportPairs {
+    /// Benchmark.
+    #[schema(value_type = Benchmark)]
+    pub benchmark: Arc<Benchmark>,
+    /// Variant of the benchmark; null if the benchmark ran without parameters.
+    #[schema(value_type = Option<Variant>)]
+    pub variant: Option<Arc<Variant>>,
+    /// Measure.
+    #[schema(value_type = Measure)]
+    pub measure: Shared<Measure>,
+    /// Values of the base, in the order of the rounds.
+    pub base: Vec<f64>,
+    /// Values of the image of the job, in the order of the rounds.
+    pub head: Vec<f64>,
 }
 
 /// Metrics of a benchmark in one iteration.

@@ -45,8 +45,14 @@ pub struct Verdict {
     pub branch: Branch,
     /// Testbed.
     pub testbed: Testbed,
-    /// Baseline; null if there is no earlier run to compare with.
+    /// Baseline; null if there is no earlier run to compare with. If a job measured the report together with a base, the report
+    /// itself.
     pub baseline: Option<VerdictBaseline>,
+    /// Number of pairs, if a job measured the report together with a base. The comparisons are then between both sides of the
+    /// pairs, with 99 % confidence intervals that are valid whenever the measurement stops; omitted otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub pairs: Option<u32>,
     /// `changed` if any comparison that is not muted is `changed`; `unchanged` if none is `changed` and at least one is
     /// `unchanged`; otherwise `inconclusive`.
     pub answer: VerdictAnswer,

@@ -5,6 +5,7 @@
 
 pub mod code_host;
 pub mod comment;
+mod confirmation;
 pub mod format;
 pub mod links;
 pub mod markup;

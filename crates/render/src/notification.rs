@@ -6,13 +6,14 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use crate::{
+    confirmation::{self, SeriesUuids},
     format,
     links::Links,
     metric::{self, MetricRow, ThresholdStatus},
 };
 use tidemark_api::{
-    AlertStatus, Change, ChangeCause, ChangeDirection, MetricUuid, NoticeDirection, NotificationFilter,
-    NotificationUuid, Report, ReportUuid, Timestamp, Url,
+    AlertStatus, Change, ChangeCause, ChangeDirection, Confirmation, MetricUuid, NoticeDirection,
+    NotificationFilter, NotificationUuid, Report, ReportUuid, Timestamp, Url,
 };
 
 /// Maximum number of alerts per report in the payload of a webhook. The count includes all alerts.
@@ -46,6 +47,8 @@ struct ReportPart<'a> {
     report: &'a Report,
     items: Vec<Item<'a>>,
     link: Option<String>,
+    /// Second measurements of the events of the report.
+    confirmations: Vec<&'a Confirmation>,
 }
 
 /// A change or an alert.
@@ -105,10 +108,20 @@ impl<'a> Notification<'a> {
             };
             items.retain(|item| item.matches(filter));
             let link = Links::new(console, Some(console), report, false).report();
-            (!items.is_empty()).then_some(ReportPart { report, items, link })
+            (!items.is_empty()).then_some(ReportPart { report, items, link, confirmations: Vec::new() })
         };
         let parts: Vec<_> = reports.iter().filter_map(part).collect();
         (!parts.is_empty()).then_some(Self { event, time, parts })
+    }
+
+    /// Adds the second measurements of events, each with the report that the notification names.
+    #[must_use]
+    pub fn with_confirmations(mut self, confirmations: &'a [(ReportUuid, Confirmation)]) -> Self {
+        for part in &mut self.parts {
+            let own = confirmations.iter().filter(|(with, _)| *with == part.report.uuid);
+            part.confirmations = own.map(|(_, confirmation)| confirmation).collect();
+        }
+        self
     }
 
     /// Returns the event in a few words.
@@ -228,7 +241,12 @@ impl ReportPart<'_> {
         if self.is_caused_by_host() {
             lines.push("Most benchmarks changed together: check the machine first.".to_owned());
         }
-        lines.extend(self.items.iter().take(LINES_MAX).map(|item| item.line(style)));
+        lines.extend(confirmation::reasons(&self.confirmations).map(|reason| style.escape(&reason)));
+        lines.extend(self.items.iter().take(LINES_MAX).map(|item| {
+            let measured = confirmation::comparison(&self.confirmations, &item.series());
+            let measured = measured.map(|comparison| style.escape(&confirmation::text(comparison)));
+            format!("{}{}", item.line(style), measured.unwrap_or_default())
+        }));
         if let Some(more) = self.items.len().checked_sub(LINES_MAX).filter(|more| *more > 0) {
             lines.push(format!("… and {more} more"));
         }
@@ -236,7 +254,7 @@ impl ReportPart<'_> {
     }
 
     fn json(&self) -> Value {
-        let Self { report, items, link } = self;
+        let Self { report, items, link, confirmations } = self;
         let regressions = items.iter().filter(|item| item.is_regression()).count();
         let (mut alerts, mut changes) = (Vec::new(), Vec::new());
         for item in items.iter().take(ALERTS_MAX) {
@@ -245,7 +263,7 @@ impl ReportPart<'_> {
                 Item::Change(change) => changes.push(json!(change)),
             }
         }
-        json!({
+        let mut content = json!({
             "uuid": report.uuid,
             "url": link,
             "branch": report.branch.name,
@@ -257,7 +275,11 @@ impl ReportPart<'_> {
             "improvements": items.iter().filter(|item| item.is_improvement()).count(),
             "alerts": alerts,
             "changes": changes,
-        })
+        });
+        if !confirmations.is_empty() {
+            content["confirmations"] = json!(confirmations);
+        }
+        content
     }
 }
 
@@ -287,6 +309,22 @@ impl Item<'_> {
         match self {
             Self::Alert(row) => row.status == ThresholdStatus::Better,
             Self::Change(change) => change.direction == ChangeDirection::Improvement,
+        }
+    }
+
+    /// Returns the series of the item.
+    fn series(&self) -> SeriesUuids {
+        match self {
+            Self::Alert(row) => SeriesUuids {
+                benchmark: row.result.benchmark.uuid,
+                variant: row.result.variant.as_ref().map(|variant| variant.uuid),
+                measure: row.measured.measure.uuid,
+            },
+            Self::Change(change) => SeriesUuids {
+                benchmark: change.benchmark.uuid,
+                variant: change.variant.as_ref().map(|variant| variant.uuid),
+                measure: change.measure.uuid,
+            },
         }
     }
 

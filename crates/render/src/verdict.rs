@@ -268,6 +268,11 @@ fn advice(verdict: &Verdict) -> Option<String> {
     let mut detectable: Vec<f64> = inconclusive().filter_map(|one| one.detectable).collect();
     detectable.sort_by(f64::total_cmp);
     let detectable = detectable.get(detectable.len() / 2).copied();
+    if let Some(pairs) = verdict.pairs {
+        return Some(format!(
+            "Inconclusive after {pairs} pairs. More rounds or a longer timeout of the job show more."
+        ));
+    }
     let runs = match runs {
         0 => return Some(format!("There is no earlier run to compare with. {REQUIRED_RUNS}")),
         1 => "There is 1 earlier run".to_owned(),
@@ -304,8 +309,9 @@ fn change_sentence(change: &Change) -> String {
         None => format!("version {}", change.at.version.number),
     };
     let effect = change.effect.map_or_else(String::new, |effect| format!(" ({})", format::percent(effect)));
+    let state = change.confirmation.map_or_else(String::new, |state| format!(", {state}"));
     format!(
-        "Found now: a lasting {} of {} {} since {since}, from {} to {}{effect}.",
+        "Found now: a lasting {} of {} {} since {since}, from {} to {}{effect}{state}.",
         word(change.direction),
         benchmark(&change.benchmark, change.variant.as_ref()),
         format::plain(change.measure.name.as_str()),

@@ -1,6 +1,7 @@
 //! Runs a job: a number of runs one after the other, each with its output, its files and the noise of the machine
 //! before and after it. `sandbox.rs` isolates each run.
 
+mod pairs;
 mod results;
 
 use std::{
@@ -13,8 +14,11 @@ use serde_json::json;
 use tidemark_api::{JobConfig, JobIteration, JobNoise, Spec, job::JobSecret};
 
 use self::results::LongText;
-pub use self::results::{RESULTS_MAX, RunResults};
 pub(crate) use self::results::{parse, write_all};
+pub use self::{
+    pairs::{PairJob, PairLimits},
+    results::{RESULTS_MAX, RunResults},
+};
 use crate::{
     Host,
     error::{Error, Result},
@@ -221,16 +225,17 @@ impl JobPlan {
     fn append_result(
         &self,
         command: &Command,
-        run: RunOutcome,
+        mut run: RunOutcome,
         noise: JobNoise,
         results: &mut RunResults,
     ) -> Result<()> {
-        let exit_code = match run.exit {
-            Exit::Code(code) => code,
-            // The exit status of a shell for a killed process.
-            Exit::TimedOut | Exit::Stopped => 137,
-        };
-        let output: Vec<(String, LongText)> = if self.build_time {
+        let texts = self.result_texts(command, &mut run);
+        results.push(&Self::short_result(&run, noise), &run.stdout, &run.stderr, &texts)
+    }
+
+    /// Takes the texts that the results are read from, by path; empty if standard output has the results.
+    fn result_texts(&self, command: &Command, run: &mut RunOutcome) -> Vec<(String, LongText)> {
+        if self.build_time {
             let name = if command.words.is_empty() { self.name.clone() } else { command.words.join(" ") };
             let seconds = (run.wall.as_secs_f64() * 100.0).round() / 100.0;
             let metric = json!({ name: { "build-time": { "value": seconds } } });
@@ -239,16 +244,24 @@ impl JobPlan {
             run.files.iter().map(size_result).collect()
         } else {
             let content = |file: FoundFile| Some((file.path, LongText::File(file.content?)));
-            run.files.into_iter().filter_map(content).collect()
+            std::mem::take(&mut run.files).into_iter().filter_map(content).collect()
+        }
+    }
+
+    /// Returns the result of a run without its texts.
+    fn short_result(run: &RunOutcome, noise: JobNoise) -> JobIteration {
+        let exit_code = match run.exit {
+            Exit::Code(code) => code,
+            // The exit status of a shell for a killed process.
+            Exit::TimedOut | Exit::Stopped => 137,
         };
-        let short = JobIteration {
+        JobIteration {
             exit_code,
             noise: Some(noise),
             cpu_time: run.usage.cpu.map(|time| time.as_secs_f64()),
             peak_memory: run.usage.memory,
             ..JobIteration::default()
-        };
-        results.push(&short, &run.stdout, &run.stderr, &output)
+        }
     }
 }
 

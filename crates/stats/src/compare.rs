@@ -52,6 +52,14 @@ pub struct Criteria {
     pub same_within: f64,
 }
 
+impl Criteria {
+    /// Criteria unless a user sets others: a change counts from 1 %, and sides that differ by at most 5 % are the same.
+    pub const DEFAULT: Self = Self { smallest_change: 0.01, same_within: 0.05 };
+}
+
+/// Confidence level for pairs: their verdicts are monitored while they are measured, and decide without further runs.
+pub const PAIRED_CONFIDENCE: f64 = 0.99;
+
 /// Comparison of two sides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {

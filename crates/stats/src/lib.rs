@@ -37,7 +37,7 @@ pub use change::{
 pub use common_factor::CommonFactor;
 pub use compare::{
     Baseline, BaselineRange, Comparison, Criteria, LevelChange, LevelChangeStatus, MIN_ESTABLISHED_RUNS,
-    Pairs, PeerNoise, Samples, Sampling, Verdict, compare, select_baseline, verdicts,
+    PAIRED_CONFIDENCE, Pairs, PeerNoise, Samples, Sampling, Verdict, compare, select_baseline, verdicts,
 };
 pub use level::{
     Level, MAD_TO_SIGMA, is_exact, levels, median, median_absolute_deviation, median_in_place, noise,

@@ -270,6 +270,7 @@ columns!(Change {
     status: "event.status",
     raised: "change.raised",
     muted: (None),
+    confirmation: "(select state from confirmation where confirmation.event_id = change.event_id)",
     created: "change.created",
     modified: "change.modified",
 });
@@ -369,7 +370,12 @@ pub(crate) fn of_events(tx: &mut Tx<'_>, events: &[i64], most: usize) -> Result<
 /// Order of the changes of an event: regressions first, then by size, largest first.
 const WORST_FIRST: &str = "case when change.worse = 1 then 0 else 1 end, change.size desc, change.id";
 
-/// Returns the changes of a project that were selected for notification with these reports, each with its report.
+/// Predicate that a change is not of an event whose notification waits for a confirmation, or was refuted.
+pub(crate) const NOT_HELD_BACK: &str = "not exists (select 1 from confirmation
+     where confirmation.event_id = change.event_id and (confirmation.pending or confirmation.state = 'refuted'))";
+
+/// Returns the changes of a project that were selected for notification with these reports, each with its report. Leaves out
+/// changes that wait for a confirmation, and refuted ones.
 pub fn raised_with(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -378,6 +384,7 @@ pub fn raised_with(
     let sql = format!(
         "select raising.uuid, {{columns}} from {} join report as raising on raising.id = change.raised_id
          where change.project_id = $1 and change.raised_id in {{ints $2}} and change.withdrawn is null
+           and {NOT_HELD_BACK}
          order by change.worse desc, change.size desc, change.id",
         joins()
     );

@@ -4,15 +4,15 @@
 use std::collections::HashMap;
 
 use tidemark_api::{
-    Actor, ActorKind, AlertStatus, Branch, Change, ChangeCause, Event, EventAction, EventStatus, EventUuid,
-    NonEmpty, Page, ProjChangesSort, Timestamp, page::Direction,
+    Actor, ActorKind, AlertStatus, Branch, Change, ChangeCause, ConfirmationState, Event, EventAction,
+    EventStatus, EventUuid, NonEmpty, Page, ProjChangesSort, Timestamp, page::Direction,
 };
 use uuid::Uuid;
 
 use crate::{
     Error, EventId, HeadId, List, ProjectId, Result, Tx, VersionId, WriteContext, change,
     columns::{columns, insert_columns},
-    event_alert, head,
+    confirmation, event_alert, head,
     series_filter::SeriesFilter,
     sql::{Conditions, direction},
     value::distinct,
@@ -179,6 +179,8 @@ pub struct EventFilter {
     pub part: SeriesFilter,
     /// Only events whose series are all muted, or only other events.
     pub muted: Option<MutedSeries>,
+    /// Only events with this state of the confirmation.
+    pub confirmation: Option<ConfirmationState>,
 }
 
 /// The muted series of a project, as a filter of events.
@@ -276,6 +278,10 @@ pub fn list(
     conditions.and("event.status =", &which.status);
     conditions.and("event.cause =", &which.cause);
     conditions.and("head.branch_id =", &which.part.branch);
+    conditions.and(
+        "(select state from confirmation where confirmation.event_id = event.id) =",
+        &which.confirmation,
+    );
     if let Some(muted) = &which.muted {
         muted.add_to(&mut conditions);
     }
@@ -355,6 +361,7 @@ fn complete(tx: &mut Tx<'_>, rows: Vec<EventRow>) -> Result<Vec<Event>> {
     let counts: HashMap<EventId, ChangeCounts> = counts.into_iter().collect();
     let alert_counts = event_alert::count(tx, &keys)?;
     let mut alerts = event_alert::of_events(tx, &keys, MAX_ENTRIES)?;
+    let mut confirmations = confirmation::of_events(tx, &keys)?;
     let newest: Vec<ActionRow> = tx.fetch_all(
         "select {columns} from (
              select *, row_number() over (partition by event_id order by id desc) as place
@@ -392,6 +399,7 @@ fn complete(tx: &mut Tx<'_>, rows: Vec<EventRow>) -> Result<Vec<Event>> {
             alerts: alerts.remove(&row.id).unwrap_or_default(),
             raised: counts.raised,
             muted: None,
+            confirmation: confirmations.remove(&row.id),
             actions,
             start_time: row.start_time,
             created: row.created,

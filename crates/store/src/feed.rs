@@ -8,7 +8,8 @@ use tidemark_api::{
 };
 
 use crate::{
-    ProjectId, ReportId, Result, Tx, columns::columns, series_filter::SeriesFilter, sql::Conditions,
+    ProjectId, ReportId, Result, Tx, change::NOT_HELD_BACK, columns::columns, series_filter::SeriesFilter,
+    sql::Conditions,
 };
 
 /// A report with alerts or notified changes.
@@ -105,7 +106,7 @@ pub fn changes(
     mut take: impl FnMut(usize, FeedChange),
 ) -> Result<Vec<FeedEvent>> {
     let live = "change.project_id = $1 and change.raised is not null and change.withdrawn is null";
-    let mut conditions = Conditions::new(live.to_owned(), vec![&project]);
+    let mut conditions = Conditions::new(format!("{live} and {NOT_HELD_BACK}"), vec![&project]);
     conditions.and("report.branch_id =", &which.branch);
     conditions.and("report.testbed_id =", &which.testbed);
     conditions.and("change.measure_id =", &which.measure);
@@ -123,7 +124,7 @@ pub fn changes(
     let keys: Vec<i64> = found.iter().map(|(report, _)| report.get()).collect();
     let keys = keys.as_slice();
     let live = "change.raised_id in {ints $1} and change.withdrawn is null";
-    let mut conditions = Conditions::new(live.to_owned(), vec![&keys]);
+    let mut conditions = Conditions::new(format!("{live} and {NOT_HELD_BACK}"), vec![&keys]);
     conditions.and("change.measure_id =", &which.measure);
     let sql = format!(
         "select change.raised_id, {{columns}} from change

@@ -267,6 +267,7 @@ impl FromRow for JobRow {
             runner: row.runner,
             report: row.report,
             image: config.image.clone(),
+            base: config.base.as_ref().and_then(|base| base.image.clone()),
             timeout: row.timeout,
             position: None,
             error: row.error,

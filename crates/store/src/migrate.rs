@@ -44,6 +44,7 @@ const MIGRATIONS: &[Migration] = &[
     (19, "mutes", include_str!("../migrations/0019_mutes.sql")),
     (20, "measure_direction", include_str!("../migrations/0020_measure_direction.sql")),
     (21, "newest_runs", include_str!("../migrations/0021_newest_runs.sql")),
+    (23, "confirmations", include_str!("../migrations/0023_confirmations.sql")),
 ];
 
 /// Tables with a search index.

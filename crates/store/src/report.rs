@@ -17,7 +17,7 @@ use crate::{
     WriteContext, alert, change,
     columns::columns,
     dimension::Dimension,
-    head, lane, metric, series,
+    head, lane, metric, pair, series,
     sql::{Conditions, direction},
     threshold,
     value::{Param, distinct},
@@ -126,6 +126,7 @@ impl ReportColumns {
             counts: ReportCounts { results, alerts: AlertCounts::default() },
             job: self.job,
             noise: noise.map(|(before, after)| JobNoise { before, after }),
+            pairs: Vec::new(),
             warnings: Vec::new(),
             created: self.created,
         };
@@ -252,7 +253,10 @@ fn joins() -> String {
 pub fn complete(tx: &mut Tx<'_>, found: ReportRow) -> Result<Report> {
     let mut found = [found];
     expand(tx, &mut found)?;
-    let [found] = found;
+    let [mut found] = found;
+    if found.report.job.is_some() {
+        found.report.pairs = pair::view(tx, found.id)?;
+    }
     Ok(found.report)
 }
 

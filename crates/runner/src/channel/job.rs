@@ -13,8 +13,8 @@ use crate::{
     Host,
     error::Error,
     image::{Images, Source},
-    measure::{self, JobEnd, JobPlan, RunResults},
-    sandbox::RunControl,
+    measure::{self, JobEnd, JobPlan, PairJob, PairLimits, RunResults},
+    sandbox::{RunControl, RunOutcome},
 };
 
 /// Interval at which a waiting job checks whether it was stopped.
@@ -32,7 +32,7 @@ pub(super) fn wait(started: &Receiver<()>, control: &RunControl) -> bool {
     false
 }
 
-/// Runs a job: fetches its image, waits for the permission to start, and runs it.
+/// Runs a job: fetches its images, waits for the permission to start, and runs it.
 pub(super) fn run(
     settings: &ChannelSettings,
     host: &Host,
@@ -49,25 +49,41 @@ pub(super) fn run(
                 "The spec of the job has a network, which this runner does not allow. Start the runner with --allow-network.",
             ));
         }
-        let limits = measure::limits(host, spec)?;
         let project = config.project.to_string();
-        let repository = config.repository.as_deref().unwrap_or(&project);
-        let source = Source::registry(config.registry.as_ref(), repository, Some(oci_token.as_ref()));
-        Ok((limits, images.get(&source, &config.digest)?))
+        let get = |repository: Option<&str>, digest: &str| {
+            let repository = repository.unwrap_or(&project);
+            let source = Source::registry(config.registry.as_ref(), repository, Some(oci_token.as_ref()));
+            images.get(&source, digest)
+        };
+        let is_duet = config.base.as_ref().is_some_and(|base| base.duet);
+        let limits = PairLimits::new(host, spec, is_duet)?;
+        let image = get(config.repository.as_deref(), &config.digest)?;
+        let base = match &config.base {
+            Some(base) => Some((base, get(base.repository.as_deref(), &base.digest)?)),
+            None => None,
+        };
+        Ok((limits, image, base))
     };
+    let on_run = |run: &RunOutcome| {
+        tracing::info!(
+            job = %order.uuid,
+            wall = run.wall.as_secs_f64(),
+            cpu = run.usage.cpu.map(|time| time.as_secs_f64()),
+            memory = run.usage.memory,
+            "run ended"
+        );
+    };
+    let plan = JobPlan::new(config);
     match prepare() {
         Ok(_) if !on_prepared() => JobEnd::Stopped,
-        Ok((limits, image)) => {
-            let plan = JobPlan::new(config);
-            measure::run(host, &image, &plan, &limits, control, results, |run| {
-                tracing::info!(
-                    job = %order.uuid,
-                    wall = run.wall.as_secs_f64(),
-                    cpu = run.usage.cpu.map(|time| time.as_secs_f64()),
-                    memory = run.usage.memory,
-                    "run ended"
-                );
-            })
+        Ok((limits, image, Some((base, base_image)))) => {
+            let (average, plan) = (config.average, &plan);
+            let job =
+                PairJob { base_image: &base_image, new_image: &image, plan, base, average, limits: &limits };
+            job.run(host, control, results, on_run)
+        }
+        Ok((limits, image, None)) => {
+            measure::run(host, &image, &plan, limits.first(), control, results, on_run)
         }
         Err(_) if control.is_stopped() => JobEnd::Stopped,
         Err(error) => JobEnd::Failed(error.to_string()),

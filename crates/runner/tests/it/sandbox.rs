@@ -8,11 +8,11 @@ use std::{
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tidemark_api::JobIteration;
+use tidemark_api::{Adapter, JobBase, JobIteration, JobSide};
 use tidemark_runner::{
     Host,
     image::{Image, Images, Source},
-    measure::{self, JobEnd, JobPlan, OutputLimits, RunResults},
+    measure::{self, JobEnd, JobPlan, OutputLimits, PairJob, PairLimits, RunResults},
     sandbox::{Limits, RunControl},
 };
 
@@ -310,4 +310,65 @@ fn the_total_output_of_a_job_is_limited_and_uses_no_memory() {
     let peak =
         status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")).unwrap();
     assert!(peak.parse::<u64>().unwrap() < 128 << 10, "{peak} kB");
+}
+
+#[test]
+fn two_images_are_measured_in_pairs_until_the_verdict_is_known() {
+    let Some(test) = TestHost::new(&json!({ "Env": ["VALUE=10"] })) else { return };
+    let layout = test.folder.path().join("new");
+    layout::busybox(&layout, &json!({ "Env": ["VALUE=12"] }));
+    let images = Images::open(test.folder.path().join("new-images")).unwrap();
+    let (source, tag) = Source::parse(layout.to_str().unwrap(), None).unwrap();
+    let new_image = images.get(&source, &tag).unwrap();
+    let plan = shell(r#"echo "{\"a\":{\"latency\":{\"value\":$VALUE}}}""#);
+    let base = JobBase {
+        repository: None,
+        digest: String::new(),
+        image: None,
+        adapter: Adapter::Json,
+        duet: false,
+        rounds: 20,
+        benchmarks: Vec::new(),
+        min_change: 0.01,
+        same_within: 0.05,
+    };
+    let alone = PairLimits::Interleaved(test.limits.clone());
+    let duet = PairLimits::Duet([test.limits.clone(), test.limits.clone()]);
+    for limits in [&alone, &duet] {
+        let job = PairJob {
+            base_image: &test.image,
+            new_image: &new_image,
+            plan: &plan,
+            base: &base,
+            average: None,
+            limits,
+        };
+        let path = test.folder.path().join("results");
+        let mut results = RunResults::create(&path, OutputLimits::default()).unwrap();
+        let mut runs = 0;
+        let end = job.run(&test.host, &RunControl::default(), &mut results, |_| runs += 1);
+        assert_eq!(end, JobEnd::Completed);
+        let results = results.read().unwrap();
+        // Five equal pairs decide on values without noise.
+        assert_eq!((runs, results.len()), (10, 10));
+        for (index, result) in results.iter().enumerate() {
+            let (side, value) = if index % 2 == 0 { (JobSide::Base, "10") } else { (JobSide::New, "12") };
+            assert_eq!((result.side, result.round), (Some(side), u32::try_from(index / 2 + 1).ok()));
+            assert!(result.stdout.as_ref().unwrap().contains(value), "{result:?}");
+        }
+    }
+    // A failed side fails the job, unless failures are allowed.
+    let failing = JobPlan { allow_failure: false, ..shell("exit $VALUE") };
+    let job = PairJob {
+        base_image: &test.image,
+        new_image: &new_image,
+        plan: &failing,
+        base: &base,
+        average: None,
+        limits: &alone,
+    };
+    let mut results =
+        RunResults::create(&test.folder.path().join("failed"), OutputLimits::default()).unwrap();
+    let end = job.run(&test.host, &RunControl::default(), &mut results, |_| ());
+    assert_eq!(end, JobEnd::Failed("The command exited with status 10.".into()));
 }

@@ -25,7 +25,7 @@ pub(crate) use self::signature::is_valid_signature;
 use crate::{
     domain::{
         error::{Error, Result},
-        jobs::job_request,
+        jobs::tier,
         license,
         quota::Quota,
     },
@@ -402,7 +402,7 @@ impl Billing {
         }
         plan::upsert(tx, found.id, subscription, &details.customer.id, &plan, now)?;
         if plan.status.is_in_effect() {
-            job_request::raise_pending(tx, self.quota, found.id)?;
+            tier::raise_pending(tx, self.quota, found.id)?;
         }
         let is_gone = plan::of(tx, found.id)?.is_some_and(|plan| plan.is_deleted);
         Ok(if is_gone && !is_over { LookupResult::Surplus } else { LookupResult::Stored(found.id) })

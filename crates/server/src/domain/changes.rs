@@ -45,6 +45,7 @@ pub(crate) use self::{
 };
 use crate::domain::{
     app::App,
+    confirmation,
     error::{Error, Result},
     mute::Mutes,
 };
@@ -176,7 +177,7 @@ async fn analyze(app: &App, lane: Lane) -> Result<()> {
         let measures = Measure::by_ids::<Measure>(tx, &monitors.measures())?;
         let worse = |measure: MeasureId| measures.get(&measure).map_or(Worse::Unknown, Measure::worse);
         let changed_series = reconciliation::changed_series(&monitors, worse);
-        let mut is_enqueued = false;
+        let (mut is_enqueued, mut is_suspected) = (false, false);
         if !changed_series.is_empty() {
             tx.lock(Lock::Project(lane.project.get()))?;
             let stored = change::of_heads(tx, &[lane.head], lane.testbed)?;
@@ -197,18 +198,25 @@ async fn analyze(app: &App, lane: Lane) -> Result<()> {
                 event::update_recovery(tx, &fresh, &events)?;
             }
             if let Some(newest) = newest.filter(|_| is_event) {
-                is_enqueued = delivery::enqueue(tx, &fresh, lane.project, newest)?;
+                let new = written.iter().filter(|one| one.starts_event);
+                let events: Vec<EventId> = new.map(|one| one.event).collect();
+                let confirm = detection::settings(tx, lane.project)?.confirm;
+                is_suspected = confirmation::suspect(tx, &fresh, confirm, newest, &events)?;
+                is_enqueued = !is_suspected && delivery::enqueue(tx, &fresh, lane.project, newest)?;
             }
         }
         // Locks the lane before the reports, as the deletion of a report does.
         lane::mark_analyzed(tx, &lane)?;
         vector::insert_factors(tx, &monitors.take_unstored_factors())?;
-        Ok::<_, Error>((monitors, is_enqueued))
+        Ok::<_, Error>((monitors, is_enqueued, is_suspected))
     };
-    let (monitors, is_enqueued) = app.db.write(write).await?;
+    let (monitors, is_enqueued, is_suspected) = app.db.write(write).await?;
     app.changes.cache().put(&lane, monitors);
     if is_enqueued {
         app.background.wake();
+    }
+    if is_suspected {
+        app.jobs.wake();
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 
 mod events;
 mod judge;
+mod pairs;
 mod resolve;
 mod sample;
 
@@ -164,7 +165,7 @@ impl TargetProject {
 pub struct RecordedReport {
     /// The report.
     pub report: ReportId,
-    /// Whether a notification was enqueued.
+    /// Whether a notification was enqueued, or waits for a confirmation.
     pub is_enqueued: bool,
     /// Warnings about the results.
     pub warnings: Vec<String>,
@@ -269,6 +270,11 @@ pub fn record(
 pub(crate) struct JobResults {
     /// The parsed results, one per iteration.
     pub(crate) results: Vec<Results>,
+    /// Results of complete rounds of a comparison: those of the base, then those of the image, of each round.
+    pub(crate) pairs: Vec<Results>,
+    /// Whether the job confirms an event. Then only the pairs are stored, so that the job does not affect the history that
+    /// raised the event.
+    pub(crate) is_confirmation: bool,
     /// Size of the input of the adapter in bytes.
     pub(crate) bytes: usize,
     /// How the iterations are folded into one.
@@ -305,11 +311,15 @@ pub(crate) fn fill_report(
         billing_status,
         fresh.now,
     )?;
+    let JobResults { start_time, end_time, .. } = *job_results;
+    let host = job_results.host.as_deref();
+    if job_results.is_confirmation {
+        report::record_results(tx, report, (start_time, end_time), host, &[], 0)?;
+        return pairs::store(tx, fresh, project, report, &job_results.pairs);
+    }
     // A job has no response that could contain the warnings.
     let ResolvedResults { items, .. } =
         resolve::resolve(tx, fresh, project, &job_results.results, job_results.fold)?;
-    let JobResults { start_time, end_time, .. } = *job_results;
-    let host = job_results.host.as_deref();
     let uuid = report::record_results(
         tx,
         report,
@@ -330,6 +340,7 @@ pub(crate) fn fill_report(
     let before = ReportId::from(i64::MAX);
     let context = ReportContext { project, branch, head, testbed, version, spec, report, before, start_time };
     judge::write(tx, fresh, &context, items)?;
+    pairs::store(tx, fresh, project, report, &job_results.pairs)?;
     let made = [QuotaScope::Benchmarks(project), QuotaScope::Measures(project)];
     quota.check_created(tx, &made, target_project.claimed, fresh.now)?;
     if target_project.claimed { Ok(()) } else { quota.check_total(tx) }

@@ -2,10 +2,13 @@
 //! the status transitions, and the store enforces them.
 
 pub(crate) mod callback;
+mod confirmation;
 pub(crate) mod image;
 pub(crate) mod job_request;
 pub(crate) mod output;
 pub(crate) mod process;
+mod sides;
+pub(crate) mod tier;
 mod worker;
 
 use std::{fmt, str::FromStr, sync::Arc, time::Duration};

@@ -15,7 +15,7 @@ use tidemark_render::{
     test_notification::TestNotification,
 };
 use tidemark_store::{
-    self as store, Db, ReportId, Tx, WriteContext, change,
+    self as store, Db, ReportId, Tx, WriteContext, change, confirmation,
     delivery::{self, PendingDelivery},
     detection, notice, outbox, project, report,
 };
@@ -227,10 +227,13 @@ fn compose(
             NotificationContent::Changes(&changes)
         }
     };
+    let ids: Vec<i64> = reports.iter().map(|(id, _)| id.get()).collect();
+    let confirmations = confirmation::of_reports(tx, &ids)?;
     let reports: Vec<Report> = reports.into_iter().map(|(_, report)| report).collect();
     let filter = notice.filter();
     let notification =
-        Notification::new(pending.event, pending.enqueued, &reports, content, &filter, console);
+        Notification::new(pending.event, pending.enqueued, &reports, content, &filter, console)
+            .map(|notification| notification.with_confirmations(&confirmations));
     let Some(notification) = notification else {
         return Ok(DeliveryStep::Drop(match is_muted {
             true => "The alerts or changes of the report are muted.",

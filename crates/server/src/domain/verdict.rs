@@ -2,13 +2,15 @@
 //! It needs no threshold. `stats` decides which differences are significant.
 
 mod baseline;
+pub(crate) mod paired;
+mod summary;
 
 use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 use tidemark_api::{
     Benchmark, Change, ChangeCause, ChangeDirection, EventStatus, Measure, Page, ProjChangesSort, Project,
     Report, Shared, Timestamp, Variant, Verdict, VerdictAnswer, VerdictBaseline, VerdictComparison,
-    VerdictCounts, VerdictFactor,
+    VerdictFactor,
 };
 use tidemark_stats::{
     Baseline, BaselineRange, CommonFactor, Comparison, Criteria, HostSpeeds, LevelChange, LevelChangeStatus,
@@ -22,7 +24,10 @@ use tidemark_store::{
     version::VersionRange,
 };
 
-use self::baseline::BaselineReports;
+use self::{
+    baseline::BaselineReports,
+    summary::{answer, count, counts_answer, number, sort_key},
+};
 use crate::{
     domain::{
         changes::{History, Spread, Values, hosts},
@@ -35,7 +40,7 @@ use crate::{
 /// Confidence level of the intervals.
 const CONFIDENCE: f64 = 0.95;
 /// Limits for a change and for no change, the same as in `tidemark compare`.
-const CRITERIA: Criteria = Criteria { smallest_change: 0.01, same_within: 0.05 };
+const CRITERIA: Criteria = Criteria::DEFAULT;
 
 /// The input of a verdict.
 pub(crate) struct VerdictInput {
@@ -59,6 +64,8 @@ pub(crate) struct VerdictInput {
     settled: bool,
     changes: Vec<Change>,
     mutes: Mutes,
+    /// Comparisons of the pairs of a job with a base; the baseline does not matter then.
+    paired: Vec<VerdictComparison>,
 }
 
 impl VerdictInput {
@@ -72,6 +79,7 @@ impl VerdictInput {
         base: Option<ReportId>,
         now: Timestamp,
     ) -> Result<Self> {
+        let base_report = base;
         let found = report::summary(tx, project_view, report)?.report;
         let place = report::dimensions(tx, report)?;
         let own = VersionRange { head: place.head, first: place.version, last: place.version };
@@ -116,7 +124,12 @@ impl VerdictInput {
         let mutes = Mutes::read(tx, project, now)?;
         let (mut changes, _) = change::list(tx, project, &which, ProjChangesSort::Size, &Page::default())?;
         mutes.mark_changes(&mut changes);
+        let paired = match (base_report, found.job) {
+            (None, Some(_)) => paired::compare_pairs(tx, report, |_| true, &CRITERIA)?,
+            _ => Vec::new(),
+        };
         Ok(Self {
+            paired: paired.into_iter().map(|one| one.comparison).collect(),
             benchmarks: Benchmark::by_ids(tx, &keys(|series_key| series_key.benchmark.get()))?,
             variants: variant::by_ids(tx, &keys(|series_key| series_key.variant))?,
             measures: Measure::by_ids(tx, &keys(|series_key| series_key.measure.get()))?,
@@ -137,6 +150,9 @@ impl VerdictInput {
 
     /// Computes the verdict. The time depends on the number of series.
     pub(crate) fn judge(self) -> Result<Verdict> {
+        if !self.paired.is_empty() {
+            return Ok(self.paired_verdict());
+        }
         let hosts = Hosts::of(&self.base, &self.head);
         let series: Vec<u32> = self.head.series.keys().copied().collect();
         let mut pairs: Vec<Pair> =
@@ -168,7 +184,6 @@ impl VerdictInput {
         }
         comparisons.sort_by(|left, right| sort_key(left).total_cmp(&sort_key(right)));
         let counts = count(&comparisons);
-        let changed = counts.regressions + counts.improvements + counts.differences;
         let cause = match () {
             () if is_same_code => ChangeCause::Noise,
             () if factors.iter().any(|factor| factor.is_host) => ChangeCause::Host,
@@ -184,11 +199,8 @@ impl VerdictInput {
                 testbed: newest.testbed,
                 reports: number(self.base.reports.len()),
             }),
-            answer: match (changed, counts.unchanged) {
-                (1.., _) => VerdictAnswer::Changed,
-                (0, 1..) => VerdictAnswer::Unchanged,
-                (0, 0) => VerdictAnswer::Inconclusive,
-            },
+            answer: counts_answer(&counts),
+            pairs: None,
             counts,
             cause,
             factors,
@@ -300,11 +312,7 @@ impl VerdictInput {
             Outcome::Regression | Outcome::Improvement | Outcome::Difference if is_same_code => {
                 (VerdictAnswer::Unchanged, ChangeDirection::Unknown)
             }
-            Outcome::Regression => (VerdictAnswer::Changed, ChangeDirection::Regression),
-            Outcome::Improvement => (VerdictAnswer::Changed, ChangeDirection::Improvement),
-            Outcome::Difference => (VerdictAnswer::Changed, ChangeDirection::Unknown),
-            Outcome::Unchanged => (VerdictAnswer::Unchanged, ChangeDirection::Unknown),
-            Outcome::Inconclusive => (VerdictAnswer::Inconclusive, ChangeDirection::Unknown),
+            outcome => answer(outcome),
         };
         let interval = comparison.and_then(|comparison| comparison.interval);
         Ok(VerdictComparison {
@@ -411,10 +419,6 @@ impl Pair {
     }
 }
 
-fn number(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
-}
-
 /// Returns the status of a change for the selection of the baseline. A change with the cause `host` is open, too, so that all
 /// series of a run are compared with the same runs and their common factor can be estimated.
 fn level_change_status(change: &change::StoredChange) -> LevelChangeStatus {
@@ -457,33 +461,4 @@ fn peer_noise(pairs: &[Pair]) -> HashMap<MeasureId, PeerNoise> {
     }
     let count = baselines.values().map(Vec::len).sum();
     baselines.into_iter().map(|(measure, baselines)| (measure, PeerNoise::of(baselines, count))).collect()
-}
-
-fn count(comparisons: &[VerdictComparison]) -> VerdictCounts {
-    let mut counts = VerdictCounts::default();
-    for comparison in comparisons {
-        *match (comparison.answer, comparison.direction) {
-            (VerdictAnswer::Changed, _) if comparison.muted.is_some() => &mut counts.muted,
-            (VerdictAnswer::Changed, ChangeDirection::Regression) => &mut counts.regressions,
-            (VerdictAnswer::Changed, ChangeDirection::Improvement) => &mut counts.improvements,
-            (VerdictAnswer::Changed, ChangeDirection::Unknown) => &mut counts.differences,
-            (VerdictAnswer::Unchanged, _) => &mut counts.unchanged,
-            (VerdictAnswer::Inconclusive, _) => &mut counts.inconclusive,
-        } += 1;
-    }
-    counts
-}
-
-/// Returns the sort key of a comparison, in ascending order.
-fn sort_key(comparison: &VerdictComparison) -> f64 {
-    let kind = match (comparison.answer, comparison.direction) {
-        (VerdictAnswer::Changed, _) if comparison.muted.is_some() => 3.0,
-        (VerdictAnswer::Changed, ChangeDirection::Regression) => 0.0,
-        (VerdictAnswer::Changed, ChangeDirection::Unknown) => 1.0,
-        (VerdictAnswer::Changed, ChangeDirection::Improvement) => 2.0,
-        (VerdictAnswer::Inconclusive, _) => 4.0,
-        (VerdictAnswer::Unchanged, _) => 5.0,
-    };
-    // The second term is below one and decreases with the size of the change.
-    kind + 1.0 / (2.0 + comparison.change.unwrap_or(0.0).abs())
 }

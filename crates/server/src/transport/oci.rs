@@ -47,15 +47,15 @@ const DOCKER_CONTENT_DIGEST: HeaderName = HeaderName::from_static("docker-conten
 /// Route template of all paths except the base path. The duration of these requests depends on the size of the body.
 pub(crate) const PATH: &str = "/v2/{*rest}";
 
-/// Returns a token that gives a runner access to a repository during a job, for ten minutes.
+/// Returns a token that gives a runner access to repositories during a job, for ten minutes.
 pub(crate) fn runner_token(
     app: &App,
     runner: RunnerUuid,
     job: JobUuid,
-    repository: &str,
+    repositories: &[&str],
     now: Timestamp,
 ) -> Jwt {
-    app.signer.sign_claims(&Claims::of_runner(app.signer.issuer(), runner, job, repository, now))
+    app.signer.sign_claims(&Claims::of_runner(app.signer.issuer(), runner, job, repositories, now))
 }
 
 /// Returns all routes below `/v2`.

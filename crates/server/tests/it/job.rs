@@ -15,9 +15,21 @@ use crate::{
 
 /// Pushes an image to the registry, as `PROJECT[/PATH]:v1`, and returns its digest.
 pub(crate) async fn image(server: &TestServer, slug: &str, path: &str) -> String {
-    let digest = format!("sha256:{}", "a".repeat(64));
+    tagged_image(server, slug, path, "v1", &"a".repeat(64)).await
+}
+
+/// Pushes an image to the registry, as `PROJECT[/PATH]:TAG`, and returns its digest.
+pub(crate) async fn tagged_image(
+    server: &TestServer,
+    slug: &str,
+    path: &str,
+    tag: &str,
+    hex: &str,
+) -> String {
+    let digest = format!("sha256:{hex}");
     let (now, wanted, path) =
         (server.app.clock.now(), ResourceId::Slug(slug.parse().unwrap()), path.to_owned());
+    let tag = tag.to_owned();
     let new = manifest::NewManifestRow {
         digest: digest.clone(),
         media_type: "application/vnd.oci.image.manifest.v1+json".into(),
@@ -30,7 +42,7 @@ pub(crate) async fn image(server: &TestServer, slug: &str, path: &str) -> String
         let (found, _) = project::find(tx, &wanted, None)?;
         let repository = repository::ensure(tx, found.id, &path, now)?;
         let manifest = manifest::store(tx, repository, &new, &[], now)?;
-        tag::upsert(tx, repository, "v1", manifest, now)
+        tag::upsert(tx, repository, &tag, manifest, now)
     };
     server.app.db.write(write).await.unwrap();
     digest

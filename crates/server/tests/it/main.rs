@@ -20,6 +20,7 @@ mod captcha;
 mod change;
 mod channel;
 mod concurrency;
+mod confirmation;
 mod contract;
 mod database;
 mod detection;

@@ -12,7 +12,10 @@ use crate::{
 };
 
 /// Statements that revert the tables to migration 11.
-const BACK: [&str; 41] = [
+const BACK: [&str; 44] = [
+    "drop table confirmation",
+    "alter table project drop column confirm",
+    "drop table pair_series",
     "drop table measure_report",
     "alter table measure drop column direction",
     "drop index organization_unclaimed",

@@ -1,6 +1,6 @@
 //! `tidemark detection`: notification settings of a project, and its number of false alarms.
 
-use tidemark_api::{Detection, DetectionPatch, FalseAlarms, Notifies};
+use tidemark_api::{ConfirmMode, Detection, DetectionPatch, FalseAlarms, Notifies};
 use tidemark_client::{detection, update_detection};
 
 use crate::{
@@ -24,7 +24,7 @@ pub(crate) enum DetectionVerb {
         #[command(flatten)]
         project: ProjectArgument,
         /// What to send notifications about
-        #[arg(long, value_parser = fixed_string_parser::<Notifies>(), required_unless_present_any = ["false_alarms_per_month", "notifies_host"])]
+        #[arg(long, value_parser = fixed_string_parser::<Notifies>(), required_unless_present_any = ["false_alarms_per_month", "notifies_host", "confirm"])]
         notifies: Option<Notifies>,
         /// False-alarm budget: accepted false alarms per month
         #[arg(long, value_name = "COUNT", value_parser = parse_number::<u32, FalseAlarms>)]
@@ -32,6 +32,9 @@ pub(crate) enum DetectionVerb {
         /// Whether to send notifications if most benchmarks change together, because the probable cause is the machine
         #[arg(long, value_name = "BOOL")]
         notifies_host: Option<bool>,
+        /// Whether a runner measures suspected changes again before a notification is sent
+        #[arg(long, value_parser = fixed_string_parser::<ConfirmMode>())]
+        confirm: Option<ConfirmMode>,
     },
 }
 
@@ -39,11 +42,12 @@ impl Verb for DetectionVerb {
     fn run(&self, session: &Session) -> Result {
         match self {
             Self::View { project } => session.show(&detection(project.id()?)),
-            Self::Update { project, notifies, false_alarms_per_month, notifies_host } => {
+            Self::Update { project, notifies, false_alarms_per_month, notifies_host, confirm } => {
                 let patch = DetectionPatch {
                     notifies: *notifies,
                     false_alarms_per_month: *false_alarms_per_month,
                     notifies_host: *notifies_host,
+                    confirm: *confirm,
                 };
                 session.show(&update_detection(project.id()?, &patch))
             }
@@ -60,8 +64,10 @@ impl Printable for Detection {
             .number("Observed", format_args!("{:.1}", observed.false_alarms_per_month))
             .number("Runs per month", self.runs_per_month)
             .detail("Notifies of host changes", if self.notifies_host { "yes" } else { "no" })
+            .detail("Measures again before notifying", self.confirm)
             .detail("Counted since", output::time(observed.since))
             .detail("Alarms", observed.raised)
             .detail("False alarms", observed.false_alarms)
+            .detail("Refuted before notifying", observed.refuted)
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use tidemark_api::{
-    Benchmark, BoundaryLimit, ChangeCause, ChangeDirection, Event, EventFilter, EventPatch, EventStatus,
-    EventUuid, NonEmpty, ProjChangesSort, UpdateEventStatus, Variant,
+    Benchmark, BoundaryLimit, ChangeCause, ChangeDirection, Confirmation, ConfirmationState, Event,
+    EventFilter, EventPatch, EventStatus, EventUuid, NonEmpty, ProjChangesSort, UpdateEventStatus, Variant,
 };
 use tidemark_client::events;
 
@@ -37,6 +37,9 @@ pub(crate) enum EventVerb {
         /// List only events whose changed series are all muted (true), or only other events (false)
         #[arg(long)]
         muted: Option<bool>,
+        /// List only events with this state of the confirmation
+        #[arg(long, value_parser = fixed_string_parser::<ConfirmationState>())]
+        confirmation: Option<ConfirmationState>,
         #[command(flatten)]
         series: SeriesFilter,
         #[command(flatten)]
@@ -73,7 +76,17 @@ pub(crate) struct EventTarget {
 impl Verb for EventVerb {
     fn run(&self, session: &Session) -> Result {
         match self {
-            Self::List { project, status, change_direction, cause, muted, series, sort, page } => {
+            Self::List {
+                project,
+                status,
+                change_direction,
+                cause,
+                muted,
+                confirmation,
+                series,
+                sort,
+                page,
+            } => {
                 let filter = EventFilter {
                     status: *status,
                     change_direction: *change_direction,
@@ -83,6 +96,7 @@ impl Verb for EventVerb {
                     benchmark: series.benchmark.clone(),
                     measure: series.measure.clone(),
                     muted: *muted,
+                    confirmation: *confirmation,
                     sort: sort.sort,
                 };
                 session.list(events(project.id()?).list(&filter), page)
@@ -126,6 +140,7 @@ impl Printable for Event {
             .detail("Outside thresholds", alerts(self))
             .detail("Notified", optional(self.raised.map(output::time)))
             .detail("Muted", optional(self.muted.as_ref().map(|muted| &muted.reason)))
+            .detail("Confirmation", optional(self.confirmation.as_ref().map(confirmation)))
             .detail("Note", optional(self.note.as_ref()))
             .detail("Set by", optional(last.map(|action| action.actor.name.as_deref().unwrap_or("Tidemark"))))
             .detail("Set at", optional(last.map(|action| output::time(action.created))))
@@ -141,6 +156,23 @@ fn commits(event: &Event) -> String {
         None => format!("version {}", version.number),
     };
     event.candidates.iter().map(commit).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the state of a confirmation with its reason, or with the second measurement of each series.
+fn confirmation(confirmation: &Confirmation) -> String {
+    let measured = confirmation.comparisons.iter().map(|one| {
+        let change = one.change.map_or_else(|| "?".to_owned(), |share| format!("{:+.1}%", share * 100.0));
+        let name = output::benchmark(
+            one.benchmark.name.as_str(),
+            one.variant.as_ref().map(|variant| &variant.parameters),
+        );
+        format!("{name} {}: {change} in {} pairs", one.measure.name, one.head_runs)
+    });
+    let details: Vec<String> = confirmation.reason.iter().cloned().chain(measured).collect();
+    match details.is_empty() {
+        true => confirmation.state.to_string(),
+        false => format!("{} ({})", confirmation.state, details.join("; ")),
+    }
 }
 
 /// Returns the newest alert of each series with its value and limit, and the number of other alerts.

@@ -107,6 +107,7 @@ impl Printable for Job {
             .column("Status", self.status)
             .text("Spec", &self.spec.name)
             .text("Image", optional(self.image.as_ref()))
+            .detail("Base image", optional(self.base.as_ref()))
             .detail("Queue position", optional(self.position))
             .detail("Runner", optional(self.runner))
             .detail("Report", self.report)

@@ -13,6 +13,7 @@ mod code_host;
 mod compare;
 mod completions;
 mod confirm;
+mod confirmation;
 mod connection;
 mod context;
 mod crash;

@@ -89,13 +89,18 @@ impl Site {
 
     /// Creates an image of one static program and pushes it with skopeo.
     fn push(&self) {
-        let layout = self.folder.path().join("layout");
-        write_layout(&layout);
+        self.push_as("v1", &[]);
+    }
+
+    /// Creates an image with these environment variables and pushes it with this tag.
+    pub(crate) fn push_as(&self, tag: &str, env: &[&str]) {
+        let layout = self.folder.path().join(format!("layout-{tag}"));
+        write_layout(&layout, env);
         let output = isolated("skopeo")
             .args(["--insecure-policy", "copy", "--dest-tls-verify=false", "--dest-creds"])
             .arg(format!("ada@example.org:{}", self.key))
             .arg(format!("oci:{}:v1", layout.display()))
-            .arg(format!("docker://{}/lab/bench:v1", self.address))
+            .arg(format!("docker://{}/lab/bench:{tag}", self.address))
             .output()
             .expect("skopeo is installed; `cargo xtask test` installs it");
         assert!(output.status.success(), "{output:?}");
@@ -122,7 +127,12 @@ impl Site {
 
     /// Creates a job with the command.
     fn run(&self, arguments: &[&str]) -> Output {
-        let mut command = tidemark(&["run", "--project", "lab", "--image", "lab/bench:v1"]);
+        self.run_image("lab/bench:v1", arguments)
+    }
+
+    /// Creates a job of an image with the command.
+    pub(crate) fn run_image(&self, image: &str, arguments: &[&str]) -> Output {
+        let mut command = tidemark(&["run", "--project", "lab", "--image", image]);
         if !arguments.contains(&"--detach") {
             command.args(["--poll-interval", "1"]);
         }
@@ -134,7 +144,7 @@ impl Site {
 }
 
 /// A runner that stops when dropped.
-struct Up(Child);
+pub(crate) struct Up(pub(crate) Child);
 
 impl Drop for Up {
     fn drop(&mut self) {
@@ -144,7 +154,7 @@ impl Drop for Up {
 }
 
 /// Writes an image of a static shell in the OCI image layout.
-fn write_layout(folder: &Path) {
+fn write_layout(folder: &Path, env: &[&str]) {
     fs::create_dir_all(folder.join("blobs/sha256")).unwrap();
     let digest = |bytes: &[u8]| {
         let hex = hex::encode(Sha256::digest(bytes));
@@ -163,7 +173,8 @@ fn write_layout(folder: &Path) {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
     std::io::Write::write_all(&mut gzip, &layer).unwrap();
     let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
-    let config = json!({ "os": "linux", "architecture": machine, "config": { "Cmd": ["/bin/sh", "-c", SCRIPT] },
+    let config = json!({ "os": "linux", "architecture": machine, 
+        "config": { "Cmd": ["/bin/sh", "-c", SCRIPT], "Env": env },
         "rootfs": { "type": "layers", "diff_ids": [digest(&layer)] } });
     let config = add("config.v1+json", config.to_string().as_bytes());
     let layers = [add("layer.v1.tar+gzip", &gzip.finish().unwrap())];

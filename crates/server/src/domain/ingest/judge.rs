@@ -17,7 +17,7 @@ use super::{
     resolve::ResolvedMetric,
     sample::{EarlierValues, SampleRequest, sample_limit},
 };
-use crate::domain::{error::Result, mute::Mutes};
+use crate::domain::{confirmation, error::Result, mute::Mutes};
 
 /// The position of a new report.
 pub(super) struct ReportContext {
@@ -56,7 +56,7 @@ struct PreparedThreshold {
 }
 
 /// Compares the metrics with their thresholds and writes them, their alerts and the notification. Returns whether a notification
-/// was enqueued.
+/// was enqueued, or waits for a confirmation.
 pub(super) fn write(
     tx: &mut Tx<'_>,
     fresh: &WriteContext,
@@ -86,9 +86,18 @@ pub(super) fn write(
     alert::insert(tx, fresh, context.project, (context.report, context.head, context.start_time), &alerts)?;
     threshold::add_counts(tx, &counts(&judges, &alerts))?;
     // Users have already reviewed the alerts of an expected event, and want no notification about muted series.
-    let is_enqueued = alerts.iter().any(|alert| !alert.is_expected && alert.mute.is_none())
-        && detection::settings(tx, context.project)?.notifies == Notifies::Alerts;
-    Ok(is_enqueued && delivery::enqueue(tx, fresh, context.project, context.report)?)
+    let notified = alerts.iter().filter(|alert| !alert.is_expected && alert.mute.is_none());
+    let events: Vec<EventId> = notified.map(|alert| alert.event).collect();
+    if events.is_empty() {
+        return Ok(false);
+    }
+    let settings = detection::settings(tx, context.project)?;
+    if settings.notifies != Notifies::Alerts {
+        return Ok(false);
+    }
+    // A suspected event also wakes the background tasks: they request the job that confirms it.
+    Ok(confirmation::suspect(tx, fresh, settings.confirm, context.report, &events)?
+        || delivery::enqueue(tx, fresh, context.project, context.report)?)
 }
 
 /// Counts the checked metrics and the alerts of each threshold.

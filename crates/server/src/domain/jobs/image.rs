@@ -1,6 +1,6 @@
 //! The image of a job: parses its name and resolves it to a digest in the registry of this server.
 
-use tidemark_api::{ResourceId, Url};
+use tidemark_api::{ProjectUuid, ResourceId, Url};
 use tidemark_store::{Tx, manifest, project, repository};
 
 use crate::domain::error::{Error, Result};
@@ -62,6 +62,11 @@ impl Image {
             .parse()
             .map_err(|_| wrong("its name does not start with the slug or UUID of a project"))?;
         Ok(Self { project, path: path.to_owned(), reference })
+    }
+
+    /// Returns the full name of the repository.
+    pub(crate) fn repository(&self, project: ProjectUuid) -> String {
+        if self.path.is_empty() { project.to_string() } else { format!("{project}/{}", self.path) }
     }
 
     /// Returns the digest of the image, which must exist and belong to this project.

@@ -3,77 +3,32 @@
 use std::{collections::BTreeMap, net::IpAddr};
 
 use tidemark_api::{
-    JobCallback, JobConfig, NameId, NewJob, ReportSettings, ResourceId, Testbed, Timestamp, Url,
-    job::{JOB_ENTRIES_MAX, JOB_ITERATIONS_MAX, JOB_WORDS_MAX},
+    JobBase, JobCallback, JobConfig, NameId, NewJob, ReportSettings, ResourceId, Testbed, Timestamp, Url,
+    job::{JOB_ENTRIES_MAX, JOB_ITERATIONS_MAX, JOB_ROUNDS_DEFAULT, JOB_ROUNDS_MAX, JOB_WORDS_MAX},
 };
-use tidemark_store::{
-    Dimension, Lock, OrganizationId, ReportId, SpecId, Tx, WriteContext, job, project, report, spec,
-};
+use tidemark_stats::Criteria;
+use tidemark_store::{Dimension, Lock, ReportId, SpecId, Tx, WriteContext, job, project, report, spec};
 
-use super::{callback, image::Image};
+use super::{
+    callback,
+    image::Image,
+    tier::{TIMEOUT_MAX, Tier},
+};
 use crate::{
     domain::{
         app::App,
         error::{Error, Result},
         ingest::Submission,
-        plan::BillingStatus,
         quota::Quota,
     },
     infra::limits::address_key,
 };
 
-/// Maximum timeout of a job, in seconds.
-const TIMEOUT_MAX: u32 = i32::MAX.unsigned_abs();
-/// Maximum timeout of a job in seconds: of an organization without a plan on a server with billing, and of an unclaimed project.
-const UNPAID_MAX_TIMEOUT: u32 = 300;
-const UNCLAIMED_MAX_TIMEOUT: u32 = 60;
-/// Priority of the jobs of a claimed project, above the jobs of unclaimed projects.
-const CLAIMED_PRIORITY: i64 = 100;
-/// Priority of the jobs of an organization with a plan.
-const PAID_PRIORITY: i64 = 200;
-
-/// Priority and limits of jobs, by the plan of the organization.
-struct Tier {
-    rank: i64,
-    timeout_default: u32,
-    timeout_max: u32,
-    /// Maximum number of concurrent jobs of an organization; `None` applies the configuration.
-    concurrency: Option<u32>,
-}
-
-impl Tier {
-    /// Returns a tier with the limits of the configuration.
-    fn free(rank: i64) -> Self {
-        Self { rank, timeout_default: 3_600, timeout_max: TIMEOUT_MAX, concurrency: None }
-    }
-
-    fn of(claimed: bool, billing_status: BillingStatus) -> Self {
-        let limited = |rank, timeout| Self {
-            rank,
-            timeout_default: timeout,
-            timeout_max: timeout,
-            concurrency: Some(1),
-        };
-        match billing_status {
-            _ if !claimed => limited(0, UNCLAIMED_MAX_TIMEOUT),
-            BillingStatus::Free | BillingStatus::Lapsed(..) => limited(CLAIMED_PRIORITY, UNPAID_MAX_TIMEOUT),
-            BillingStatus::Unbilled => Self::free(CLAIMED_PRIORITY),
-            BillingStatus::Paid(_) => Self::free(PAID_PRIORITY),
-        }
-    }
-}
-
-/// Applies the priority and the concurrency limit of a claimed organization to its pending jobs, after it was claimed or got a plan.
-pub(crate) fn raise_pending(tx: &mut Tx<'_>, quota: Quota, organization: OrganizationId) -> Result<()> {
-    let tier = Tier::of(true, quota.billing_status(tx, organization)?);
-    let concurrency = tier.concurrency.or(quota.concurrent_jobs());
-    Ok(job::raise_rank(tx, organization, tier.rank, concurrency)?)
-}
-
 /// A requested job.
 pub(crate) struct JobRequest {
     new: NewJob,
     image: Image,
+    base: Option<Image>,
     settings: ReportSettings,
     /// The testbed that the run names, if any.
     testbed: Option<NameId>,
@@ -122,6 +77,11 @@ impl JobRequest {
         let registry = app.config.registry_url().clone();
         Ok(Self {
             image: Image::parse(&new.image, &registry)?,
+            base: new
+                .base
+                .as_deref()
+                .map(|base| Image::parse(base, &registry).map_err(of_base))
+                .transpose()?,
             new,
             settings: settings.unwrap_or_default(),
             testbed,
@@ -152,6 +112,12 @@ impl JobRequest {
             }
         }
         let digest = self.image.resolve(tx, found)?;
+        let base = match &self.base {
+            Some(base) => {
+                Some((base.resolve(tx, found).map_err(of_base)?, base.repository(found.project.uuid)))
+            }
+            None => None,
+        };
         let chosen = self.spec(tx, found)?;
         if self.testbed.is_none() {
             submission.testbed = chosen.spec.name.as_str().parse().map_err(|error| {
@@ -167,8 +133,19 @@ impl JobRequest {
         let timeout = self.new.timeout.unwrap_or(tier.timeout_default).min(tier.timeout_max);
         let new = self.new.clone();
         let uuid = found.project.uuid;
-        let repository =
-            if self.image.path.is_empty() { uuid.to_string() } else { format!("{uuid}/{}", self.image.path) };
+        let repository = self.image.repository(uuid);
+        let criteria = Criteria::DEFAULT;
+        let base = base.map(|(digest, repository)| JobBase {
+            repository: Some(repository),
+            digest,
+            image: new.base,
+            adapter: self.settings.adapter.unwrap_or_default(),
+            duet: new.duet == Some(true),
+            rounds: new.iter.unwrap_or(JOB_ROUNDS_DEFAULT),
+            benchmarks: Vec::new(),
+            min_change: criteria.smallest_change,
+            same_within: criteria.same_within,
+        });
         let config = JobConfig {
             registry: self.registry.clone(),
             project: uuid,
@@ -183,10 +160,12 @@ impl JobRequest {
             build_time: new.build_time,
             file_size: new.file_size,
             average: self.settings.average,
-            iter: Some(new.iter.unwrap_or(1)),
+            // A runner that does not know `base` measures only the image.
+            iter: Some(new.iter.filter(|_| base.is_none()).unwrap_or(1)),
             fold: self.settings.fold,
             allow_failure: new.allow_failure,
             backdate: new.backdate,
+            base,
         };
         // The stored configuration of the job counts toward the size of the report.
         submission.bytes += serde_json::to_string(&config).map_or(0, |text| text.len());
@@ -248,6 +227,14 @@ impl ValidatedJob {
     }
 }
 
+/// Names the field of the base in the error about its image.
+fn of_base(error: Error) -> Error {
+    match error {
+        Error::Invalid(reason) => Error::Invalid(reason.replace("`job.image`", "`job.base`")),
+        error => error,
+    }
+}
+
 /// Rejects values that no runner supports.
 fn check(new: &NewJob) -> Result<()> {
     let too_many = |name: &str, count: Option<usize>, most: usize| match count {
@@ -283,8 +270,15 @@ fn check(new: &NewJob) -> Result<()> {
     if new.timeout.is_some_and(|timeout| !(1..=TIMEOUT_MAX).contains(&timeout)) {
         return Err(Error::Invalid(format!("`job.timeout` must be from 1 to {TIMEOUT_MAX} seconds.")));
     }
-    if new.iter.is_some_and(|iter| !(1..=JOB_ITERATIONS_MAX).contains(&iter)) {
-        return Err(Error::Invalid(format!("`job.iter` must be from 1 to {JOB_ITERATIONS_MAX}.")));
+    if new.duet.is_some() && new.base.is_none() {
+        return Err(Error::Invalid("`job.duet` requires `job.base`, the image to compare with.".into()));
+    }
+    let (most, of) = match new.base {
+        Some(_) => (JOB_ROUNDS_MAX, " with `job.base`"),
+        None => (JOB_ITERATIONS_MAX, ""),
+    };
+    if new.iter.is_some_and(|iter| !(1..=most).contains(&iter)) {
+        return Err(Error::Invalid(format!("`job.iter`{of} must be from 1 to {most}.")));
     }
     Ok(())
 }

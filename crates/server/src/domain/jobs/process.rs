@@ -1,20 +1,19 @@
 //! Turns the output of a job into its report, in the same way as every other report.
 
-use tidemark_adapters::Results;
-use tidemark_api::{Adapter, JobConfig, JobEvent, JobIteration, JobNoise, JobOutput, JobUuid, Timestamp};
-use tidemark_store::{Tx, job, project, report};
+use tidemark_api::{Fold, JobEvent, JobNoise, JobOutput, JobUuid, Timestamp};
+use tidemark_store::{Tx, confirmation as store_confirmation, job, project, report};
 use tokio::task::spawn_blocking;
 
-use super::Signal;
+use super::{
+    Signal, confirmation,
+    sides::{self, Measurement},
+};
 use crate::domain::{
     app::App,
     error::{Error, Result},
     ingest::{self, JobResults, TargetProject},
     quota::Quota,
 };
-
-/// Character in the name of a result that the runner measured, for example the size of a file.
-const SYNTHETIC: char = '\0';
 
 /// Maximum attempts to process the results of a job, and the delay in seconds before the second attempt. The delay doubles with
 /// each attempt.
@@ -38,7 +37,7 @@ pub(crate) async fn process(app: &App, uuid: JobUuid) -> Result<()> {
             let read = spawn_blocking(move || {
                 let noise = JobNoise::worst(output.results.iter().filter_map(|run| run.noise));
                 let bytes = size(&output);
-                Ok((results(&config, adapter, &output)?, bytes, noise))
+                Ok((sides::read(&config, adapter, &output)?, bytes, noise))
             });
             read.await.map_err(|error| Error::Internal(error.into()))?
         }
@@ -46,7 +45,7 @@ pub(crate) async fn process(app: &App, uuid: JobUuid) -> Result<()> {
     };
     let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
     let write = move |tx: &mut Tx<'_>| {
-        let (results, bytes, noise) = read?;
+        let (Measurement { results, pairs }, bytes, noise) = read?;
         if !job::advance(tx, found.id, JobEvent::Process, job::JobUpdate::default(), fresh.now)? {
             return Ok(());
         }
@@ -54,11 +53,15 @@ pub(crate) async fn process(app: &App, uuid: JobUuid) -> Result<()> {
             job::record_noise(tx, found.id, noise)?;
         }
         let (start_time, end_time) = times(&found, fresh.now);
-        let fold = found.config.fold;
+        // The sequence of rounds is not a history: a report has one value per series, unless the request says otherwise.
+        let fold = found.config.fold.or(found.config.base.is_some().then_some(Fold::Median));
+        let is_confirmation = store_confirmation::is_confirming_job(tx, found.id)?;
         let target_project = TargetProject::of(&project::by_id(tx, found.project)?);
         let host = found.job.runner.map(|runner| runner.to_string());
-        let job_results = JobResults { results, bytes, fold, start_time, end_time, host };
-        ingest::fill_report(tx, &fresh, quota, target_project, found.report, &job_results)
+        let job_results =
+            JobResults { results, pairs, is_confirmation, bytes, fold, start_time, end_time, host };
+        ingest::fill_report(tx, &fresh, quota, target_project, found.report, &job_results)?;
+        if is_confirmation { confirmation::conclude(tx, &fresh, &found) } else { Ok(()) }
     };
     match app.db.write(write).await {
         Ok(()) => {}
@@ -137,44 +140,5 @@ fn times(found: &job::JobRow, now: Timestamp) -> (Timestamp, Timestamp) {
             (backdate, Timestamp::from_micros(backdate.micros().saturating_add(micros)))
         }
         None => (started, completed),
-    }
-}
-
-/// Returns the results of all iterations, one per text.
-fn results(config: &JobConfig, adapter: Adapter, output: &JobOutput) -> Result<Vec<Results>> {
-    let leaves_out_failed = config.allow_failure == Some(true);
-    let kept: Vec<&JobIteration> =
-        output.results.iter().filter(|one| !leaves_out_failed || one.exit_code == 0).collect();
-    if kept.is_empty() && !output.results.is_empty() {
-        return Err(Error::Invalid("Every iteration failed; there are no results.".into()));
-    }
-    let mut read = Vec::new();
-    for (iteration, one) in kept.into_iter().enumerate() {
-        for (path, text) in texts(one) {
-            let made_by_runner = path.is_some_and(|path| path.contains(SYNTHETIC));
-            let adapter = if made_by_runner { Adapter::Json } else { adapter };
-            let results = tidemark_adapters::parse(adapter, text, config.average).map_err(|error| {
-                let place = match path {
-                    Some(path) if !made_by_runner => format!("The file `{path}`"),
-                    Some(_) => "The measurement of the runner".to_owned(),
-                    None => "Standard output".to_owned(),
-                };
-                Error::Invalid(format!("{place} of iteration {} could not be read: {error}", iteration + 1))
-            })?;
-            read.push(results);
-        }
-    }
-    if read.is_empty() {
-        return Err(Error::Invalid("The job printed no results.".into()));
-    }
-    Ok(read)
-}
-
-/// Returns the texts of an iteration: its files if it has any, otherwise its standard output.
-fn texts(iteration: &JobIteration) -> Vec<(Option<&str>, &str)> {
-    match (&iteration.output, &iteration.stdout) {
-        (Some(files), _) => files.iter().map(|(path, text)| (Some(path.as_str()), text.as_str())).collect(),
-        (None, Some(stdout)) => vec![(None, stdout.as_str())],
-        (None, None) => Vec::new(),
     }
 }

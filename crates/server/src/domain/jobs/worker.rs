@@ -6,7 +6,7 @@ use tidemark_api::{JobEvent, Timestamp};
 use tidemark_store::{JobId, Tx, job};
 use tokio::time::sleep;
 
-use super::{Signal, process, wait_for_shutdown};
+use super::{Signal, confirmation, process, wait_for_shutdown};
 use crate::domain::{
     app::App,
     error::{Error, Result},
@@ -39,8 +39,9 @@ pub(super) async fn run(app: App) {
     }
 }
 
-/// Processes completed and overdue jobs. Returns whether any job is open.
+/// Processes completed and overdue jobs, and the confirmations that wait for jobs. Returns whether any job or confirmation is open.
 async fn process_due_jobs(app: &App) -> Result<bool> {
+    let is_confirming = confirmation::advance(app).await?;
     let settings = &app.config.plus.runners;
     let now = app.clock.now();
     let alive = now.plus_seconds(-i64::from(settings.heartbeat_timeout));
@@ -51,7 +52,7 @@ async fn process_due_jobs(app: &App) -> Result<bool> {
         }
         Ok(Some((job::overdue(tx, now, alive)?, job::completed(tx, now)?)))
     };
-    let Some((due, completed)) = app.db.read(find_due).await? else { return Ok(false) };
+    let Some((due, completed)) = app.db.read(find_due).await? else { return Ok(is_confirming) };
     if !due.is_empty() {
         end_overdue_jobs(app, now, alive).await?;
     }

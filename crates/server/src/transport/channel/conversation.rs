@@ -251,8 +251,14 @@ impl Conversation {
     /// Returns a token that can pull the image of a job while the job is active.
     fn pull_token(&self, found: &job::JobRow, now: Timestamp) -> Jwt {
         let project = found.config.project.to_string();
-        let repository = found.config.repository.as_deref().unwrap_or(&project);
-        oci::runner_token(&self.app, self.runner.uuid, found.job.uuid, repository, now)
+        let of_base = found.config.base.as_ref().map(|base| &base.repository);
+        let mut repositories: Vec<&str> = [Some(&found.config.repository), of_base]
+            .into_iter()
+            .flatten()
+            .map(|repository| repository.as_deref().unwrap_or(&project))
+            .collect();
+        repositories.dedup();
+        oci::runner_token(&self.app, self.runner.uuid, found.job.uuid, &repositories, now)
     }
 
     /// Handles progress of a job: the referenced job, or else the only job of the runner. Several processes can use the key of one

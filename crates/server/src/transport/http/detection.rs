@@ -45,7 +45,7 @@ fn read(tx: &mut Tx<'_>, project: ProjectId, created: Timestamp, now: Timestamp)
     let settings = detection::settings(tx, project)?;
     let runs = detection::runs(tx, project, now.plus_seconds(-MONTH_SECONDS))?;
     let since = created.max(now.plus_seconds(-COUNTED_SECONDS));
-    let (raised, wrong) = detection::raised(tx, project, since)?;
+    let raised = detection::raised(tx, project, since)?;
     // At least one month: the first days alone would give an unreliable monthly rate.
     let months = ((now.seconds() - since.seconds()) as f64 / MONTH_SECONDS as f64).max(1.0);
     let number = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
@@ -53,12 +53,14 @@ fn read(tx: &mut Tx<'_>, project: ProjectId, created: Timestamp, now: Timestamp)
         notifies: settings.notifies,
         false_alarms_per_month: settings.budget,
         notifies_host: settings.notifies_host,
+        confirm: settings.confirm,
         runs_per_month: number(runs),
         observed: ObservedAlarms {
             since,
-            raised: number(raised),
-            false_alarms: number(wrong),
-            false_alarms_per_month: wrong as f64 / months,
+            raised: number(raised.total),
+            false_alarms: number(raised.false_alarms),
+            refuted: number(raised.refuted),
+            false_alarms_per_month: raised.false_alarms as f64 / months,
         },
     })
 }

@@ -59,6 +59,7 @@ pub(super) async fn list(
             worse: filter.change_direction.map(ChangeDirection::number),
             part: names.find(tx, project.id)?,
             muted,
+            confirmation: filter.confirmation,
         };
         let (mut events, total) =
             event::list(tx, project.id, &which, filter.sort.unwrap_or_default(), &page)?;

@@ -23,7 +23,7 @@ use super::{
     origin::Origin,
 };
 use crate::{
-    domain::{app::App, auth::key::hash, jobs::job_request, license, quota::Quota},
+    domain::{app::App, auth::key::hash, jobs::tier, license, quota::Quota},
     infra::{config::Claims, limits::Rule},
 };
 
@@ -319,7 +319,7 @@ pub(super) async fn claim(
                 nothing_to_claim()
             });
         }
-        job_request::raise_pending(tx, quota, found.id)?;
+        tier::raise_pending(tx, quota, found.id)?;
         found.organization.claimed = Some(fresh.now);
         let slug = found.organization.slug.as_str();
         signed.origin.audit(tx, &fresh, "organization.claim", slug, Some(found.id), &[])?;

@@ -20,7 +20,7 @@ use crate::{
             caller::{Caller, SignedIn},
             key::hash,
         },
-        jobs::job_request,
+        jobs::tier,
         quota::Quota,
     },
     infra::config::Claims,
@@ -203,7 +203,7 @@ fn claim(
         let id = ResourceId::Uuid(found.project.uuid.uuid());
         return access::project_for_run(tx, caller, &id)?.ok_or_else(access::hidden_project);
     }
-    job_request::raise_pending(tx, quota, found.organization)?;
+    tier::raise_pending(tx, quota, found.organization)?;
     let slug = found.project.slug.as_str();
     origin.audit(tx, fresh, "organization.claim", slug, Some(found.organization), &[])?;
     found.project.claimed = Some(fresh.now);

@@ -158,6 +158,7 @@ pub(super) async fn create(
     let (found, is_enqueued) = app.db.write(write).await?;
     if is_enqueued {
         app.background.wake();
+        app.jobs.wake();
     }
     Ok((StatusCode::CREATED, recorded_report(&app, address, found).await?).into_response())
 }

@@ -131,6 +131,7 @@ pub(super) async fn create(
     let (found, is_enqueued, claim_token) = app.db.write(write).await?;
     if is_enqueued {
         app.background.wake();
+        app.jobs.wake();
     }
     if is_job {
         app.jobs.signal(Signal::Queued);

@@ -139,15 +139,20 @@ impl From<&Scope> for Access {
 }
 
 impl Claims {
-    /// Returns the claims for a runner that pulls the image of its job.
+    /// Returns the claims for a runner that pulls the images of its job.
     pub(super) fn of_runner(
         iss: &str,
         runner: RunnerUuid,
         job: JobUuid,
-        repository: &str,
+        repositories: &[&str],
         now: Timestamp,
     ) -> Self {
         let actions = vec![Action::Pull];
+        let access = |name: &&str| Access {
+            kind: "repository".into(),
+            name: (*name).to_owned(),
+            actions: vec![Action::Pull],
+        };
         Self {
             aud: Audience::Runner,
             exp: now.plus_seconds(RUNNER_SECONDS).seconds(),
@@ -155,8 +160,8 @@ impl Claims {
             iss: iss.to_owned(),
             sub: Some(runner.to_string()),
             jti: Some(job.uuid()),
-            oci: Grant { repository: Some(repository.to_owned()), actions: actions.clone() },
-            access: vec![Access { kind: "repository".into(), name: repository.to_owned(), actions }],
+            oci: Grant { repository: repositories.first().map(|name| (*name).to_owned()), actions },
+            access: repositories.iter().map(access).collect(),
         }
     }
 

@@ -31,6 +31,9 @@ pub(crate) struct JobFlags {
     /// Run this image on a runner instead of a command on this machine
     #[arg(long, value_name = "REFERENCE")]
     pub(crate) image: Option<String>,
+    /// Compare the image with this one: the runner measures both in pairs, for at most --iter rounds [default: 100]
+    #[arg(long, value_name = "REFERENCE", requires = "image")]
+    base_image: Option<String>,
     /// Spec to run on: UUID or slug
     #[arg(long, requires = "image")]
     spec: Option<ResourceId>,
@@ -80,6 +83,8 @@ impl JobFlags {
         let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
         Ok(Some(NewJob {
             image,
+            base: self.base_image.clone(),
+            duet: None,
             spec: self.spec.clone(),
             entrypoint: self.entrypoint.clone().map(|program| vec![program]),
             cmd: Some(command.to_vec()).filter(|command| !command.is_empty()),
@@ -88,7 +93,7 @@ impl JobFlags {
             file_paths: Some(files).filter(|files| !files.is_empty()),
             build_time: run.synthetic.build_time.then_some(true),
             file_size: (!run.synthetic.file_size.is_empty()).then_some(true),
-            iter: Some(run.iterations()),
+            iter: if self.base_image.is_some() { run.iter } else { Some(run.iterations()) },
             allow_failure: run.allow_failure.then_some(true),
             backdate: run.backdate.map(|seconds| Timestamp::from_micros(0).plus_seconds(seconds)),
             callback: None,
