@@ -51,6 +51,7 @@ const testbed = () => import("./pages/testbed");
 const benchmark = () => import("./pages/benchmark");
 const measure = () => import("./pages/measure");
 const metric = () => import("./pages/metric");
+const codeHost = () => import("./pages/code_host");
 const mute = () => import("./pages/mute");
 const notice = () => import("./pages/notice");
 const projectKey = () => import("./pages/project_key");
@@ -154,6 +155,7 @@ export const routes: RouteDefinition[] = [
           { path: "/keys", component: page(projectKey, "List") },
           { path: "/keys/add", component: page(projectKey, "Add") },
           { path: "/keys/:key", component: page(projectKey, "View") },
+          { path: "/code_host", component: page(codeHost, "View") },
           { path: "/mutes", component: page(mute, "List") },
           { path: "/notices", component: page(notice, "OfProject") },
           { path: "/notices/add", component: page(notice, "AddToProject") },

@@ -267,6 +267,17 @@ export function Settings(): JSX.Element {
           </Fact>
         </Facts>
       </section>
+      <Show when={project.may("manage")}>
+        <section class="stack tight">
+          <div class="row between">
+            <h2>Commands in pull requests</h2>
+            <LinkButton href={project.path("code_host")} icon="branch">
+              Code host
+            </LinkButton>
+          </div>
+          <p class="muted">Comments on pull requests can start jobs on your runners.</p>
+        </section>
+      </Show>
       <section class="stack tight">
         <h2>Export data</h2>
         <p class="muted">All metrics of the project, one per row.</p>

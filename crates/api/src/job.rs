@@ -87,7 +87,7 @@ pub struct JobCallback {
     /// Repository at the code host. For GitLab, the project ID, or the project path with `%2F` for slashes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
-    /// Hash of the measured commit.
+    /// Hash of the measured commit. Without it, GitHub gets a comment and no check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
     /// Number of the pull request.

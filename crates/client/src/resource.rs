@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tidemark_api::{
     Accept, Alert, AlertFilter, AlertPatch, AlertsPatch, AlertsPatched, Allowed, AuditEntry, AuthAck,
     AuthUser, Backtest, Benchmark, BenchmarkFilter, BenchmarkPatch, Branch, BranchFilter, BranchPatch,
-    Change, ChangeFilter, Checkout, Confirm, Delivery, DeliveryFilter, DeliveryUuid, Detection,
+    Change, ChangeFilter, Checkout, CodeHost, Confirm, Delivery, DeliveryFilter, DeliveryUuid, Detection,
     DetectionPatch, Event, EventFilter, EventPatch, Invitation, Job, JobFilter, KeyFilter, Login, Measure,
     MeasureFilter, MeasurePatch, Member, MemberFilter, MemberPatch, MetricDetail, MetricUuid, Model, Mute,
-    MuteFilter, NewBacktest, NewBenchmark, NewBranch, NewCheckout, NewClaim, NewMeasure, NewMember, NewMute,
-    NewNotice, NewOrganization, NewPlan, NewPlot, NewProject, NewProjectKey, NewProjectMember, NewReport,
-    NewRunner, NewRunnerSpec, NewSpec, NewSso, NewTestbed, NewThreshold, NewToken, NewUserKey, Notice,
-    NoticeFilter, NoticePatch, NoticeUuid, Organization, OrganizationFilter, OrganizationPatch,
-    OrganizationPermission, Perf, PerfQuery, Plan, PlanPatch, PlanRemoval, Plot, PlotFilter, PlotPatch,
-    Project, ProjectFilter, ProjectKey, ProjectKeyCreated, ProjectKeyPatch, ProjectMember,
-    ProjectMemberFilter, ProjectMemberPatch, ProjectPatch, ProjectPermission, Report, ReportFilter,
-    ReportUuid, ResourceId, Runner, RunnerFilter, RunnerKey, RunnerPatch, Signup, Spec, SpecFilter,
-    SpecPatch, Sso, SsoFilter, Testbed, TestbedFilter, TestbedPatch, Threshold, ThresholdFilter,
+    MuteFilter, NewBacktest, NewBenchmark, NewBranch, NewCheckout, NewClaim, NewCodeHost, NewMeasure,
+    NewMember, NewMute, NewNotice, NewOrganization, NewPlan, NewPlot, NewProject, NewProjectKey,
+    NewProjectMember, NewReport, NewRunner, NewRunnerSpec, NewSpec, NewSso, NewTestbed, NewThreshold,
+    NewToken, NewUserKey, Notice, NoticeFilter, NoticePatch, NoticeUuid, Organization, OrganizationFilter,
+    OrganizationPatch, OrganizationPermission, Perf, PerfQuery, Plan, PlanPatch, PlanRemoval, Plot,
+    PlotFilter, PlotPatch, Project, ProjectFilter, ProjectKey, ProjectKeyCreated, ProjectKeyPatch,
+    ProjectMember, ProjectMemberFilter, ProjectMemberPatch, ProjectPatch, ProjectPermission, Report,
+    ReportFilter, ReportUuid, ResourceId, Runner, RunnerFilter, RunnerKey, RunnerPatch, Signup, Spec,
+    SpecFilter, SpecPatch, Sso, SsoFilter, Testbed, TestbedFilter, TestbedPatch, Threshold, ThresholdFilter,
     ThresholdPut, ThresholdUuid, Token, TokenFilter, TokenPatch, Usage, User, UserFilter, UserKey,
     UserKeyCreated, UserKeyPatch, UserPatch, UserSession, Verdict, VerdictQuery,
 };
@@ -300,6 +300,21 @@ pub fn update_alerts(project: &ResourceId, patch: &AlertsPatch) -> Request<Alert
 pub fn verdict(project: &ResourceId, report: ReportUuid, base: Option<ReportUuid>) -> Request<Verdict> {
     let query = VerdictQuery { base, ..VerdictQuery::default() };
     Request::get(&[&"projects", project, &"reports", &report, &"verdict"]).query(&query)
+}
+
+/// Returns the connection of a project to a code host.
+pub fn code_host(project: &ResourceId) -> Request<CodeHost> {
+    Request::get(&[&"projects", project, &"code_host"])
+}
+
+/// Connects a project to a code host.
+pub fn put_code_host(project: &ResourceId, new: &NewCodeHost) -> Request<CodeHost> {
+    Request::put(&[&"projects", project, &"code_host"], new)
+}
+
+/// Disconnects a project from its code host.
+pub fn delete_code_host(project: &ResourceId) -> Request<()> {
+    Request::delete(&[&"projects", project, &"code_host"])
 }
 
 /// Returns the detection settings of a project and its number of false alarms.

@@ -9,6 +9,7 @@ pub mod backup;
 pub(crate) mod billing;
 pub(crate) mod captcha;
 pub mod changes;
+pub(crate) mod code_host;
 pub(crate) mod confirmation;
 pub mod error;
 pub(crate) mod export;

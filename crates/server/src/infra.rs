@@ -1,9 +1,10 @@
 //! Services that the domain uses: configuration, clock, mail, object storage, limits, metrics, outgoing requests,
-//! parallel computation.
+//! code hosts, parallel computation.
 
 pub mod backup_store;
 pub(crate) mod blobs;
 pub mod clock;
+pub(crate) mod code_host;
 pub mod config;
 pub mod file_mode;
 pub mod limits;

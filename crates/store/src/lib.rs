@@ -11,6 +11,7 @@ pub mod benchmark;
 pub mod blob;
 pub mod branch;
 pub mod change;
+pub mod code_host;
 mod columns;
 pub mod confirmation;
 mod db;

@@ -45,6 +45,7 @@ const MIGRATIONS: &[Migration] = &[
     (20, "measure_direction", include_str!("../migrations/0020_measure_direction.sql")),
     (21, "newest_runs", include_str!("../migrations/0021_newest_runs.sql")),
     (23, "confirmations", include_str!("../migrations/0023_confirmations.sql")),
+    (24, "code_host", include_str!("../migrations/0024_code_host.sql")),
 ];
 
 /// Tables with a search index.

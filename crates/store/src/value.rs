@@ -5,15 +5,16 @@ use std::borrow::Cow;
 
 use tidemark_api::{
     ActorKind, Adapter, AlertStatus, AlertUuid, AnyUrl, Architecture, AuditUuid, BenchmarkName,
-    BenchmarkUuid, Boundary, BoundaryLimit, BranchName, BranchUuid, ChangeCause, ChangeUuid, ConfirmMode,
-    ConfirmationState, Cpu, DeliveryStatus, DeliveryUuid, Digest, Disk, Domain, Email, EventStatus,
-    EventUuid, FalseAlarms, GitHash, HeadUuid, InvitationUuid, JobStatus, JobUuid, Jwt, LeaseUuid,
-    MeasureDirection, MeasureUuid, Memory, MinChange, ModelTest, ModelUuid, MuteUuid, NamePattern, NonEmpty,
-    NoticeDirection, NoticeKind, NoticeUuid, NotificationUuid, Notifies, OperatingSystem, OrganizationRole,
-    OrganizationUuid, PlainKey, PlanLevel, PlanStatus, PlotUuid, ProjectKeyUuid, ProjectRole, ProjectUuid,
-    ReportUuid, ResourceName, RunnerUuid, SampleSize, Sandbox, ServerUuid, SessionUuid, Slug, SpecUuid,
-    SsoUuid, TestbedUuid, ThresholdUuid, TimeOfDay, Timestamp, TokenUuid, Url, UserKeyUuid, UserName,
-    UserUuid, VariantUuid, Visibility, Window, XAxis, YAxis,
+    BenchmarkUuid, Boundary, BoundaryLimit, BranchName, BranchUuid, ChangeCause, ChangeUuid,
+    CodeHostProvider, CodeHostRepository, CodeHostSecret, ConfirmMode, ConfirmationState, Cpu,
+    DeliveryStatus, DeliveryUuid, Digest, Disk, Domain, Email, EventStatus, EventUuid, FalseAlarms, GitHash,
+    HeadUuid, InvitationUuid, JobStatus, JobUuid, Jwt, LeaseUuid, MeasureDirection, MeasureUuid, Memory,
+    MinChange, ModelTest, ModelUuid, MuteUuid, NamePattern, NonEmpty, NoticeDirection, NoticeKind,
+    NoticeUuid, NotificationUuid, Notifies, OperatingSystem, OrganizationRole, OrganizationUuid, PlainKey,
+    PlanLevel, PlanStatus, PlotUuid, ProjectKeyUuid, ProjectRole, ProjectUuid, ReportUuid, ResourceName,
+    RunnerUuid, SampleSize, Sandbox, ServerUuid, SessionUuid, Slug, SpecUuid, SsoUuid, TestbedUuid,
+    ThresholdUuid, TimeOfDay, Timestamp, TokenUuid, Url, UserKeyUuid, UserName, UserUuid, VariantUuid,
+    Visibility, Window, XAxis, YAxis,
 };
 use tidemark_stats::Test;
 use uuid::Uuid;
@@ -408,7 +409,7 @@ macro_rules! keys {
 }
 
 texts! {
-    ActorKind, Adapter, AlertStatus, AnyUrl, Architecture, BenchmarkName, BoundaryLimit, BranchName, ChangeCause, ConfirmMode, ConfirmationState, DeliveryStatus, Digest, Domain, Email, EventStatus, GitHash, JobStatus, Jwt, MeasureDirection, NamePattern, NonEmpty, NoticeDirection, NoticeKind, Notifies, OperatingSystem,
+    ActorKind, Adapter, AlertStatus, AnyUrl, Architecture, BenchmarkName, BoundaryLimit, BranchName, ChangeCause, CodeHostProvider, CodeHostRepository, CodeHostSecret, ConfirmMode, ConfirmationState, DeliveryStatus, Digest, Domain, Email, EventStatus, GitHash, JobStatus, Jwt, MeasureDirection, NamePattern, NonEmpty, NoticeDirection, NoticeKind, Notifies, OperatingSystem,
     OrganizationRole, PlainKey, PlanLevel, PlanStatus, ProjectRole, ResourceName, Sandbox, TimeOfDay, Url, UserName, Visibility, XAxis, YAxis,
 }
 

@@ -11,6 +11,7 @@ mod benchmark;
 mod branch;
 pub(crate) mod change;
 pub(crate) mod changes;
+pub(crate) mod code_host;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod demo;

@@ -61,7 +61,9 @@ use self::{
         backtest,
         backup::BackUp,
         change::ChangeVerb,
-        changes, compare,
+        changes,
+        code_host::CodeHostVerb,
+        compare,
         completions::{Completions, Man},
         demo,
         detection::DetectionVerb,
@@ -162,6 +164,8 @@ enum Cmd {
     Plot(LazyCommand<Noun<PlotVerb>>),
     /// Manage notices, the destinations of notifications
     Notice(LazyCommand<Noun<NoticeVerb>>),
+    /// Manage the code host connection of a project
+    CodeHost(LazyCommand<Noun<CodeHostVerb>>),
     /// Manage branches
     Branch(LazyCommand<Noun<DimensionVerb<Branch>>>),
     /// Manage testbeds, the environments of benchmarks
@@ -257,7 +261,7 @@ const GROUPS: [Group; 7] = [
         title: "Dimensions",
         commands: &["branch", "testbed", "benchmark", "measure", "archive", "unarchive"],
     },
-    Group { title: "Project", commands: &["project", "notice", "job"] },
+    Group { title: "Project", commands: &["project", "notice", "code-host", "job"] },
     Group {
         title: "Account",
         commands: &[
@@ -350,6 +354,7 @@ impl Cmd {
             Self::Branch(noun) => noun.0.run(),
             Self::Testbed(noun) => noun.0.run(),
             Self::Job(noun) => noun.0.run(),
+            Self::CodeHost(noun) => noun.0.run(),
             Self::Detection(noun) => noun.0.run(),
             Self::Backtest(backtest) => backtest.0.run(),
             Self::Runner(noun) => noun.0.run(),

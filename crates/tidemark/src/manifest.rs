@@ -16,7 +16,7 @@ use std::{
 use clap::{Arg, Command};
 use serde::Deserialize;
 use tidemark_adapters::CustomFormat;
-use tidemark_api::{Average, Fold, NameId, NewModel, ReportThresholds, ResourceId, Url};
+use tidemark_api::{Average, Fold, NameId, NewModel, OnDemand, ReportThresholds, ResourceId, Url};
 
 use self::entry::{AdapterEntry, CommandLine, HostUrl, Threshold};
 use crate::{
@@ -64,6 +64,9 @@ struct Entries {
     thresholds: Option<BTreeMap<NameId, toml::Spanned<Threshold>>>,
     #[serde(default)]
     ci: Ci,
+    /// Only the server uses it; `tidemark run` validates it.
+    #[serde(rename = "on_demand")]
+    _on_demand: Option<OnDemand>,
 }
 
 /// Settings of CI; each has a flag of the same name with the prefix `ci`.

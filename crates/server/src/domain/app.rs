@@ -15,10 +15,12 @@ use crate::{
         backup::{self, schedule::BackupSchedule},
         billing::Billing,
         changes::Changes,
+        code_host::CommandRunner,
         error::{Error, Result},
         housekeeping::Housekeeper,
-        jobs::{Jobs, callback::CallbackSender},
+        jobs::{Jobs, callback::CallbackSender, job_request::JobSettings},
         notice::Notifier,
+        quota::Quota,
         retention::Retention,
     },
     infra::{
@@ -50,7 +52,7 @@ pub struct AppState {
     /// Rate limits.
     pub limits: Limits,
     /// Jobs.
-    pub jobs: Jobs,
+    pub jobs: Arc<Jobs>,
     /// Plans, on a server with billing.
     pub(crate) billing: Option<Billing>,
     /// Change detection.
@@ -132,6 +134,7 @@ impl App {
         let limits = Limits::new(config.limits(), &db);
         let blobs = Blobs::open(&config).map_err(Error::Internal)?;
         let billing = Billing::new(&config, db.clone(), Arc::clone(&source))?;
+        let jobs = Arc::new(Jobs::default());
         let background = if embedded {
             Background::idle()
         } else {
@@ -151,6 +154,12 @@ impl App {
                 console: config.console.url.clone(),
                 allows_private: config.plus.runners.private_callbacks,
             };
+            let command_runner = CommandRunner {
+                db: db.clone(),
+                jobs: Arc::clone(&jobs),
+                settings: JobSettings::of(&config),
+                quota: Quota::new(&config),
+            };
             let notifier = Notifier {
                 db: db.clone(),
                 console: config.console.url.clone(),
@@ -165,6 +174,7 @@ impl App {
                 db,
                 mailer,
                 callback_sender,
+                command_runner,
                 notifier,
                 billing,
                 housekeeper,
@@ -189,7 +199,7 @@ impl App {
             entropy,
             signer,
             limits,
-            jobs: Jobs::default(),
+            jobs,
             billing,
             changes,
             analyses: Arc::new(ConcurrencyLimit::for_analyses()),

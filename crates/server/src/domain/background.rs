@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use tidemark_api::{Actor, ActorKind, Timestamp};
 use tidemark_store::{
-    self as store, Db, Tx, WriteContext, audit, delivery, job, mute, oauth, outbox, plan, rate_window,
-    session, sign_in, unclaimed,
+    self as store, Db, Tx, WriteContext, audit, code_host, delivery, job, mute, oauth, outbox, plan,
+    rate_window, session, sign_in, unclaimed,
 };
 use tokio::{
     sync::{Mutex, watch},
@@ -24,6 +24,7 @@ use crate::{
     domain::{
         backup::schedule::BackupSchedule,
         billing::Billing,
+        code_host::CommandRunner,
         housekeeping::{self, Housekeeper},
         jobs::callback::CallbackSender,
         notice::Notifier,
@@ -44,7 +45,7 @@ struct Queue {
 
 const QUEUES: [Queue; 3] = [
     Queue { kinds: &[mail::KIND], workers: 4 },
-    Queue { kinds: &[delivery::KIND, job::CALLBACK], workers: 8 },
+    Queue { kinds: &[delivery::KIND, job::CALLBACK, code_host::COMMAND], workers: 8 },
     Queue { kinds: &[plan::SYNC, plan::SESSION, plan::CANCEL, plan::METER], workers: 2 },
 ];
 /// Maximum number of concurrent items of one organization.
@@ -189,6 +190,7 @@ pub(crate) struct Worker {
     pub(crate) db: Db,
     pub(crate) mailer: Mailer,
     pub(crate) callback_sender: CallbackSender,
+    pub(crate) command_runner: CommandRunner,
     pub(crate) notifier: Notifier,
     pub(crate) billing: Option<Billing>,
     pub(crate) housekeeper: Housekeeper,
@@ -419,6 +421,7 @@ impl Worker {
         match item.kind.as_str() {
             mail::KIND => self.mailer.deliver(item, (self.fresh)().now).await,
             job::CALLBACK => self.callback_sender.send(item, (self.fresh)().now).await,
+            code_host::COMMAND => self.command_runner.run(item, (self.fresh)()).await,
             plan::SYNC | plan::SESSION | plan::CANCEL | plan::METER => match &self.billing {
                 Some(billing) => billing.perform(item).await,
                 None => Err(DeliveryError::Temporary("plus.billing is not configured any more".to_owned())),

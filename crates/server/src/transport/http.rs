@@ -12,6 +12,7 @@ pub(crate) mod body;
 mod branch;
 mod change;
 mod checkout;
+mod code_host;
 mod conditional;
 mod delivery;
 mod detection;
@@ -113,6 +114,8 @@ pub(crate) fn operations() -> OpenApiRouter<App> {
         .routes(routes!(notice::list, notice::create))
         .routes(routes!(notice::view, notice::update, notice::delete))
         .routes(routes!(notice::test))
+        .routes(routes!(code_host::view, code_host::put, code_host::delete))
+        .routes(routes!(code_host::receive))
         .routes(routes!(delivery::list))
         .routes(routes!(delivery::view, delivery::repeat))
         .routes(routes!(project_member::list, project_member::add))

@@ -19,6 +19,7 @@ mod caller;
 mod captcha;
 mod change;
 mod channel;
+mod code_host;
 mod concurrency;
 mod confirmation;
 mod contract;

@@ -12,10 +12,12 @@ use crate::{
 };
 
 /// Statements that revert the tables to migration 11.
-const BACK: [&str; 44] = [
+const BACK: [&str; 46] = [
     "drop table confirmation",
     "alter table project drop column confirm",
     "drop table pair_series",
+    "drop table code_host_command",
+    "drop table code_host",
     "drop table measure_report",
     "alter table measure drop column direction",
     "drop index organization_unclaimed",

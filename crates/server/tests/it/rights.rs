@@ -124,8 +124,8 @@ fn expected(right: &str, visibility: Visibility, caller: Caller) -> Verdict {
                 refused => refused,
             }
         }
-        // No caller here has a runner's key.
-        ("runner", _) => Verdict::NeedsCredential,
+        // No caller here has a runner's key, or the secret of a webhook.
+        ("runner" | "signature", _) => Verdict::NeedsCredential,
         (_, Anonymous | Invalid) => Verdict::NeedsCredential,
         ("never", _) | (_, Locked) => Verdict::Forbidden,
         ("credential", _) => Verdict::Done,

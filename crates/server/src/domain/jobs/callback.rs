@@ -1,14 +1,10 @@
 //! Reports the ends of jobs to code hosts and webhooks. The transaction that ends a job enqueues the callback, and
 //! `background.rs` sends it. The token of the callback is stored with the job until then and deleted afterwards.
 
-use std::time::{Duration, Instant};
-
-use serde_json::{Value, json};
+use serde_json::json;
 use tidemark_api::{Job, JobCallback, JobStatus, JobUuid, Report, Timestamp, Url, job::JobCallbackKind};
 use tidemark_render::{
-    code_host::{
-        self, CodeHost, CommentConditions, Commit, CompletedCheck, Conclusion, GITHUB_TEXT_MAX, Thread,
-    },
+    code_host::{CodeHost, CommentConditions, Commit, CompletedCheck, Conclusion, GITHUB_TEXT_MAX, Thread},
     comment::{self, Comment},
     format,
     links::Links,
@@ -17,25 +13,21 @@ use tidemark_render::{
 };
 use tidemark_store::{self as store, Db, Tx, job, outbox, project, report};
 use tokio::task::spawn_blocking;
-use ureq::{
-    Agent, AsSendBody, Body,
-    http::{Request, Response, header},
-};
 
 use crate::{
     domain::{
         error::{Error, Result},
         verdict::VerdictInput,
     },
-    infra::{mail::DeliveryError, outgoing},
+    infra::{
+        code_host::{Host, RequestError},
+        mail::DeliveryError,
+        outgoing,
+    },
 };
 
 /// Maximum attempts per callback.
 pub(crate) const MAX_ATTEMPTS: i64 = 10;
-/// Time limit of all requests of one attempt together. The background worker aborts an attempt slightly later.
-const TIME_LIMIT: Duration = Duration::from_secs(30);
-/// Maximum number of bytes that are read from a response.
-const MAX_RESPONSE_BYTES: u64 = 16 << 20;
 /// Maximum length of each text of a callback except its token.
 const MAX_TEXT_LENGTH: usize = 512;
 
@@ -43,7 +35,9 @@ const MAX_TEXT_LENGTH: usize = 512;
 pub(crate) fn check(callback: &JobCallback, allows_private: bool) -> Result<()> {
     let wrong = |reason: &str| Err(Error::Invalid(format!("`job.callback` cannot be used: {reason}.")));
     let missing = match callback.kind {
-        JobCallbackKind::GitHub => callback.hash.is_none() || callback.repository.is_none(),
+        JobCallbackKind::GitHub => {
+            (callback.hash.is_none() && callback.number.is_none()) || callback.repository.is_none()
+        }
         JobCallbackKind::Forgejo | JobCallbackKind::GitLab => {
             callback.number.is_none() || callback.repository.is_none()
         }
@@ -51,7 +45,8 @@ pub(crate) fn check(callback: &JobCallback, allows_private: bool) -> Result<()> 
     };
     if missing {
         return wrong(
-            "GitHub requires `repository` and `hash`; Forgejo and GitLab require `repository` and `number`",
+            "GitHub requires `repository`, and `hash` or `number`; Forgejo and GitLab require `repository` and \
+             `number`",
         );
     }
     let texts = [&callback.repository, &callback.hash].into_iter().flatten();
@@ -151,7 +146,8 @@ impl EndedJob {
         let links = Links::new(console, Some(console), &self.report, self.callback.public_links);
         let verdict = verdict.as_ref();
         let comment = Comment { report: &self.report, rows: &rows, verdict, links: &links };
-        let host = Host::new(&self.callback, allows_private);
+        let JobCallback { kind, url, token, .. } = &self.callback;
+        let host = Host::new(*kind, url.as_str(), &token.0, allows_private);
         let repository = self.callback.repository.as_deref().unwrap_or_default();
         let result = match (self.callback.kind, self.callback.number) {
             (JobCallbackKind::Webhook, _) => {
@@ -159,11 +155,13 @@ impl EndedJob {
                 host.send("POST", "", Some(&body)).map(drop)
             }
             (JobCallbackKind::GitHub, number) => {
-                let thread = number.filter(|_| self.job.status == JobStatus::Processed);
+                // The check shows that a job failed; without a check, the comment does.
+                let has_check = self.callback.hash.is_some();
+                let thread = number.filter(|_| self.job.status == JobStatus::Processed || !has_check);
                 let thread = thread.map(|number| Thread::Pull { repository, number, has_associations: true });
                 let commented = thread.map_or(Ok(()), |thread| self.comment(&host, &thread, &comment));
                 // A token with the permission for one of them may lack the permission for the other.
-                let checked = self.check(&host, repository, &comment);
+                let checked = if has_check { self.check(&host, repository, &comment) } else { Ok(()) };
                 commented.and(checked)
             }
             (JobCallbackKind::Forgejo, Some(number)) => {
@@ -175,10 +173,7 @@ impl EndedJob {
             }
             (JobCallbackKind::Forgejo | JobCallbackKind::GitLab, None) => Ok(()),
         };
-        result.map_err(|error| match error.is_temporary {
-            true => DeliveryError::Temporary(error.reason),
-            false => DeliveryError::Permanent(error.reason),
-        })
+        result.map_err(DeliveryError::from)
     }
 
     /// Writes the comment on a pull request.
@@ -246,78 +241,9 @@ impl EndedJob {
     }
 }
 
-/// The receiver of a callback, with the credentials for it.
-struct Host {
-    agent: Agent,
-    base: String,
-    headers: Vec<(&'static str, String)>,
-    deadline: Instant,
-}
-
-/// Why a request failed.
-#[derive(Debug)]
-struct RequestError {
-    /// The reason, without a period and without the address.
-    reason: String,
-    /// Whether a retry may succeed.
-    is_temporary: bool,
-}
-
-impl Host {
-    fn new(callback: &JobCallback, allows_private: bool) -> Self {
-        let base = callback.url.as_str().trim_end_matches('/').to_owned();
-        let headers = code_host::headers(callback.kind, &callback.token.0);
-        let deadline = Instant::now() + TIME_LIMIT;
-        Self { agent: outgoing::agent(&base, allows_private), base, headers, deadline }
-    }
-
-    /// Runs a request within the remaining time.
-    fn run(&self, request: Request<impl AsSendBody>) -> Result<Response<Body>, ureq::Error> {
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(ureq::Error::Timeout(ureq::Timeout::Global));
-        }
-        let limit = left.min(outgoing::TIMEOUT);
-        self.agent.run(self.agent.configure_request(request).timeout_global(Some(limit)).build())
-    }
-}
-
-impl CodeHost for Host {
-    type Error = RequestError;
-
-    fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, RequestError> {
-        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));
-        for (name, value) in &self.headers {
-            request = request.header(*name, value);
-        }
-        let answer = match body {
-            Some(body) => request
-                .header(header::CONTENT_TYPE, "application/json")
-                .body(body.to_string())
-                .map_err(ureq::Error::from)
-                .and_then(|request| self.run(request)),
-            None => request.body(()).map_err(ureq::Error::from).and_then(|request| self.run(request)),
-        };
-        let request_error =
-            |error: ureq::Error| RequestError { reason: error.to_string(), is_temporary: true };
-        let mut answer = answer.map_err(request_error)?;
-        let status = answer.status().as_u16();
-        let waits = answer.headers().contains_key(header::RETRY_AFTER);
-        let read = outgoing::read_body(answer.body_mut(), MAX_RESPONSE_BYTES);
-        let value: Value = serde_json::from_slice(&read.map_err(request_error)?).unwrap_or_default();
-        match status {
-            200..300 => Ok(value),
-            _ => Err(RequestError {
-                reason: code_host::reason(status, &value),
-                is_temporary: code_host::is_rate_limited(status, &value, waits) || status >= 500,
-            }),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::from_value;
+    use serde_json::{Value, from_value};
 
     use super::*;
 
@@ -334,6 +260,7 @@ mod tests {
         };
         with(json!({})).unwrap();
         with(json!({ "kind": "webhook", "repository": null, "hash": null })).unwrap();
+        with(json!({ "hash": null, "number": 3 })).unwrap();
         for wrong in [
             json!({ "hash": null }),
             json!({ "repository": "a/../../b" }),
@@ -350,19 +277,5 @@ mod tests {
         }
         let neighbor = json!({ "kind": "webhook", "url": "http://10.0.0.1", "token": "x" });
         check(&from_value(neighbor).unwrap(), true).unwrap();
-    }
-
-    #[test]
-    fn requests_after_the_deadline_are_not_sent() {
-        // A socket, because the host must not even connect.
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let callback = json!({ "kind": "webhook", "url": url, "token": "x" });
-        let host = Host::new(&from_value(callback).unwrap(), true);
-        let host = Host { deadline: Instant::now(), ..host };
-        let error = host.send("POST", "", None).unwrap_err();
-        assert_eq!((error.reason.as_str(), error.is_temporary), ("timeout: global", true));
-        assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
     }
 }

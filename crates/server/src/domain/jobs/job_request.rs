@@ -21,8 +21,30 @@ use crate::{
         ingest::Submission,
         quota::Quota,
     },
-    infra::limits::address_key,
+    infra::{config::Config, limits::address_key},
 };
+
+/// The part of the configuration that requested jobs depend on.
+#[derive(Clone, Debug)]
+pub(crate) struct JobSettings {
+    /// Public URL of the registry.
+    pub(crate) registry: Url,
+    /// Time in seconds after which an unclaimed job expires.
+    pub(crate) queue_timeout: i64,
+    /// Whether callbacks to addresses that are not public are allowed.
+    pub(crate) private_callbacks: bool,
+}
+
+impl JobSettings {
+    /// Reads the settings from the configuration.
+    pub(crate) fn of(config: &Config) -> Self {
+        Self {
+            registry: config.registry_url().clone(),
+            queue_timeout: config.plus.runners.queue_timeout.into(),
+            private_callbacks: config.plus.runners.private_callbacks,
+        }
+    }
+}
 
 /// A requested job.
 pub(crate) struct JobRequest {
@@ -70,11 +92,21 @@ impl JobRequest {
                 "Jobs require a server with runners; select a server with --host.".into(),
             ));
         }
+        Self::new(JobSettings::of(&app.config), new, settings, testbed, address)
+    }
+
+    /// Same as [`JobRequest::read`], for a server that is not embedded.
+    pub(crate) fn new(
+        JobSettings { registry, queue_timeout, private_callbacks }: JobSettings,
+        new: NewJob,
+        settings: Option<ReportSettings>,
+        testbed: Option<NameId>,
+        address: Option<IpAddr>,
+    ) -> Result<Self> {
         check(&new)?;
         if let Some(callback) = &new.callback {
-            callback::check(callback, app.config.plus.runners.private_callbacks)?;
+            callback::check(callback, private_callbacks)?;
         }
-        let registry = app.config.registry_url().clone();
         Ok(Self {
             image: Image::parse(&new.image, &registry)?,
             base: new
@@ -87,7 +119,7 @@ impl JobRequest {
             testbed,
             address: address.map_or_else(|| "unknown".into(), address_key),
             registry,
-            queue_timeout: app.config.plus.runners.queue_timeout.into(),
+            queue_timeout,
         })
     }
 

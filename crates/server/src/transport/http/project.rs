@@ -29,7 +29,7 @@ use crate::domain::{app::App, auth::caller::Caller, quota::Quota};
 #[into_params(parameter_in = Path)]
 pub(super) struct ProjectPath {
     /// The slug or UUID of a project.
-    project: ResourceId,
+    pub(super) project: ResourceId,
 }
 
 /// List the projects that you may view.

@@ -12,6 +12,7 @@ use tidemark_server::domain::auth::{
 use tidemark_store::{
     Dimension, ProjectId, ReportId, Tx, UserId, WriteContext,
     change::{ChangeWrite, DetectedChange},
+    code_host,
     event::{self, NewEvent},
     head, invitation, job, key,
     lane::Lane,
@@ -310,6 +311,9 @@ impl Stage {
                 Some(body)
             }
             "runner_specs_post" => Some(json!({ "spec": self.spec })),
+            "proj_code_host_put" => {
+                Some(json!({ "provider": "github", "repository": "acme/app", "token": "s3cret" }))
+            }
             "proj_mute_post" => Some(json!({ "benchmark": "free", "reason": "Flaky" })),
             "proj_notice_post" | "user_notice_post" => {
                 Some(json!({ "name": "Hook", "kind": "webhook", "url": "https://example.org/hook" }))
@@ -431,6 +435,15 @@ impl Project {
         let new = serde_json::from_value(json!({ "benchmark": "free", "reason": "Flaky" })).unwrap();
         let actor = tidemark_api::Actor { kind: tidemark_api::ActorKind::System, uuid: None, name: None };
         let mute = mute::create(tx, fresh, found.id, &new, &actor).unwrap();
+        let settings = code_host::CodeHostSettings {
+            provider: tidemark_api::CodeHostProvider::GitHub,
+            url: "https://example.org".parse().unwrap(),
+            repository: "acme/app".parse().unwrap(),
+            token: "s3cret".parse().unwrap(),
+            secret: "s3cret".parse().unwrap(),
+            commands: true,
+        };
+        code_host::put(tx, found.id, &settings, fresh.now).unwrap();
         let places = json!({ "branch": "used", "testbed": "used" });
         let empty = record(tx, fresh, (organization, found.id), json!([]), places);
         let job = wait(tx, fresh, &found, empty);

@@ -1,0 +1,386 @@
+//! Commands in comments of pull requests: `/tidemark run` and `/tidemark bisect`. The webhook stores a command and enqueues it,
+//! and `background.rs` calls this module.
+//!
+//! A command has effect only if the code host confirms that its author can write to the repository. The `tidemark.toml` of the
+//! base branch defines the job; the pull request only selects the image, by the hash of its commit.
+
+pub(crate) mod event;
+mod manifest;
+mod pull_request;
+mod reply;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use tidemark_api::{
+    Actor, ActorKind, CodeHostSecret, JobCallback, NewJob, NewReport, OnDemand, ReportIdempotencyKey,
+    ReportSettings, StartPointPatch, job::JobSecret,
+};
+use tidemark_render::comment;
+use tidemark_store::{
+    self as store, Db, Tx, WriteContext, audit,
+    code_host::{self, CommandRow, WaitingCommand},
+    outbox,
+    project::{self, ProjectRow},
+};
+use tokio::task::spawn_blocking;
+use uuid::Uuid;
+
+use self::pull_request::{PullRequest, Repository};
+use crate::{
+    domain::{
+        error::{Error, Result},
+        ingest::{self, RecordedReport, Submission, TargetProject},
+        jobs::{
+            Jobs, Signal,
+            image::Image,
+            job_request::{JobCheck, JobRequest, JobSettings},
+        },
+        quota::Quota,
+    },
+    infra::{code_host::RequestError, mail::DeliveryError},
+};
+
+/// Maximum attempts per command.
+const MAX_ATTEMPTS: i64 = 10;
+/// Number of characters of a created webhook secret.
+const SECRET_LENGTH: usize = 40;
+
+/// Creates a secret for the webhook of a code host.
+pub(crate) fn new_secret(fresh: &WriteContext) -> Result<CodeHostSecret> {
+    let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    let secret = fresh.random_text(alphabet, SECRET_LENGTH);
+    secret.parse().map_err(|error: tidemark_api::Invalid| Error::Internal(error.into()))
+}
+
+/// Runs the commands of comments.
+#[derive(Clone)]
+pub(crate) struct CommandRunner {
+    /// The database.
+    pub(crate) db: Db,
+    /// Notifies runners of new jobs.
+    pub(crate) jobs: Arc<Jobs>,
+    /// Settings of jobs.
+    pub(crate) settings: JobSettings,
+    /// Limits of the server.
+    pub(crate) quota: Quota,
+}
+
+/// What to do for a command, after the code host was asked.
+enum Action {
+    /// Answer with this text, because the author may not run commands.
+    Refuse(String),
+    /// Answer with this text.
+    Reply(String),
+    /// Run the image of the head of the pull request.
+    Run(PullRequest, Box<OnDemand>, Vec<String>),
+}
+
+impl CommandRunner {
+    /// Runs the command that an outbox item names.
+    pub(crate) async fn run(
+        &self,
+        item: &outbox::OutboxItem,
+        fresh: WriteContext,
+    ) -> Result<(), DeliveryError> {
+        let uuid = item
+            .payload
+            .parse()
+            .map_err(|_| DeliveryError::Permanent("it does not name a command".into()))?;
+        match self.attempt(uuid, fresh).await {
+            Err(DeliveryError::Temporary(reason)) if item.attempts >= MAX_ATTEMPTS => {
+                Err(DeliveryError::Permanent(reason))
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn attempt(&self, uuid: Uuid, fresh: WriteContext) -> Result<(), DeliveryError> {
+        let later = |error: store::Error| DeliveryError::Temporary(error.to_string());
+        let find = move |tx: &mut Tx<'_>| {
+            let waiting = code_host::find_waiting(tx, uuid)?;
+            let project = waiting.as_ref().map(|waiting| project::by_id(tx, waiting.code_host.project));
+            Ok(waiting.zip(project.transpose()?))
+        };
+        let Some((waiting, project)) = self.db.read(find).await.map_err(later)? else { return Ok(()) };
+        let answer = Answer {
+            marker: comment::marker(&project.project.slug, &comment_id(&waiting.command)),
+            waiting: Arc::new(waiting),
+            allows_private: self.settings.private_callbacks,
+        };
+        let (text, is_permitted) = match answer.ask(decide).await? {
+            Action::Refuse(text) => (text, false),
+            Action::Reply(text) => (text, true),
+            Action::Run(pull, settings, command) => {
+                match self.start(uuid, &fresh, &answer, &project, pull, *settings, command).await? {
+                    Ok(()) => return Ok(()),
+                    Err(text) => (text, true),
+                }
+            }
+        };
+        answer.write(text).await?;
+        let write = move |tx: &mut Tx<'_>| {
+            if is_permitted {
+                audit_command(tx, &fresh, &answer.waiting.command, &project)?;
+            }
+            code_host::complete_command(tx, uuid, fresh.now)
+        };
+        self.db.write(write).await.map_err(later)
+    }
+
+    /// Creates the job of a command. Returns the answer if there is no job.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one command")]
+    async fn start(
+        &self,
+        uuid: Uuid,
+        fresh: &WriteContext,
+        answer: &Answer,
+        project: &ProjectRow,
+        pull: PullRequest,
+        settings: OnDemand,
+        command: Vec<String>,
+    ) -> Result<Result<(), String>, DeliveryError> {
+        let WaitingCommand { command: comment, .. } = &*answer.waiting;
+        let head = Images::new(&settings, project).tagged(&pull.head);
+        let (name, found, registry) = (head.clone(), project.clone(), self.settings.registry.clone());
+        let resolved = self.db.read(move |tx| Image::parse(&name, &registry)?.resolve(tx, &found)).await;
+        match resolved {
+            Ok(_) => {}
+            Err(Error::Invalid(reason)) => {
+                return Ok(Err(reply::missing_image(&head, &self.settings.registry, &reason)));
+            }
+            Err(error) => return Err(temporary(error)),
+        }
+        let (request, mut submission) =
+            match self.request(uuid, fresh, answer, &pull, settings, head.clone(), command) {
+                Ok(request) => request,
+                Err(error) => return Ok(Err(reply::rejected(&error.message()))),
+            };
+        // Written before the job exists: afterwards it could overwrite the result.
+        answer.write(reply::queued(&comment.author, &pull, &head, comment.benchmark.as_deref())).await?;
+        let (fresh, found, quota, waiting) =
+            (fresh.clone(), project.clone(), self.quota, Arc::clone(&answer.waiting));
+        let write = move |tx: &mut Tx<'_>| {
+            if let JobCheck::Validated(job) = request.check(tx, &found, &mut submission, quota, fresh.now)? {
+                let target = TargetProject::of(&found);
+                let RecordedReport { report, .. } = ingest::record(tx, &fresh, quota, target, &submission)?;
+                job.enqueue(tx, &fresh, &found, report)?;
+                Signal::Queued.announce(tx)?;
+                audit_command(tx, &fresh, &waiting.command, &found)?;
+            }
+            code_host::complete_command(tx, uuid, fresh.now)?;
+            Ok::<_, Error>(())
+        };
+        match self.db.write(write).await {
+            Ok(()) => {
+                self.jobs.signal(Signal::Queued);
+                Ok(Ok(()))
+            }
+            Err(error @ (Error::Internal(_) | Error::Busy(_) | Error::StorageFull(_))) => {
+                Err(temporary(error))
+            }
+            Err(error) => Ok(Err(reply::rejected(&error.message()))),
+        }
+    }
+
+    /// Returns the job and its report.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one command")]
+    fn request(
+        &self,
+        uuid: Uuid,
+        fresh: &WriteContext,
+        answer: &Answer,
+        pull: &PullRequest,
+        settings: OnDemand,
+        head: String,
+        command: Vec<String>,
+    ) -> Result<(JobRequest, Submission)> {
+        let WaitingCommand { code_host, command: comment } = &*answer.waiting;
+        let name = |name: &str| {
+            name.parse()
+                .map_err(|error| Error::Invalid(format!("The branch `{name}` cannot be used: {error}.")))
+        };
+        let parse_hash = |hash: &str| hash.parse().ok();
+        let report_settings =
+            ReportSettings { adapter: settings.adapter, average: settings.average, fold: settings.fold };
+        let job = NewJob {
+            image: head,
+            base: None,
+            duet: None,
+            spec: settings.spec,
+            entrypoint: settings.entrypoint,
+            cmd: Some(command).filter(|command| !command.is_empty()),
+            env: variables(settings.env),
+            timeout: settings.timeout,
+            file_paths: Some(settings.file).filter(|files| !files.is_empty()),
+            build_time: None,
+            file_size: None,
+            iter: settings.iter,
+            allow_failure: None,
+            backdate: None,
+            callback: Some(JobCallback {
+                kind: code_host.provider.callback_kind(),
+                url: code_host.url.clone(),
+                repository: Some(pull_request::path(code_host.provider, code_host.repository.as_str())),
+                hash: None,
+                number: Some(comment.pull.unsigned_abs()),
+                check: None,
+                id: Some(comment_id(comment)),
+                only_thresholds: false,
+                only_on_alert: false,
+                public_links: false,
+                token: JobSecret(code_host.token.as_str().to_owned()),
+            }),
+        };
+        let testbed = settings.testbed;
+        let request =
+            JobRequest::new(self.settings.clone(), job, Some(report_settings), testbed.clone(), None)?;
+        let branch = name(&pull.branch_name(comment.pull))?;
+        let report = NewReport {
+            start_point: Some(StartPointPatch {
+                branch: Some(name(&pull.base)?),
+                hash: pull.merge_base.as_deref().and_then(parse_hash),
+                clone_thresholds: Some(true),
+                reset: Some(true),
+                ..StartPointPatch::default()
+            }),
+            // The name of the spec replaces it.
+            testbed: match testbed {
+                Some(testbed) => testbed,
+                None => name("localhost")?,
+            },
+            branch,
+            hash: parse_hash(&pull.head),
+            thresholds: None,
+            start_time: fresh.now,
+            end_time: fresh.now,
+            results: Vec::new(),
+            settings: Some(report_settings),
+            idempotency_key: Some(ReportIdempotencyKey(uuid)),
+        };
+        Ok((request, Submission::read(report, None, false)?))
+    }
+}
+
+/// Asks the code host, and decides what to do for a command.
+fn decide(repository: &Repository<'_>, command: &CommandRow) -> Result<Action, RequestError> {
+    match repository.may_write(command) {
+        Ok(true) => {}
+        Ok(false) => return Ok(Action::Refuse(reply::forbidden(&command.author))),
+        Err(error) if !error.is_temporary => {
+            return Ok(Action::Refuse(reply::permission_unknown(&error.reason)));
+        }
+        Err(error) => return Err(error),
+    }
+    match decide_permitted(repository, command) {
+        Err(error) if !error.is_temporary => Ok(Action::Reply(reply::unreadable(&error.reason))),
+        action => action,
+    }
+}
+
+/// Decides what to do for a command of an author with write access.
+fn decide_permitted(repository: &Repository<'_>, command: &CommandRow) -> Result<Action, RequestError> {
+    let pull = repository.pull_request(command.pull)?;
+    if !pull.is_open {
+        return Ok(Action::Reply(reply::closed()));
+    }
+    let Some(text) = repository.manifest(&pull.base)? else {
+        return Ok(Action::Reply(reply::undefined(&pull.base, None)));
+    };
+    let settings = match manifest::read(&text) {
+        Ok(settings) => settings,
+        Err(reason) => return Ok(Action::Reply(reply::undefined(&pull.base, Some(&reason)))),
+    };
+    let benchmark = command.benchmark.as_deref();
+    if command.command == event::BISECT {
+        return Ok(Action::Reply(reply::bisect(&pull, &settings, benchmark)));
+    }
+    Ok(match settings.command_for(benchmark) {
+        Some(words) => Action::Run(pull, Box::new(settings), words),
+        None => Action::Reply(reply::no_filter(&pull.base)),
+    })
+}
+
+/// Names of the images of commits.
+struct Images {
+    repository: String,
+}
+
+impl Images {
+    fn new(settings: &OnDemand, project: &ProjectRow) -> Self {
+        let repository = settings.image.as_ref().map(|image| image.as_str().to_owned());
+        Self { repository: repository.unwrap_or_else(|| project.project.slug.to_string()) }
+    }
+
+    /// Returns the name of the image of a commit.
+    fn tagged(&self, hash: &str) -> String {
+        format!("{}:{hash}", self.repository)
+    }
+}
+
+/// The answer to a command: one comment, which a later text replaces.
+struct Answer {
+    waiting: Arc<WaitingCommand>,
+    marker: String,
+    allows_private: bool,
+}
+
+impl Answer {
+    /// Sends requests to the code host, on a blocking thread.
+    async fn ask<T: Send + 'static>(
+        &self,
+        requests: impl FnOnce(&Repository<'_>, &CommandRow) -> Result<T, RequestError> + Send + 'static,
+    ) -> Result<T, DeliveryError> {
+        let (waiting, allows_private) = (Arc::clone(&self.waiting), self.allows_private);
+        let asked = spawn_blocking(move || {
+            requests(&Repository::new(&waiting.code_host, allows_private), &waiting.command)
+        });
+        let asked = asked.await.map_err(|error| DeliveryError::Temporary(error.to_string()))?;
+        Ok(asked?)
+    }
+
+    /// Writes the comment.
+    async fn write(&self, text: String) -> Result<(), DeliveryError> {
+        let marker = self.marker.clone();
+        self.ask(move |repository, command| repository.reply(command.pull, &marker, &text)).await
+    }
+}
+
+/// Returns the ID of the comment that answers a command.
+fn comment_id(command: &CommandRow) -> String {
+    format!("on-demand/{}", command.comment)
+}
+
+fn variables(env: BTreeMap<String, String>) -> Option<BTreeMap<String, JobSecret>> {
+    let variables: BTreeMap<_, _> = env.into_iter().map(|(name, value)| (name, JobSecret(value))).collect();
+    Some(variables).filter(|variables| !variables.is_empty())
+}
+
+fn temporary(error: Error) -> DeliveryError {
+    DeliveryError::Temporary(error.cause().unwrap_or_else(|| error.message()))
+}
+
+/// Writes a command that was answered to the audit log.
+fn audit_command(
+    tx: &mut Tx<'_>,
+    fresh: &WriteContext,
+    command: &CommandRow,
+    project: &ProjectRow,
+) -> store::Result<()> {
+    let actor = Actor { kind: ActorKind::System, uuid: None, name: None };
+    let (pull, target) = (command.pull.to_string(), project.project.slug.to_string());
+    let detail = [
+        ("author", command.author.as_str()),
+        ("command", command.command.as_str()),
+        ("benchmark", command.benchmark.as_deref().unwrap_or("*")),
+        ("pull", pull.as_str()),
+    ];
+    let entry = audit::NewAuditRow {
+        actor: &actor,
+        address: None,
+        action: "code_host.command",
+        target: &target,
+        organization: Some(project.organization),
+        detail: &detail,
+    };
+    audit::add(tx, fresh, &entry)
+}
