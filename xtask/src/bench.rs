@@ -31,12 +31,19 @@ pub(crate) enum Part {
     Registry,
     /// Speed and peak memory of the adapters, with every fixture.
     Adapters,
+    /// Simulated searches for a commit: rate of success and number of runs, compared with plain `git bisect`.
+    Bisect,
 }
 
 /// Builds the optimized server and measures it, or one part of it, on both engines.
 pub(crate) fn run(part: Option<Part>) -> Result {
-    if part != Some(Part::Adapters) {
+    if !matches!(part, Some(Part::Adapters | Part::Bisect)) {
         server(part)?;
+    }
+    if part.is_none_or(|part| part == Part::Bisect) {
+        say("Simulating searches for a commit; this takes some minutes.");
+        let example = ["run", "--release", "--quiet", "--package", "tidemark-stats", "--example", "bisect"];
+        tools::run(&mut tools::cargo(&example)?)?;
     }
     if part.is_none_or(|part| part == Part::Adapters) {
         say("Measuring the adapters.");

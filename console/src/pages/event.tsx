@@ -42,6 +42,7 @@ import { toast, toastFailure } from "../ui/Toast";
 import { Name, Time } from "../ui/Value";
 import { Actions } from "./event_actions";
 import { AlertEffect, AlertTable } from "./event_alerts";
+import { Bisection } from "./event_bisection";
 import { ConfirmationSection } from "./event_confirmation";
 import { AlertHistory, ChangeHistory } from "./event_history";
 import "./lists.css";
@@ -425,6 +426,7 @@ function EventPage(props: {
       <Show when={props.event.confirmation}>{(known) => <ConfirmationSection of={known()} />}</Show>
       <Show when={shownChange()}>{(change) => <ChangeHistory change={change()} />}</Show>
       <Show when={shownAlert()}>{(alert) => <AlertHistory event={props.event} alert={alert()} />}</Show>
+      <Bisection bisection={props.event.bisection} change={shownChange()} />
       <Show when={props.event.total}>
         <div class="stack tight">
           <h2>Affected series</h2>

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::{
-    Actor, AlertStatus, AlertUuid, Benchmark, BoundaryLimit, Branch, Change, ChangeCause, ChangeDirection,
-    ChangePoint, Confirmation, ConfirmationState, EventUuid, Measure, MetricBoundary, Muted, NameId,
-    NonEmpty, ProjChangesSort, ReportUuid, Testbed, ThresholdUuid, Timestamp, Variant, Version,
+    Actor, AlertStatus, AlertUuid, Benchmark, Bisection, BoundaryLimit, Branch, Change, ChangeCause,
+    ChangeDirection, ChangePoint, Confirmation, ConfirmationState, EventUuid, Measure, MetricBoundary, Muted,
+    NameId, NonEmpty, ProjChangesSort, ReportUuid, Testbed, ThresholdUuid, Timestamp, Variant, Version,
     patch::present, scalar::fixed_string,
 };
 
@@ -96,6 +96,10 @@ pub struct Event {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Confirmation, required = false)]
     pub confirmation: Option<Confirmation>,
+    /// Result of the last search for the commit that caused the event; omitted if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Bisection, required = false)]
+    pub bisection: Option<Bisection>,
     /// Changes of the status, newest first, at most 64.
     pub actions: Vec<EventAction>,
     /// Start time of the first run of the event.

@@ -22,7 +22,7 @@ pub const JOB_ROUNDS_MAX: u32 = JOB_ITERATIONS_MAX / 2;
 pub const JOB_ROUNDS_DEFAULT: u32 = 100;
 
 /// A job to run on a runner.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewRunJob)]
 pub struct NewJob {
     /// Image to run, from the registry of this server.

@@ -7,21 +7,21 @@ use std::{fmt::Display, marker::PhantomData};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tidemark_api::{
     Accept, Alert, AlertFilter, AlertPatch, AlertsPatch, AlertsPatched, Allowed, AuditEntry, AuthAck,
-    AuthUser, Backtest, Benchmark, BenchmarkFilter, BenchmarkPatch, Branch, BranchFilter, BranchPatch,
-    Change, ChangeFilter, Checkout, CodeHost, Confirm, Delivery, DeliveryFilter, DeliveryUuid, Detection,
-    DetectionPatch, Event, EventFilter, EventPatch, Invitation, Job, JobFilter, KeyFilter, Login, Measure,
-    MeasureFilter, MeasurePatch, Member, MemberFilter, MemberPatch, MetricDetail, MetricUuid, Model, Mute,
-    MuteFilter, NewBacktest, NewBenchmark, NewBranch, NewCheckout, NewClaim, NewCodeHost, NewMeasure,
-    NewMember, NewMute, NewNotice, NewOrganization, NewPlan, NewPlot, NewProject, NewProjectKey,
-    NewProjectMember, NewReport, NewRunner, NewRunnerSpec, NewSpec, NewSso, NewTestbed, NewThreshold,
-    NewToken, NewUserKey, Notice, NoticeFilter, NoticePatch, NoticeUuid, Organization, OrganizationFilter,
-    OrganizationPatch, OrganizationPermission, Perf, PerfQuery, Plan, PlanPatch, PlanRemoval, Plot,
-    PlotFilter, PlotPatch, Project, ProjectFilter, ProjectKey, ProjectKeyCreated, ProjectKeyPatch,
-    ProjectMember, ProjectMemberFilter, ProjectMemberPatch, ProjectPatch, ProjectPermission, Report,
-    ReportFilter, ReportUuid, ResourceId, Runner, RunnerFilter, RunnerKey, RunnerPatch, Signup, Spec,
-    SpecFilter, SpecPatch, Sso, SsoFilter, Testbed, TestbedFilter, TestbedPatch, Threshold, ThresholdFilter,
-    ThresholdPut, ThresholdUuid, Token, TokenFilter, TokenPatch, Usage, User, UserFilter, UserKey,
-    UserKeyCreated, UserKeyPatch, UserPatch, UserSession, Verdict, VerdictQuery,
+    AuthUser, Backtest, Benchmark, BenchmarkFilter, BenchmarkPatch, Bisection, Branch, BranchFilter,
+    BranchPatch, Change, ChangeFilter, Checkout, CodeHost, Confirm, Delivery, DeliveryFilter, DeliveryUuid,
+    Detection, DetectionPatch, Event, EventFilter, EventPatch, EventUuid, Invitation, Job, JobFilter,
+    KeyFilter, Login, Measure, MeasureFilter, MeasurePatch, Member, MemberFilter, MemberPatch, MetricDetail,
+    MetricUuid, Model, Mute, MuteFilter, NewBacktest, NewBenchmark, NewBisection, NewBranch, NewCheckout,
+    NewClaim, NewCodeHost, NewMeasure, NewMember, NewMute, NewNotice, NewOrganization, NewPlan, NewPlot,
+    NewProject, NewProjectKey, NewProjectMember, NewReport, NewRunner, NewRunnerSpec, NewSpec, NewSso,
+    NewTestbed, NewThreshold, NewToken, NewUserKey, Notice, NoticeFilter, NoticePatch, NoticeUuid,
+    Organization, OrganizationFilter, OrganizationPatch, OrganizationPermission, Perf, PerfQuery, Plan,
+    PlanPatch, PlanRemoval, Plot, PlotFilter, PlotPatch, Project, ProjectFilter, ProjectKey,
+    ProjectKeyCreated, ProjectKeyPatch, ProjectMember, ProjectMemberFilter, ProjectMemberPatch, ProjectPatch,
+    ProjectPermission, Report, ReportFilter, ReportUuid, ResourceId, Runner, RunnerFilter, RunnerKey,
+    RunnerPatch, Signup, Spec, SpecFilter, SpecPatch, Sso, SsoFilter, Testbed, TestbedFilter, TestbedPatch,
+    Threshold, ThresholdFilter, ThresholdPut, ThresholdUuid, Token, TokenFilter, TokenPatch, Usage, User,
+    UserFilter, UserKey, UserKeyCreated, UserKeyPatch, UserPatch, UserSession, Verdict, VerdictQuery,
 };
 
 use crate::Request;
@@ -325,6 +325,11 @@ pub fn detection(project: &ResourceId) -> Request<Detection> {
 /// Updates the detection settings of a project.
 pub fn update_detection(project: &ResourceId, patch: &DetectionPatch) -> Request<Detection> {
     Request::patch(&[&"projects", project, &"detection"], patch)
+}
+
+/// Stores the result of a search for the commit that caused an event.
+pub fn store_bisection(project: &ResourceId, event: EventUuid, new: &NewBisection) -> Request<Bisection> {
+    Request::post(&[&"projects", project, &"events", &event, &"bisection"], new)
 }
 
 /// Runs a backtest: the changes that other settings would have found.

@@ -12,8 +12,8 @@ use crate::{
     metric::{self, MetricRow, ThresholdStatus},
 };
 use tidemark_api::{
-    AlertStatus, Change, ChangeCause, ChangeDirection, Confirmation, MetricUuid, NoticeDirection,
-    NotificationFilter, NotificationUuid, Report, ReportUuid, Timestamp, Url,
+    AlertStatus, Bisection, BisectionStatus, Change, ChangeCause, ChangeDirection, Confirmation, EventUuid,
+    MetricUuid, NoticeDirection, NotificationFilter, NotificationUuid, Report, ReportUuid, Timestamp, Url,
 };
 
 /// Maximum number of alerts per report in the payload of a webhook. The count includes all alerts.
@@ -40,6 +40,8 @@ pub struct Notification<'a> {
     event: NotificationUuid,
     time: Timestamp,
     parts: Vec<ReportPart<'a>>,
+    /// Bisections of the events of the changes.
+    bisections: &'a [(EventUuid, Bisection)],
 }
 
 /// A report of the event with its changes or alerts.
@@ -111,7 +113,13 @@ impl<'a> Notification<'a> {
             (!items.is_empty()).then_some(ReportPart { report, items, link, confirmations: Vec::new() })
         };
         let parts: Vec<_> = reports.iter().filter_map(part).collect();
-        (!parts.is_empty()).then_some(Self { event, time, parts })
+        (!parts.is_empty()).then_some(Self { event, time, parts, bisections: &[] })
+    }
+
+    /// Adds the results of searches for the commits that caused the events of the changes.
+    #[must_use]
+    pub fn with_bisections(self, bisections: &'a [(EventUuid, Bisection)]) -> Self {
+        Self { bisections, ..self }
     }
 
     /// Adds the second measurements of events, each with the report that the notification names.
@@ -143,14 +151,22 @@ impl<'a> Notification<'a> {
         let project = self.parts.first().map(|part| &part.report.project);
         let project = project
             .map(|project| json!({ "uuid": project.uuid, "slug": project.slug, "name": project.name }));
-        json!({
+        let mut document = json!({
             "type": if self.items().any(|item| matches!(item, Item::Change(_))) { "changes" } else { "alerts" },
             "event": self.event,
             "time": self.time,
             "title": self.title(),
             "project": project,
             "reports": self.parts.iter().map(ReportPart::json).collect::<Vec<_>>(),
-        })
+        });
+        let bisections: Vec<Value> = self
+            .bisections_of(&self.parts)
+            .map(|(event, bisection)| json!({ "event": event, "result": bisection.result }))
+            .collect();
+        if !bisections.is_empty() {
+            document["bisections"] = json!(bisections);
+        }
+        document
     }
 
     /// Returns the event as a Slack message.
@@ -196,9 +212,29 @@ impl<'a> Notification<'a> {
         self.parts.iter().flat_map(|part| &part.items)
     }
 
+    /// Returns the bisections of the events of the changes in these reports.
+    fn bisections_of(&self, parts: &[ReportPart<'_>]) -> impl Iterator<Item = &'a (EventUuid, Bisection)> {
+        let events: HashSet<EventUuid> = parts
+            .iter()
+            .flat_map(|part| &part.items)
+            .filter_map(|item| match item {
+                Item::Change(change) => Some(change.event),
+                Item::Alert(_) => None,
+            })
+            .collect();
+        self.bisections.iter().filter(move |(event, _)| events.contains(event))
+    }
+
     /// Returns as many lines as fit into `limit` bytes; a text never has more characters than bytes.
     fn text(&self, style: Style, limit: usize) -> String {
-        let lines: Vec<String> = self.parts.iter().flat_map(|part| part.lines(style)).collect();
+        let of_part = |part: &ReportPart<'_>| {
+            let found = self.bisections_of(std::slice::from_ref(part));
+            let culprits = found.filter_map(|(_, bisection)| culprit_line(bisection, style));
+            let mut lines = part.lines(style);
+            lines.extend(culprits);
+            lines
+        };
+        let lines: Vec<String> = self.parts.iter().flat_map(of_part).collect();
         let (mut text, count) = (String::new(), lines.len());
         for (index, line) in lines.into_iter().enumerate() {
             if text.len() + line.len() > limit.saturating_sub(64) {
@@ -362,6 +398,24 @@ fn change_line(change: &Change, style: Style) -> String {
             ChangeDirection::Unknown => "change",
         }
     )
+}
+
+/// Returns the culprit of a bisection as a line for people; `None` if no commit was found.
+fn culprit_line(bisection: &Bisection, style: Style) -> Option<String> {
+    let result = &bisection.result;
+    let culprit = result.culprit.as_ref().filter(|_| result.status == BisectionStatus::Found)?;
+    let hash: String = culprit.hash.as_str().chars().take(SHORT_HASH).collect();
+    let among = match result.candidates.len() {
+        0 | 1 => String::new(),
+        count => format!(" or one of the {} commits before it", count - 1),
+    };
+    Some(format!(
+        "Culprit: {hash} {}, by {}{among}; probability {}%",
+        style.name(&culprit.subject),
+        style.name(&culprit.author),
+        // Not rounded up to certainty.
+        (result.probability * 1_000.0).floor() / 10.0,
+    ))
 }
 
 /// Returns an alert as JSON.

@@ -4,6 +4,7 @@
 //! The caller selects the values of a sample and acts on a value outside the limits. The crate has no I/O, no clock, no wire
 //! format and no dependencies, so that every number can be checked by hand. `docs/statistics.md` describes the models.
 
+mod bisect;
 mod change;
 mod common_factor;
 mod compare;
@@ -31,6 +32,7 @@ mod z_score;
 use std::fmt;
 use std::str::FromStr;
 
+pub use bisect::{Assessment, Bisection, Culprit, Difference, MIN_END_MEASUREMENTS};
 pub use change::{
     Change, DetectionSettings, FalseAlarmBudget, HostSpeeds, Monitor, Scratch, Sensitivity, changes,
 };

@@ -3,6 +3,7 @@
 use crate::random::Random;
 
 pub use crate::{
+    bisect::simulation::{Found, Scenario, Tails},
     change::simulation::{MIXED_NOISE, NotifiedChange, count_events, notified_changes, project},
     compare::regressed_runs,
 };

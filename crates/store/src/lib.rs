@@ -8,6 +8,7 @@ pub mod archive;
 pub mod audit;
 pub mod badge;
 pub mod benchmark;
+pub mod bisection;
 pub mod blob;
 pub mod branch;
 pub mod change;

@@ -44,6 +44,7 @@ const MIGRATIONS: &[Migration] = &[
     (19, "mutes", include_str!("../migrations/0019_mutes.sql")),
     (20, "measure_direction", include_str!("../migrations/0020_measure_direction.sql")),
     (21, "newest_runs", include_str!("../migrations/0021_newest_runs.sql")),
+    (22, "bisections", include_str!("../migrations/0022_bisections.sql")),
     (23, "confirmations", include_str!("../migrations/0023_confirmations.sql")),
     (24, "code_host", include_str!("../migrations/0024_code_host.sql")),
 ];

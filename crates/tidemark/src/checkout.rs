@@ -114,6 +114,17 @@ impl Checkouts {
     pub(crate) fn commit(&self, reference: &str) -> Result<String> {
         commit(&self.repository, reference)
     }
+
+    /// Removes a checkout that is no longer needed. Does not touch the work tree.
+    pub(crate) fn discard(&self, checkout: &Checkout) {
+        let (repository, root) = &checkout.root;
+        if repository != root && lock(&self.folder).is_some() {
+            let path = root.to_string_lossy();
+            if git(repository, &["worktree", "remove", "--force", "--force", &path]).is_err() {
+                let _ = fs::remove_dir_all(root);
+            }
+        }
+    }
 }
 
 impl Drop for Checkouts {
@@ -164,7 +175,7 @@ pub(crate) fn is_modified(repository: &Path) -> Result<bool> {
 }
 
 /// Runs git and returns its output, or a failure with its error message.
-fn git(folder: &Path, arguments: &[&str]) -> Result<String> {
+pub(crate) fn git(folder: &Path, arguments: &[&str]) -> Result<String> {
     let output = Command::new("git").arg("-C").arg(folder).args(arguments).stdin(Stdio::null()).output();
     let output =
         output.map_err(|error| Failure::new(format!("git cannot be started ({error}); install git.")))?;

@@ -8,6 +8,7 @@ pub(crate) mod auth;
 pub(crate) mod backtest;
 pub(crate) mod backup;
 mod benchmark;
+pub(crate) mod bisect;
 mod branch;
 pub(crate) mod change;
 pub(crate) mod changes;

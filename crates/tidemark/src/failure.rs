@@ -35,6 +35,10 @@ pub(crate) enum Exit {
     NotReported = 9,
     /// Standard output cannot be written to, for example because the disk is full.
     Output = 10,
+    /// The good and the bad commit of a search do not differ.
+    NoDifference = 11,
+    /// A search ended before a commit was found.
+    Undecided = 12,
 }
 
 /// A failure: one sentence about the problem and what to do.

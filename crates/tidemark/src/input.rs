@@ -26,7 +26,7 @@ use crate::{
 const NAMES: usize = 3;
 
 /// Options for parsing outputs.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(crate) struct ParseFlags {
     /// Adapter for the output: a tool, such as `criterion` or `pytest`, or a format of `tidemark.toml`; `magic` detects it
     #[arg(long, value_name = "TOOL", env = "TIDEMARK_ADAPTER", default_value = "magic", hide_possible_values = true,

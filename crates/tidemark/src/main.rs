@@ -60,6 +60,7 @@ use self::{
         auth::AuthVerb,
         backtest,
         backup::BackUp,
+        bisect,
         change::ChangeVerb,
         changes,
         code_host::CodeHostVerb,
@@ -119,6 +120,8 @@ enum Cmd {
     Init(init::Init),
     /// Compare two sets of result files or two commits, without a server
     Compare(Box<LazyCommand<compare::Compare>>),
+    /// Find the commit that changed a benchmark, despite noise
+    Bisect(Box<LazyCommand<bisect::Bisect>>),
     /// Detect changes in a file of series, without a server
     Changes(changes::Changes),
     /// Parse the output of a benchmark tool and show the results, without a server
@@ -235,7 +238,10 @@ enum Cmd {
 
 /// Groups of `--help`: each visible command is in one group.
 const GROUPS: [Group; 7] = [
-    Group { title: "Measure", commands: &["run", "init", "compare", "parse", "context", "noise", "mock"] },
+    Group {
+        title: "Measure",
+        commands: &["run", "init", "compare", "bisect", "parse", "context", "noise", "mock"],
+    },
     Group {
         title: "Results",
         commands: &[
@@ -329,6 +335,7 @@ impl Cmd {
             Self::Run(run) => run.0.run(),
             Self::Init(init) => init.run(),
             Self::Compare(compare) => compare.0.run(),
+            Self::Bisect(bisect) => bisect.0.run(),
             Self::Changes(changes) => changes.run(),
             Self::Parse(parse) => parse.run(),
             Self::Context(show) => show.run(),

@@ -75,6 +75,13 @@ impl Measurement<'_> {
         }
     }
 
+    /// Runs the command once in a checkout, and returns its results; `None` if it failed and failures are allowed. `name` describes
+    /// the run in messages.
+    pub(crate) fn measure(&self, checkout: &Checkout, name: &str) -> Result<Option<Results>> {
+        let ended = self.start(self.benchmark, checkout, name, None, self.quiet)?;
+        self.results(checkout, name, ended)
+    }
+
     /// Runs a command in a checkout, with a variable that lists the benchmarks to run. Returns `None` if there is no command.
     pub(crate) fn start(
         &self,

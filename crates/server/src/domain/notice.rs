@@ -15,7 +15,7 @@ use tidemark_render::{
     test_notification::TestNotification,
 };
 use tidemark_store::{
-    self as store, Db, ReportId, Tx, WriteContext, change, confirmation,
+    self as store, Db, ReportId, Tx, WriteContext, bisection, change, confirmation,
     delivery::{self, PendingDelivery},
     detection, notice, outbox, project, report,
 };
@@ -216,6 +216,7 @@ fn compose(
         is_muted |= report.alerts.iter().flatten().any(|alert| alert.muted.is_some());
     }
     let mut changes;
+    let mut bisections = Vec::new();
     let content = match detection::settings(tx, pending.project)?.notifies {
         Notifies::Alerts => NotificationContent::Alerts,
         Notifies::Changes => {
@@ -224,6 +225,7 @@ fn compose(
             mutes.mark_changes(changes.iter_mut().map(|(_, change)| change));
             is_muted |= changes.iter().any(|(_, change)| change.muted.is_some());
             changes.retain(|(_, change)| change.muted.is_none());
+            bisections = bisection::raised_with(tx, pending.project, &ids)?;
             NotificationContent::Changes(&changes)
         }
     };
@@ -240,6 +242,7 @@ fn compose(
             false => "The report has no alert or change that matches the filter of the notice.",
         }));
     };
+    let notification = notification.with_bisections(&bisections);
     address(
         tx,
         pending,

@@ -8,6 +8,7 @@ mod auth;
 mod backtest;
 mod badge;
 mod benchmark;
+mod bisection;
 pub(crate) mod body;
 mod branch;
 mod change;
@@ -139,6 +140,7 @@ pub(crate) fn operations() -> OpenApiRouter<App> {
         .routes(routes!(change::list))
         .routes(routes!(event::list))
         .routes(routes!(event::view, event::update))
+        .routes(routes!(bisection::create))
         .routes(routes!(detection::view, detection::update))
         .routes(routes!(backtest::create))
         .routes(routes!(verdict::view))

@@ -12,6 +12,7 @@ mod backtest;
 mod badge;
 mod benchmark;
 mod billing;
+mod bisection;
 mod branch;
 mod budget;
 mod callback;

@@ -12,12 +12,13 @@ use crate::{
 };
 
 /// Statements that revert the tables to migration 11.
-const BACK: [&str; 46] = [
+const BACK: [&str; 47] = [
     "drop table confirmation",
     "alter table project drop column confirm",
     "drop table pair_series",
     "drop table code_host_command",
     "drop table code_host",
+    "drop table bisection",
     "drop table measure_report",
     "alter table measure drop column direction",
     "drop index organization_unclaimed",

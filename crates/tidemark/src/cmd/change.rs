@@ -1,13 +1,15 @@
 //! `tidemark change`: changes of the levels of series.
 
 use tidemark_api::{
-    Change, ChangeDirection, ChangeFilter, ChangePoint, ChangeUuid, EventStatus, ProjChangesSort, ReportUuid,
+    Change, ChangeDirection, ChangeFilter, ChangePoint, ChangeUuid, EventStatus, PerfQuery, ProjChangesSort,
+    ReportUuid, ResourceId,
 };
-use tidemark_client::changes;
+use tidemark_client::{changes, perf};
 
+use super::bisect::{BisectFlags, BisectFormat, BisectSeries, BisectTarget};
 use crate::{
-    failure::Result,
-    output,
+    failure::{Failure, Result},
+    output, project,
     resource::{
         Fields, PageFlags, Printable, ProjectArgument, SeriesFilter, Session, SortFlag, Verb,
         fixed_string_parser, optional,
@@ -41,6 +43,24 @@ pub(crate) enum ChangeVerb {
     /// Show a change
     #[command(visible_alias = "get")]
     View(ChangeTarget),
+    /// Find the commit of a change, and store the result with its event
+    Bisect(Box<ChangeBisect>),
+}
+
+/// Arguments of `tidemark change bisect`.
+#[derive(clap::Args)]
+pub(crate) struct ChangeBisect {
+    /// Change UUID
+    #[arg(value_name = "UUID")]
+    change: ChangeUuid,
+    /// Commit before the change [default: the last measured commit before the change may have begun]
+    #[arg(long, value_name = "COMMIT")]
+    good: Option<String>,
+    /// Commit since the change [default: the last commit with which the change may have begun]
+    #[arg(long, value_name = "COMMIT")]
+    bad: Option<String>,
+    #[command(flatten)]
+    flags: BisectFlags,
 }
 
 /// A change of a project.
@@ -69,8 +89,59 @@ impl Verb for ChangeVerb {
                 session.list(changes(project.id()?).list(&filter), page)
             }
             Self::View(target) => session.show(&changes(target.project.id()?).view(&target.change)),
+            Self::Bisect(bisect) => bisect.run(session),
         }
     }
+}
+
+impl ChangeBisect {
+    fn run(&self, session: &Session) -> Result {
+        let project = project::select(self.flags.project.as_ref())?;
+        let change = session.client.send(&changes(project).view(&self.change))?;
+        let good = match &self.good {
+            Some(good) => good.clone(),
+            None => last_commit_before(session, project, &change)?,
+        };
+        let bad = match (&self.bad, &change.latest.version.hash) {
+            (Some(bad), _) => bad.clone(),
+            (None, Some(hash)) => hash.as_str().to_owned(),
+            (None, None) => return Err(Failure::usage("The commit of the change is unknown; give --bad.")),
+        };
+        let parameters = change.variant.as_ref().map(|variant| &variant.parameters);
+        let benchmark = output::benchmark(change.benchmark.name.as_str(), parameters);
+        let flags = self.flags.for_change(BisectSeries {
+            branch: change.branch.uuid.to_string().parse().ok(),
+            testbed: change.testbed.uuid.to_string().parse().ok(),
+            benchmark,
+            measure: change.measure.name.as_str().to_owned(),
+        })?;
+        let format = if session.json { BisectFormat::Json } else { BisectFormat::Human };
+        flags.run(Some(session), &BisectTarget { good: &good, bad: &bad, event: Some(change.event), format })
+    }
+}
+
+/// Returns the commit of the last version that was measured before the change may have begun.
+fn last_commit_before(session: &Session, project: &ResourceId, change: &Change) -> Result<String> {
+    let query = PerfQuery {
+        branches: change.branch.uuid.to_string(),
+        heads: Some(change.branch.head.uuid.to_string()),
+        testbeds: change.testbed.uuid.to_string(),
+        benchmarks: change.benchmark.uuid.to_string(),
+        measures: change.measure.uuid.to_string(),
+        ..PerfQuery::default()
+    };
+    let perf = session.client.send(&perf(project, &query))?;
+    let variant = change.variant.as_ref().map(|variant| variant.uuid);
+    let series = perf.results.iter().filter(|series| series.variant.as_ref().map(|one| one.uuid) == variant);
+    let metrics: Vec<_> = series.flat_map(|series| &series.metrics).collect();
+    let first = metrics.iter().position(|metric| metric.report == change.earliest.report);
+    let before = metrics[..first.unwrap_or(0)].iter().rev();
+    let hash = before
+        .filter_map(|metric| metric.version.hash.as_ref())
+        .find(|hash| Some(*hash) != change.earliest.version.hash.as_ref());
+    hash.map(|hash| hash.as_str().to_owned()).ok_or_else(|| {
+        Failure::usage("The commit that was measured before the change is unknown; give --good.")
+    })
 }
 
 impl Printable for Change {

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use tidemark_api::{
-    Benchmark, BoundaryLimit, ChangeCause, ChangeDirection, Confirmation, ConfirmationState, Event,
-    EventFilter, EventPatch, EventStatus, EventUuid, NonEmpty, ProjChangesSort, UpdateEventStatus, Variant,
+    Benchmark, Bisection, BoundaryLimit, ChangeCause, ChangeDirection, Confirmation, ConfirmationState,
+    Event, EventFilter, EventPatch, EventStatus, EventUuid, NonEmpty, ProjChangesSort, UpdateEventStatus,
+    Variant,
 };
 use tidemark_client::events;
 
@@ -137,6 +138,7 @@ impl Printable for Event {
             .text("Branch", &self.branch.name)
             .column("UUID", self.uuid)
             .detail("Possible commits", commits(self))
+            .detail("Culprit", optional(self.bisection.as_ref().map(culprit)))
             .detail("Outside thresholds", alerts(self))
             .detail("Notified", optional(self.raised.map(output::time)))
             .detail("Muted", optional(self.muted.as_ref().map(|muted| &muted.reason)))
@@ -172,6 +174,21 @@ fn confirmation(confirmation: &Confirmation) -> String {
     match details.is_empty() {
         true => confirmation.state.to_string(),
         false => format!("{} ({})", confirmation.state, details.join("; ")),
+    }
+}
+
+/// Returns the commit that a search found, or its other end.
+fn culprit(bisection: &Bisection) -> String {
+    let result = &bisection.result;
+    match &result.culprit {
+        Some(culprit) => format!(
+            "{} {} ({}), with {:.1}%",
+            culprit.hash,
+            output::plain(&culprit.subject),
+            output::plain(&culprit.author),
+            result.probability * 100.0
+        ),
+        None => "no difference between good and bad".to_owned(),
     }
 }
 

@@ -9,7 +9,7 @@ use tidemark_test_support::Stub;
 
 use crate::run::{Lab, latency, text};
 
-const JOB: &str = "0197a5b2-0000-7000-8000-000000000001";
+pub(crate) const JOB: &str = "0197a5b2-0000-7000-8000-000000000001";
 
 /// Starts a server that accepts a job and reports these states.
 fn serve(report: &Value, states: &[Value]) -> Stub {
@@ -33,7 +33,7 @@ fn serve(report: &Value, states: &[Value]) -> Stub {
     })
 }
 
-fn state(status: &str) -> Value {
+pub(crate) fn state(status: &str) -> Value {
     let time = "2026-01-01T00:00:00Z";
     json!({
         "uuid": JOB, "status": status, "report": JOB, "timeout": 3600, "created": time, "modified": time,

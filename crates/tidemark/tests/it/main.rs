@@ -6,6 +6,7 @@ mod ab;
 mod action;
 mod admin;
 mod backup;
+mod bisect;
 mod check;
 mod ci;
 mod client;

@@ -25,7 +25,7 @@ pub(super) struct EventPath {
     #[param(rename = "project")]
     _project: ResourceId,
     /// The UUID of an event.
-    event: EventUuid,
+    pub(super) event: EventUuid,
 }
 
 /// List the events of a project, the newest or the largest first.

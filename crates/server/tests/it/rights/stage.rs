@@ -314,6 +314,7 @@ impl Stage {
             "proj_code_host_put" => {
                 Some(json!({ "provider": "github", "repository": "acme/app", "token": "s3cret" }))
             }
+            "proj_event_bisection_post" => Some(crate::bisection::result()),
             "proj_mute_post" => Some(json!({ "benchmark": "free", "reason": "Flaky" })),
             "proj_notice_post" | "user_notice_post" => {
                 Some(json!({ "name": "Hook", "kind": "webhook", "url": "https://example.org/hook" }))

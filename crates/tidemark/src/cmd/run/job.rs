@@ -21,9 +21,9 @@ use crate::{
 };
 
 /// Default time limit of a job, in seconds.
-const DEFAULT_TIMEOUT: u32 = 3_600;
+pub(crate) const DEFAULT_TIMEOUT: u32 = 3_600;
 /// Default interval of polling, in seconds.
-const DEFAULT_POLL_INTERVAL: u64 = 5;
+pub(crate) const DEFAULT_POLL_INTERVAL: u64 = 5;
 
 /// Flags of a job.
 #[derive(clap::Args)]
@@ -120,36 +120,50 @@ impl JobFlags {
 
     /// Waits for the job of a report, and returns the report with its results.
     pub(crate) fn wait(&self, client: &Client, sent: Report, quiet: bool) -> Result<Report> {
-        let Some(id) = sent.job.filter(|_| !self.detach) else { return Ok(sent) };
-        let project = ResourceId::Slug(sent.project.slug.clone());
+        if self.detach {
+            return Ok(sent);
+        }
         let interval = Duration::from_secs(self.job_poll_interval.unwrap_or(DEFAULT_POLL_INTERVAL));
         let limit = Duration::from_secs(2 * u64::from(self.job_timeout.unwrap_or(DEFAULT_TIMEOUT)));
-        let is_drawn = !quiet && progress::is_possible();
-        let progress = Progress::start("The job is sent", is_drawn);
-        let (started, mut known) = (Instant::now(), None);
-        loop {
-            let found = client.send(&jobs(&project).view(&id))?;
-            if known != Some(found.status) {
-                known = Some(found.status);
-                let label = format!("The job is {}", status_label(found.status));
-                if !quiet && !is_drawn {
-                    message!("{label}.");
-                }
-                progress.set(label);
+        wait_for_job(client, sent, interval, limit, quiet)
+    }
+}
+
+/// Waits for the job of a report, and returns the report with its results; a report without a job is returned at once.
+pub(crate) fn wait_for_job(
+    client: &Client,
+    sent: Report,
+    interval: Duration,
+    limit: Duration,
+    quiet: bool,
+) -> Result<Report> {
+    let Some(id) = sent.job else { return Ok(sent) };
+    let project = ResourceId::Slug(sent.project.slug.clone());
+    let is_drawn = !quiet && progress::is_possible();
+    let progress = Progress::start("The job is sent", is_drawn);
+    let (started, mut known) = (Instant::now(), None);
+    loop {
+        let found = client.send(&jobs(&project).view(&id))?;
+        if known != Some(found.status) {
+            known = Some(found.status);
+            let label = format!("The job is {}", status_label(found.status));
+            if !quiet && !is_drawn {
+                message!("{label}.");
             }
-            match found.status {
-                JobStatus::Processed => return Ok(client.send(&reports(&project).view(&sent.uuid))?),
-                JobStatus::Failed | JobStatus::Canceled | JobStatus::Unknown => {
-                    progress.end();
-                    return Err(failed(&found));
-                }
-                JobStatus::Pending | JobStatus::Claimed | JobStatus::Running | JobStatus::Completed => {}
-            }
-            if started.elapsed() + interval > limit {
-                return Err(not_ended(id, limit));
-            }
-            thread::sleep(interval);
+            progress.set(label);
         }
+        match found.status {
+            JobStatus::Processed => return Ok(client.send(&reports(&project).view(&sent.uuid))?),
+            JobStatus::Failed | JobStatus::Canceled | JobStatus::Unknown => {
+                progress.end();
+                return Err(failed(&found));
+            }
+            JobStatus::Pending | JobStatus::Claimed | JobStatus::Running | JobStatus::Completed => {}
+        }
+        if started.elapsed() + interval > limit {
+            return Err(not_ended(id, limit));
+        }
+        thread::sleep(interval);
     }
 }
 

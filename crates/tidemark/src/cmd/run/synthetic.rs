@@ -20,7 +20,7 @@ use crate::{
 const NAME_MAX: usize = 1_024;
 
 /// Flags of these results.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(crate) struct SyntheticFlags {
     /// Measure the duration of the command instead of parsing its output
     #[arg(long, conflicts_with = "file")]
