@@ -103,6 +103,12 @@ export function eventSeries(event: JsonEvent, uuid?: string): { name: string; mo
   return { name: lead ? nameOf(lead) : "", more };
 }
 
+/** The heading of the page of an event: `3 regressions in parser::toml::large and 2 more`. */
+export function eventHeading(event: JsonEvent): string {
+  const { name, more } = eventSeries(event);
+  return name ? `${eventTitle(event)} in ${name}${more}` : eventTitle(event);
+}
+
 /** By how much an alert differs from its baseline, or from its limit without a baseline. */
 export function alertShare({ value, boundary, limit }: JsonEventAlert): number | null {
   const reference = boundary.baseline ?? limitOf({ boundary, limit });

@@ -176,7 +176,7 @@ function Observed(props: { of: JsonDetection }): JSX.Element {
         <div>
           <dt>Runs per month</dt>
           <dd class="number">{count(props.of.runs_per_month)}</dd>
-          <dd class="small muted">share the false alarms</dd>
+          <dd class="small muted">the budget is divided among them</dd>
         </div>
       </dl>
       <p class="small muted prose">

@@ -12,17 +12,7 @@ import {
   type UpdateEventStatus,
 } from "../api";
 import { Effect, Levels } from "../change";
-import {
-  ACTIONS,
-  Commits,
-  ConfirmationBadge,
-  eventSeries,
-  eventTitle,
-  isSameSeries,
-  STATUSES,
-  StatusBadge,
-  updateEvent,
-} from "../event";
+import { ACTIONS, Commits, eventHeading, isSameSeries, StatusBadge, updateEvent } from "../event";
 import { plural } from "../format";
 import { nameOf } from "../history";
 import { bindKeys } from "../keys";
@@ -45,6 +35,7 @@ import { AlertEffect, AlertTable } from "./event_alerts";
 import { Bisection } from "./event_bisection";
 import { ConfirmationSection } from "./event_confirmation";
 import { AlertHistory, ChangeHistory } from "./event_history";
+import { EventSummary } from "./event_summary";
 import "./lists.css";
 
 type Shown = EventStatus | "all";
@@ -94,7 +85,6 @@ export function List(): JSX.Element {
       direction: direction(),
       muted: muted(),
       benchmark: benchmark(),
-      open: project.regressions(),
     }),
     async ({ project }, signal) => {
       const total = async ({ value }: { value: Shown }) =>
@@ -107,6 +97,11 @@ export function List(): JSX.Element {
         ).total;
       return await Promise.all(TABS.map(total));
     },
+  );
+  createEffect(
+    on(project.regressions, (_, before) => {
+      if (before !== undefined) void totals.refresh();
+    }),
   );
   return (
     <Page
@@ -193,7 +188,7 @@ export function List(): JSX.Element {
               </div>
             )}
             columns={[
-              { title: "Event", cell: (event) => <Summary event={event} status={shown === "all"} /> },
+              { title: "Event", cell: (event) => <EventSummary event={event} status={shown === "all"} /> },
               {
                 title: "Worst effect",
                 end: true,
@@ -230,31 +225,6 @@ function EmptyList(props: { status: Shown }): JSX.Element {
         no threshold, only about eight values, and finishes within seconds after a run.
       </Empty>
     </Show>
-  );
-}
-
-function Summary(props: { event: JsonEvent; status: boolean }): JSX.Element {
-  return (
-    <>
-      <span class="strong">{eventTitle(props.event)}</span> <MutedBadge of={props.event.muted} />{" "}
-      <ConfirmationBadge of={props.event.confirmation} />
-      <Show when={eventSeries(props.event)} keyed>
-        {({ name, more }) => (
-          <span class="subtext break">
-            <Name of={name} />
-            {more} · {props.event.branch.name}
-          </span>
-        )}
-      </Show>
-      <Show when={props.event.total > props.event.improvements && props.event.total_alerts}>
-        {(alerts) => <span class="subtext">{plural(alerts(), "value")} outside a threshold</span>}
-      </Show>
-      <span class="subtext on-phone">
-        <Time at={props.event.start_time} />
-        <Show when={props.status}> · {STATUSES[props.event.status].word}</Show>
-      </span>
-      <Show when={props.event.note}>{(note) => <span class="subtext note">“{note()}”</span>}</Show>
-    </>
   );
 }
 
@@ -343,7 +313,8 @@ function EventPage(props: {
   ]);
   return (
     <Page
-      title={eventTitle(props.event)}
+      title={eventHeading(props.event)}
+      stacked
       crumbs={project.crumbs("regressions", "Regressions")}
       aside={
         <>

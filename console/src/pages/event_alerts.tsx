@@ -11,6 +11,7 @@ import { Button } from "../ui/Button";
 import { Table } from "../ui/Table";
 import { Name, Time, Value } from "../ui/Value";
 import { Version } from "../ui/Version";
+import "./lists.css";
 
 /** The newest alerts of an event, with value and limit. */
 export function AlertTable(props: {
@@ -40,17 +41,19 @@ export function AlertTable(props: {
               </>
             ),
           },
-          { title: "Value", end: true, cell: (alert) => <Value value={alert.value} units={alert.measure.units} /> },
           {
-            title: "Limit",
+            title: "Value",
             end: true,
             cell: (alert) => (
               <>
-                {alert.limit === "upper" ? "≤ " : "≥ "}
-                <Value value={limitOf(alert) ?? alert.value} units={alert.measure.units} />
+                <Value value={alert.value} units={alert.measure.units} />
+                <span class="subtext on-phone">
+                  <Limit of={alert} />
+                </span>
               </>
             ),
           },
+          { title: "Limit", wide: true, end: true, cell: (alert) => <Limit of={alert} /> },
           { title: "Commit", wide: true, end: true, cell: (alert) => <Version version={alert.version} /> },
           { title: "Run", wide: true, end: true, cell: (alert) => <Time at={alert.start_time} /> },
           {
@@ -72,6 +75,15 @@ export function AlertTable(props: {
         </p>
       </Show>
     </div>
+  );
+}
+
+function Limit(props: { of: JsonEventAlert }): JSX.Element {
+  return (
+    <span class="nowrap">
+      {props.of.limit === "upper" ? "≤ " : "≥ "}
+      <Value value={limitOf(props.of) ?? props.of.value} units={props.of.measure.units} />
+    </span>
   );
 }
 

@@ -1,7 +1,7 @@
 // Runs, named reports in the API and in URLs: the list, and one run with its results.
 
 import { A, useNavigate, useParams } from "@solidjs/router";
-import { createSignal, type JSX, Show } from "solid-js";
+import { createSignal, type JSX, onCleanup, Show } from "solid-js";
 import { call, type JsonAlert, type JsonJob, type JsonReport, list } from "../api";
 import { DateRange, FilterPicker } from "../choices";
 import { count, elapsed, moment, plural } from "../format";
@@ -13,7 +13,7 @@ import { Confirm } from "../ui/Dialog";
 import { List as Rows } from "../ui/List";
 import { LoadingPage, Page } from "../ui/Page";
 import { Raw } from "../ui/Raw";
-import { Empty } from "../ui/State";
+import { Empty, Skeleton } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
 import { Name, Time } from "../ui/Value";
 import { AlertCount } from "../ui/Verdict";
@@ -22,6 +22,9 @@ import { VerdictBadge } from "../verdict_badge";
 import { Results } from "./report_results";
 import { ReportVerdict } from "./report_verdict";
 import "./lists.css";
+
+/** How long the results wait for the verdict above them, in milliseconds. */
+const MAX_WAIT = 1_500;
 
 export function List(): JSX.Element {
   const project = useProject();
@@ -193,8 +196,7 @@ export function View(): JSX.Element {
           </Show>
           <Summary report={shown()} job={job()} />
           <Show when={!isRunning()}>
-            <ReportVerdict report={shown()} />
-            <Results report={shown()} />
+            <Findings report={shown()} />
           </Show>
           <Confirm
             open={deleting()}
@@ -216,6 +218,21 @@ export function View(): JSX.Element {
         </Page>
       )}
     </Show>
+  );
+}
+
+/** The verdict and the results below it. The results wait for the verdict for a moment, so that they do not move. */
+function Findings(props: { report: JsonReport }): JSX.Element {
+  const [waits, setWaits] = createSignal(true);
+  const timer = setTimeout(() => setWaits(false), MAX_WAIT);
+  onCleanup(() => clearTimeout(timer));
+  return (
+    <>
+      <ReportVerdict report={props.report} onKnown={() => setWaits(false)} />
+      <Show when={!waits()} fallback={<Skeleton lines={12} />}>
+        <Results report={props.report} />
+      </Show>
+    </>
   );
 }
 

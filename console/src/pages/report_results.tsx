@@ -14,7 +14,7 @@ import { Button } from "../ui/Button";
 import { SearchField } from "../ui/SearchField";
 import { Empty } from "../ui/State";
 import { Table } from "../ui/Table";
-import { Delta, Value } from "../ui/Value";
+import { Delta, Name, Value } from "../ui/Value";
 import { Gauge, limitsText, VERDICTS } from "../ui/Verdict";
 import { type Judged, resultOf, type Verdict } from "../verdict";
 import "./lists.css";
@@ -188,13 +188,18 @@ function Group(props: { title: string; rows: readonly Row[]; report: JsonReport;
             title: "Benchmark",
             cell: (row) => (
               <>
-                {row.name}
+                <Name of={row.name} />
                 <Show when={hasIterations()}>
                   {" "}
                   <span class="muted small">iteration {row.result.iteration}</span>
                 </Show>
                 <Show when={props.withMeasure}>
                   <span class="muted small"> · {row.measured.measure.name}</span>
+                </Show>
+                <Show when={row.alert || row.verdict === "improvement"}>
+                  <span class="subtext on-phone">
+                    <VerdictWord row={row} short />
+                  </span>
                 </Show>
               </>
             ),
@@ -243,7 +248,7 @@ function Group(props: { title: string; rows: readonly Row[]; report: JsonReport;
               </Show>
             ),
           },
-          { title: "Threshold", end: true, cell: (row) => <ResultVerdict row={row} /> },
+          { title: "Threshold", wide: true, end: true, cell: (row) => <ResultVerdict row={row} /> },
         ]}
       />
     </div>
@@ -274,20 +279,29 @@ function ResultVerdict(props: { row: Row }): JSX.Element {
           when={props.row.verdict === "improvement"}
           fallback={<span class="small muted nowrap">{word().word}</span>}
         >
-          <Badge tone="good">{word().word}</Badge>
+          <VerdictWord row={props.row} />
         </Show>
       }
     >
       {(alert) => (
         <A class="above-row-link plain-link nowrap" href={project.path("alerts", alert().uuid)}>
-          <Badge tone={alert().status === "active" && !alert().muted ? word().tone : "neutral"}>
-            {alert().status === "active" ? word().word : `${word().word}, ${alert().status}`}
-          </Badge>{" "}
-          <MutedBadge of={alert().muted} />
+          <VerdictWord row={props.row} /> <MutedBadge of={alert().muted} />
         </A>
       )}
     </Show>
   );
+}
+
+/** The badge of a value with an alert or an improvement; the short one of a dismissed alert has only its status. */
+function VerdictWord(props: { row: Row; short?: boolean }): JSX.Element {
+  const word = () => VERDICTS[props.row.verdict];
+  const alert = () => props.row.alert;
+  const isOpen = () => alert()?.status === "active" && !alert()?.muted;
+  const text = () => {
+    const status = alert()?.status ?? "active";
+    return status === "active" ? word().word : props.short ? status : `${word().word}, ${status}`;
+  };
+  return <Badge tone={alert() ? (isOpen() ? word().tone : "neutral") : "good"}>{text()}</Badge>;
 }
 
 /** All values of a report, worst first. */

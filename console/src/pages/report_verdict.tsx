@@ -2,7 +2,7 @@
 // report.
 
 import { A } from "@solidjs/router";
-import { createSignal, type JSX, Show } from "solid-js";
+import { createEffect, createSignal, type JSX, Show } from "solid-js";
 import {
   call,
   type JsonChange,
@@ -28,7 +28,11 @@ import "./lists.css";
 /** Number of rows before "Show more". */
 const [FIRST, FEW] = [100, 8];
 
-export function ReportVerdict(props: { report: JsonReport }): JSX.Element {
+export function ReportVerdict(props: {
+  report: JsonReport;
+  /** Called when the verdict or its error has its final place on the page. */
+  onKnown: () => void;
+}): JSX.Element {
   const project = useProject();
   const verdict = load(
     () => ({ project: project.slug(), report: props.report.uuid }),
@@ -40,6 +44,9 @@ export function ReportVerdict(props: { report: JsonReport }): JSX.Element {
     const known = verdict();
     return known?.report === props.report.uuid ? known : undefined;
   };
+  createEffect(() => {
+    if (shown() || verdict.error()) props.onKnown();
+  });
   return (
     <section class="stack" aria-labelledby="verdict">
       <div class="row">

@@ -48,7 +48,7 @@ export function List(): JSX.Element {
           {
             title: "Serves",
             cell: (spec) => (
-              <Show when={spec.fallback}>
+              <Show when={spec.fallback} fallback={<span class="muted">jobs with this spec</span>}>
                 <Badge tone="brand">jobs without a spec</Badge>
               </Show>
             ),

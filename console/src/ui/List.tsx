@@ -66,7 +66,7 @@ export function List<Row extends object>(props: {
   rowActions?: (row: Row, list: Loaded<Rows<Row>>) => JSX.Element;
   /** Orders the rows of the loaded page by data that the page loads separately. */
   order?: (rows: readonly Row[]) => readonly Row[];
-  /** Reloads the rows when it changes. */
+  /** Reloads the rows when it changes; its first value after undefined is not a change. */
   again?: unknown;
   /** Whether these rows change on the server and need polling. */
   changing?: (rows: readonly Row[]) => boolean;
@@ -105,7 +105,9 @@ export function List<Row extends object>(props: {
   createEffect(
     on(
       () => props.again,
-      () => void rows.refresh(),
+      (_, before) => {
+        if (before !== undefined) void rows.refresh();
+      },
       { defer: true },
     ),
   );

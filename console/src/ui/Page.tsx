@@ -24,6 +24,8 @@ export function Page(props: {
   aside?: JSX.Element;
   crumbs?: readonly Crumb[];
   actions?: JSX.Element;
+  /** Shows the actions below the title, so that it does not move when actions appear. */
+  stacked?: boolean;
   /** Limits the width to that of a text or form. */
   narrow?: boolean;
   children: JSX.Element;
@@ -54,7 +56,7 @@ export function Page(props: {
             </ol>
           </nav>
         </Show>
-        <div class="row between">
+        <div class="row between" classList={{ stacked: props.stacked ?? false }}>
           <div class="row title">
             <h1 ref={heading} tabindex="-1" class="break">
               {props.title}

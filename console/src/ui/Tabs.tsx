@@ -1,7 +1,7 @@
 // Tabs with URLs.
 
 import { A } from "@solidjs/router";
-import { For, type JSX } from "solid-js";
+import { createEffect, For, type JSX } from "solid-js";
 import { count } from "../format";
 
 /** Tabs with URLs. */
@@ -35,11 +35,18 @@ export function StatusTabs(props: {
     const query = Object.entries({ status: status === props.tabs[0]?.value ? undefined : status, ...props.kept });
     return `?${new URLSearchParams(query.flatMap(([name, value]) => (value ? [[name, value]] : [])))}`;
   };
+  let tabs: HTMLElement | undefined;
+  // On a phone, the chosen tab may be beyond the edge. The counts change the widths of the tabs before it.
+  createEffect(() => {
+    const chosen = props.totals && tabs?.querySelector<HTMLElement>(`[data-status="${props.chosen}"]`);
+    if (tabs && chosen)
+      tabs.scrollLeft = chosen.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - chosen.clientWidth) / 2;
+  });
   return (
-    <nav class="tabs" aria-label="Status">
+    <nav ref={tabs} class="tabs" aria-label="Status">
       <For each={props.tabs}>
         {({ value, label }, place) => (
-          <a href={address(value)} aria-current={props.chosen === value ? "page" : undefined}>
+          <a href={address(value)} data-status={value} aria-current={props.chosen === value ? "page" : undefined}>
             {label} <span class="muted small number">{count(props.totals?.[place()] ?? 0)}</span>
           </a>
         )}

@@ -100,7 +100,7 @@ impl Changes {
 }
 
 /// Analyzes all pending lanes and returns when done. Used by servers without a background worker.
-pub(crate) async fn catch_up(app: &App) -> Result<()> {
+pub async fn catch_up(app: &App) -> Result<()> {
     let mut next = Some(lane::start_cursor());
     while let Some(from) = next {
         next = analyze_lanes(app, from).await?.next;

@@ -1,19 +1,22 @@
 //! `tidemark demo`: creates a demo project with one year of history in a data folder.
 //!
 //! The code of the server parses, judges and stores the reports, like every other report, at the time of each report.
-//! `history.rs` generates the values.
+//! `history.rs` generates the values, and `review.rs` reviews the old events.
 
 mod history;
+mod review;
 
 use std::{path::PathBuf, sync::Arc, time::Instant};
 
 use serde_json::json;
 use tidemark_api::{
-    AlertStatus, Benchmark, Branch, Measure, NameId, NewReport, Project, ResourceId, ResourceName, Slug,
-    Testbed, Timestamp, User, Visibility,
+    Benchmark, Branch, Measure, NameId, NewReport, Project, ResourceId, ResourceName, Slug, Testbed,
+    Timestamp, User, Visibility,
 };
 use tidemark_server::{
+    App,
     domain::{
+        changes,
         error::{Error, Result as Done},
         ingest::{self, Submission, TargetProject},
         quota::Quota,
@@ -23,7 +26,7 @@ use tidemark_server::{
         config::Flags,
     },
 };
-use tidemark_store::{Db, Dimension, ProjectId, Tx, WriteContext, alert, organization, plot, project, user};
+use tidemark_store::{Db, Dimension, ProjectId, Tx, WriteContext, organization, plot, project, user};
 use tokio::runtime;
 
 use self::history::{History, PLOTS, Pinned};
@@ -36,7 +39,7 @@ use crate::{
 /// Reports per transaction.
 const BATCH: usize = 32;
 
-/// Alerts of reports older than this many days are dismissed.
+/// Events older than this many days are reviewed.
 const SETTLED_DAYS: i64 = 30;
 
 const DAY: i64 = 86_400;
@@ -76,10 +79,10 @@ impl Demo {
         };
         let started = Instant::now();
         let fill = async {
-            let db = Db::open(&config.location()).await.map_err(Error::from)?;
-            let filled = self.fill(&db).await;
-            let admins = db.read(|tx| user::admins(tx).map_err(Error::from)).await;
-            db.close().await;
+            let app = App::embed(config.clone()).await?;
+            let filled = self.fill(&app).await;
+            let admins = app.db.read(|tx| user::admins(tx).map_err(Error::from)).await;
+            app.close().await;
             Ok::<_, Error>((filled?, admins?))
         };
         let runtime = runtime::Builder::new_multi_thread().enable_all().build();
@@ -106,7 +109,8 @@ impl Demo {
     }
 
     /// Creates the project and its content.
-    async fn fill(&self, db: &Db) -> Done<(Project, usize)> {
+    async fn fill(&self, app: &App) -> Done<(Project, usize)> {
+        let db = &app.db;
         let entropy = Arc::new(SeededEntropy::new(self.seed));
         let now = Clock::System.now();
         let fresh = move |at: Timestamp| WriteContext::new(at, Arc::clone(&entropy) as Arc<_>);
@@ -119,17 +123,16 @@ impl Demo {
         let reports: Vec<NewReport> =
             history.reports().collect::<serde_json::Result<_>>().map_err(internal)?;
         let (count, settled) = (reports.len(), now.plus_seconds(-SETTLED_DAYS * DAY));
-        let mut reports = reports.into_iter();
-        loop {
-            let batch: Vec<NewReport> = reports.by_ref().take(BATCH).collect();
-            if batch.is_empty() {
-                break;
-            }
+        let (old, recent) = reports.into_iter().partition(|report| report.end_time < settled);
+        let new_image = history.new_image();
+        // Detection creates the events of changes. It runs once before the recent reports, so that they are not the reports that
+        // revealed the old changes.
+        for reports in [old, recent] {
+            record_all(db, &fresh, target_project, reports).await?;
+            changes::catch_up(app).await?;
             let fresh = fresh.clone();
-            db.write(move |tx| {
-                batch.into_iter().try_for_each(|new| record(tx, &fresh, target_project, new, settled))
-            })
-            .await?;
+            db.write(move |tx| review::review(tx, &fresh, target_project.project, settled, new_image))
+                .await?;
         }
         let fresh = fresh(now);
         db.write(move |tx| {
@@ -204,27 +207,35 @@ fn create_project(
     Ok((TargetProject::of(&made), made.project))
 }
 
-/// Records a report at its time; dismisses its alerts if the report is old.
+/// Records reports in batches.
+async fn record_all(
+    db: &Db,
+    fresh: &(impl Fn(Timestamp) -> WriteContext + Clone + Send + 'static),
+    target_project: TargetProject,
+    reports: Vec<NewReport>,
+) -> Done<()> {
+    let mut reports = reports.into_iter();
+    loop {
+        let batch: Vec<NewReport> = reports.by_ref().take(BATCH).collect();
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let fresh = fresh.clone();
+        db.write(move |tx| batch.into_iter().try_for_each(|new| record(tx, &fresh, target_project, new)))
+            .await?;
+    }
+}
+
+/// Records a report at its time.
 fn record(
     tx: &mut Tx<'_>,
     fresh: &impl Fn(Timestamp) -> WriteContext,
     target_project: TargetProject,
     new: NewReport,
-    settled: Timestamp,
 ) -> Done<()> {
-    let ended = new.end_time;
-    let recorded =
-        ingest::record(tx, &fresh(ended), Quota::NONE, target_project, &Submission::read(new, None, false)?)?;
-    if ended < settled {
-        let which = alert::AlertFilter { report: Some(recorded.report), ..alert::AlertFilter::default() };
-        alert::update(
-            tx,
-            target_project.project,
-            &which,
-            Some(AlertStatus::Dismissed),
-            ended.plus_seconds(2 * DAY),
-        )?;
-    }
+    let context = fresh(new.end_time);
+    let submission = Submission::read(new, None, false)?;
+    ingest::record(tx, &context, Quota::NONE, target_project, &submission)?;
     Ok(())
 }
 

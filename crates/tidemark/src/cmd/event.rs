@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use tidemark_api::{
     Benchmark, Bisection, BoundaryLimit, ChangeCause, ChangeDirection, Confirmation, ConfirmationState,
-    Event, EventFilter, EventPatch, EventStatus, EventUuid, NonEmpty, ProjChangesSort, UpdateEventStatus,
-    Variant,
+    Event, EventAlert, EventFilter, EventPatch, EventStatus, EventUuid, NonEmpty, ProjChangesSort,
+    UpdateEventStatus, Variant,
 };
 use tidemark_client::events;
 
@@ -112,7 +112,8 @@ impl Verb for EventVerb {
 }
 
 impl Printable for Event {
-    const DROPPABLE: &'static [&'static str] = &["Branch", "Since", "Alerts", "Cause", "Improvements"];
+    const DROPPABLE: &'static [&'static str] =
+        &["Branch", "Since", "Alerts", "Cause", "Improvements", "Regressions"];
 
     fn fields(&self) -> Fields {
         let worst = self.changes.first();
@@ -124,7 +125,12 @@ impl Printable for Event {
             (None, Some(alert)) => Some(name(&alert.benchmark, alert.variant.as_ref())),
             (None, None) => None,
         };
-        let effect = worst.and_then(|change| change.effect).map(|share| format!("{:+.1}%", share * 100.0));
+        let share = match (worst, self.alerts.first()) {
+            (Some(change), _) => change.effect,
+            (None, Some(alert)) => share_of_alert(alert),
+            (None, None) => None,
+        };
+        let effect = share.map(|share| format!("{:+.1}%", share * 100.0));
         let last = self.actions.first();
         Fields::default()
             .column("Status", self.status)
@@ -149,6 +155,12 @@ impl Printable for Event {
             .detail("Found", output::time(self.created))
             .detail("Changed", output::time(self.modified))
     }
+}
+
+/// Returns the relative difference between the value of an alert and its baseline.
+fn share_of_alert(alert: &EventAlert) -> Option<f64> {
+    let baseline = alert.boundary.baseline.filter(|baseline| *baseline != 0.0)?;
+    Some((alert.value - baseline) / baseline.abs())
 }
 
 /// Returns the commits that the event may have begun with, or their version numbers if the commits are unknown.

@@ -53,6 +53,13 @@ fn a_demo_project_is_created_once_and_can_be_viewed() {
     let dismissed = total(&server, "alerts?status=dismissed&per_page=0");
     assert!((5..60).contains(&active), "{active}");
     assert!((50..400).contains(&dismissed), "{dismissed}");
+    // Events older than 30 days are reviewed; only the recent regressions need attention.
+    let events = |query: &str| total(&server, &format!("events?{query}&per_page=0"));
+    let open = events("status=open");
+    assert!((3..=8).contains(&open), "{open}");
+    assert!(events("status=expected") >= 8, "{}", events("status=expected"));
+    assert!(events("status=fixed") >= 2, "{}", events("status=fixed"));
+    assert_eq!(events("status=dismissed"), 0);
 
     let running = demo(folder.path());
     assert!(String::from_utf8_lossy(&running.stderr).contains("Another tidemark is running"), "{running:?}");

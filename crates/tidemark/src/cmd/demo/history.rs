@@ -52,6 +52,7 @@ const GROUPS: [Group; 15] = [
 struct Event(&'static str, i64, i64, f64);
 
 const FOREVER: i64 = i64::MAX;
+const NEW_IMAGE_DAY: i64 = 301;
 const EVENTS: [Event; 12] = [
     // Found and fixed two weeks later.
     Event("parser::json::", 82, 97, 1.12),
@@ -66,7 +67,7 @@ const EVENTS: [Event; 12] = [
     // A disturbance of the CI machine for one night.
     Event("storage/wal/sync", 276, 278, 2.4),
     // A new image of the CI machine: all benchmarks change, without a cause in the code.
-    Event("", 301, FOREVER, 1.028),
+    Event("", NEW_IMAGE_DAY, FOREVER, 1.028),
     // Recent and not reviewed.
     Event("parser::toml::large", 353, FOREVER, 1.19),
     Event("index/hash/lookup", 358, FOREVER, 1.07),
@@ -183,6 +184,11 @@ impl History {
     /// Returns the time at which the project was created.
     pub(super) fn begin(&self) -> Timestamp {
         self.begin
+    }
+
+    /// Returns the time at which the CI machine got a new image.
+    pub(super) fn new_image(&self) -> Timestamp {
+        self.begin.plus_seconds(NEW_IMAGE_DAY * DAY)
     }
 
     /// Returns all reports, the oldest first.
