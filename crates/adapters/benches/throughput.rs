@@ -23,7 +23,7 @@ const ROUNDS: usize = 3;
 /// Minimum speed in megabytes per second of CPU time.
 const MIN_SPEED: f64 = 25.0;
 
-/// Maximum peak memory, including the input, divided by the size of the input.
+/// Maximum peak memory during a parse, without the input but with the results, divided by the size of the input.
 const MAX_MEMORY: f64 = 3.0;
 
 /// Number of copies with which a way of enlarging is tried.
@@ -133,8 +133,8 @@ fn run(file: &Path, adapter: &str) -> Result<Figures, Box<dyn Error>> {
 /// Parses a file and prints the number of benchmarks, the speed and the peak memory.
 fn measure(file: &Path, adapter: &str) -> Result<bool, Box<dyn Error>> {
     let adapter: Adapter = serde_json::from_value(Value::from(adapter))?;
-    let before = memory("VmRSS:")?;
     let text = fs::read_to_string(file)?;
+    let before = memory("VmRSS:")?;
     let (mut fastest, mut benchmarks, mut peak) = (f64::INFINITY, 0, 0.0);
     for round in 0..ROUNDS {
         let start = cpu_seconds()?;

@@ -3,7 +3,7 @@
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
     text::{self, Line, Unit, decimal, is_blank},
 };
 
@@ -20,7 +20,7 @@ pub(crate) const TOOL: Tool = Tool {
     )],
 };
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let mut runs: Vec<Run<'_>> = Vec::new();
     for line in text::lines(input.text) {
         if let Some(host) = line.text.strip_prefix("Server Hostname:") {
@@ -155,7 +155,10 @@ mod tests {
         Average,
     };
 
-    use crate::{parse, tests::read};
+    use crate::{
+        parse,
+        tests::{first_value, read},
+    };
 
     #[test]
     fn real_runs() {
@@ -172,7 +175,7 @@ mod tests {
         http://127.0.0.1:18765/ error-rate 0
         ");
         assert_eq!(read(Magic, text), read(Ab, text));
-        assert_eq!(parse(Magic, text, Some(Average::Median)).unwrap().entries[0].metrics[0].value, 1e6);
+        assert_eq!(first_value(&parse(Magic, text, Some(Average::Median)).unwrap()), 1e6);
         let not_found = include_str!("../fixtures/ab/not_found.txt");
         assert!(read(Magic, not_found).ends_with("http://127.0.0.1:18765/missing error-rate 100\n"));
         assert_eq!(parse(Magic, &format!("{text}{not_found}"), None).unwrap().entries.len(), 2);

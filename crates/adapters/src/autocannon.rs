@@ -4,7 +4,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
     table::{bordered_cells, is_rule},
     text::{self, Line, Unit, is_blank, quantity},
 };
@@ -82,7 +82,7 @@ struct Rate {
     stddev: f64,
 }
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let document: Document = document::read::<Shape, _>(input.text)?;
     let Document { latency, requests, throughput, .. } = &document;
     if requests.total <= 0.0 {
@@ -108,7 +108,7 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     metrics.push(ParsedMetric::of("bandwidth", throughput.average).with_deviation(throughput.stddev));
     metrics.push(error_rate(document.errors, document.non2xx, requests.total));
     let name = document.title.as_deref().filter(|title| !title.is_empty()).unwrap_or(&document.url);
-    Ok(vec![Entry::new(|| Position::Path("url".to_owned()), name, metrics)?])
+    Ok(Entries::from(vec![Entry::new(|| Position::Path("url".to_owned()), name, metrics)?]))
 }
 
 /// Returns the share of requests that failed or had another status than 2xx; `responses` includes the latter.
@@ -131,7 +131,7 @@ struct Run<'a> {
     responses: Option<f64>,
 }
 
-fn parse_printed(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_printed(input: &Input<'_>) -> Result<Entries, Failure> {
     let mut runs: Vec<Run<'_>> = Vec::new();
     let mut is_recognized = false;
     for line in text::lines(input.text) {
@@ -264,7 +264,10 @@ mod tests {
         Average,
     };
 
-    use crate::{parse, tests::read};
+    use crate::{
+        parse,
+        tests::{first_value, read},
+    };
 
     #[test]
     fn reports() {
@@ -291,7 +294,7 @@ mod tests {
         http://127.0.0.1:18765/ error-rate 0
         ");
         assert_eq!(read(Magic, text), read(Autocannon, text));
-        assert_eq!(parse(Magic, text, Some(Average::Median)).unwrap().entries[0].metrics[0].value, 0.0);
+        assert_eq!(first_value(&parse(Magic, text, Some(Average::Median)).unwrap()), 0.0);
         insta::assert_snapshot!(read(Magic, include_str!("../fixtures/autocannon/failed.txt")), @"
         http://127.0.0.1:18765/missing latency 340000 [-1960000, 2640000]
         http://127.0.0.1:18765/missing latency-p99 8000000

@@ -6,7 +6,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, table,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, table,
     text::{self, Line},
     variant,
 };
@@ -65,9 +65,9 @@ struct Statistics {
     percentiles: Option<BTreeMap<String, f64>>,
 }
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let scenarios: Vec<Scenario> = document::read::<Vec<ShapeScenario>, _>(input.text)?;
-    let mut entries = Vec::new();
+    let mut entries = Entries::default();
     let mut indexes = Vec::new();
     for (index, scenario) in scenarios.iter().enumerate() {
         let position = || Position::Path(format!("[{index}]"));
@@ -166,8 +166,8 @@ fn count(text: &str) -> Option<f64> {
     Some(number * factor)
 }
 
-fn parse_text(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let (mut entries, mut numbers) = (Vec::new(), Vec::new());
+fn parse_text(input: &Input<'_>) -> Result<Entries, Failure> {
+    let (mut entries, mut numbers) = (Entries::default(), Vec::new());
     let (mut with_input, mut kind) = (None, Table::Times);
     let mut header: Option<Vec<&str>> = None;
     for line in text::lines(input.text) {

@@ -4,7 +4,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
     text::{self, Scan, is_blank},
     variant,
 };
@@ -42,7 +42,7 @@ struct Row {
     stddev: f64,
 }
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     // A row alone does not identify the tool, because `Row` has few members.
     document::read::<Vec<ShapeRow>, Vec<ShapeRow>>(input.text)?;
     let rows: Vec<Row> = document::read::<Vec<ShapeRow>, _>(input.text)?;
@@ -51,14 +51,14 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         let rate = ParsedMetric::throughput(row.ips).with_deviation(row.stddev);
         Entry::new(|| position(index), &row.name, vec![rate])
     });
-    let mut entries = entries.collect::<Result<Vec<_>, Failure>>()?;
+    let mut entries = entries.collect::<Result<Entries, Failure>>()?;
     variant::distinguish(position, &mut entries, &[])?;
     text::require_entries(entries, "an array of benchmarks with `ips`")
 }
 
 /// Parses the rows below `Calculating`. A long name is on a line of its own.
-fn parse_text(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let (mut entries, mut numbers) = (Vec::new(), Vec::new());
+fn parse_text(input: &Input<'_>) -> Result<Entries, Failure> {
+    let (mut entries, mut numbers) = (Entries::default(), Vec::new());
     let (mut in_table, mut previous) = (false, "");
     for line in text::lines(input.text) {
         if line.text.starts_with("Calculating -----") {

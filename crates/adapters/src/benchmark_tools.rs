@@ -7,7 +7,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, sample,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, sample,
     text::{self, Line},
     variant,
 };
@@ -62,9 +62,9 @@ struct Fields {
     allocs: Option<f64>,
 }
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let Document(_, values) = document::read::<Shape, _>(input.text)?;
-    let mut benchmarks = Benchmarks { input, entries: Vec::new(), paths: Vec::new() };
+    let mut benchmarks = Benchmarks { input, entries: Entries::default(), paths: Vec::new() };
     for (index, value) in values.into_iter().enumerate() {
         benchmarks.read(value, "", &format!("[1][{index}]"))?;
     }
@@ -75,7 +75,7 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
 
 struct Benchmarks<'a> {
     input: &'a Input<'a>,
-    entries: Vec<Entry>,
+    entries: Entries,
     /// Path of each entry in the document.
     paths: Vec<String>,
 }
@@ -129,8 +129,8 @@ impl Benchmarks<'_> {
 const COMPARISONS: &str = "they are comparisons";
 
 /// Parses a printed group: a line per member, with the members of a group below it and indented.
-fn parse_text(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let (mut entries, mut lines) = (Vec::new(), Vec::new());
+fn parse_text(input: &Input<'_>) -> Result<Entries, Failure> {
+    let (mut entries, mut lines) = (Entries::default(), Vec::new());
     // Keys of the groups around the line, with their indentation.
     let mut groups: Vec<(usize, &str)> = Vec::new();
     let mut is_group = false;

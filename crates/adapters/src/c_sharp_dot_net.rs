@@ -7,8 +7,8 @@ use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, c_sharp_dot_net_text, document,
-    variant,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, c_sharp_dot_net_text,
+    document, variant,
 };
 
 pub(crate) const TOOL: Tool = Tool {
@@ -88,7 +88,7 @@ struct Memory {
 }
 
 /// Parses a document: times, and the counts of the memory diagnoser.
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let Document { benchmarks: rows, .. } = document::read::<Shape, _>(input.text)?;
     let position = |index| Position::Path(format!("Benchmarks[{index}]"));
     let entries = rows.iter().enumerate().map(|(index, row)| {
@@ -110,7 +110,7 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
             variant::of_texts(position, parameters(row.parameters.as_deref().unwrap_or_default()))?;
         Ok(Entry { parameters, ..Entry::new(position, &row.name(), metrics)? })
     });
-    let mut entries = entries.collect::<Result<Vec<_>, Failure>>()?;
+    let mut entries = entries.collect::<Result<Entries, Failure>>()?;
     let properties: [variant::Property<'_>; 2] =
         [("type", &|index| rows[index].r#type.as_deref()), ("job", &|index| rows[index].job())];
     variant::distinguish(position, &mut entries, &properties)?;

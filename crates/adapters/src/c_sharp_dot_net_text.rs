@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tidemark_api::Average;
 
 use crate::{
-    Entry, Failure, Input, ParsedMetric, Position,
+    Entries, Entry, Failure, Input, ParsedMetric, Position,
     records::Records,
     table,
     text::{self, Unit, is_blank},
@@ -79,10 +79,10 @@ struct Row {
     allocated: Option<String>,
 }
 
-/// Entries of the rows of a table.
-struct Entries<'a> {
+/// Rows of the rows of a table.
+struct Rows<'a> {
     input: &'a Input<'a>,
-    entries: Vec<Entry>,
+    entries: Entries,
     /// Properties of each entry.
     properties: Vec<Properties>,
 }
@@ -95,13 +95,13 @@ struct Properties {
 }
 
 /// Parses the output of the CSV exporter, whose delimiter depends on the locale.
-pub(crate) fn parse_csv(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+pub(crate) fn parse_csv(input: &Input<'_>) -> Result<Entries, Failure> {
     let required = ["Method", "Job", "AnalyzeLaunchVariance"];
     let records = Records::read(input.text, ',', &required).or_else(|failure| match failure {
         Failure::Unrecognized(_) => Records::read(input.text, ';', &required),
         invalid @ Failure::Invalid(_) => Err(invalid),
     })?;
-    let mut entries = Entries::new(input);
+    let mut entries = Rows::new(input);
     for record in records.iter() {
         entries.push(Row::new(record.line(), record.cells())?)?;
     }
@@ -109,8 +109,8 @@ pub(crate) fn parse_csv(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
 }
 
 /// Parses the tables of the console or of Markdown.
-pub(crate) fn parse_tables(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Entries::new(input);
+pub(crate) fn parse_tables(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut entries = Rows::new(input);
     let mut has_rows = false;
     let mut header: Option<Vec<&str>> = None;
     for line in text::lines(input.text) {
@@ -249,9 +249,9 @@ fn is_missing(cell: &str) -> bool {
     matches!(cell.split(is_blank).next(), Some("NA" | "N/A" | "?"))
 }
 
-impl<'a> Entries<'a> {
+impl<'a> Rows<'a> {
     fn new(input: &'a Input<'a>) -> Self {
-        Self { input, entries: Vec::new(), properties: Vec::new() }
+        Self { input, entries: Entries::default(), properties: Vec::new() }
     }
 
     fn push(&mut self, row: Row) -> Result<(), Failure> {
@@ -268,7 +268,7 @@ impl<'a> Entries<'a> {
         Ok(())
     }
 
-    fn finish(self) -> Result<Vec<Entry>, Failure> {
+    fn finish(self) -> Result<Entries, Failure> {
         let Self { mut entries, properties: rows, .. } = self;
         let properties: [variant::Property<'_>; 2] =
             [("type", &|index| rows[index].r#type.as_deref()), ("job", &|index| rows[index].job.as_deref())];

@@ -6,7 +6,8 @@ use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::{Adapter, Parameters};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, text::Unit, variant,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, text::Unit,
+    variant,
 };
 
 pub(crate) const TOOL: Tool = Tool {
@@ -41,7 +42,7 @@ struct Document {
     result: Vec<[Option<f64>; 3]>,
 }
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let Document { system, load_time, data_size, result } = document::read::<Shape, _>(input.text)?;
     let parameters = |run: Option<&str>| {
         let mut parameters = BTreeMap::from([("system".to_owned(), system.clone())]);
@@ -54,7 +55,7 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         Ok(Entry { parameters: parameters.clone(), ..Entry::new(position, name, vec![metric])? })
     };
     let latency = |seconds: f64| ParsedMetric::latency(Unit::Seconds.nanoseconds(seconds));
-    let mut entries = Vec::new();
+    let mut entries = Entries::default();
     for (index, [cold, second, third]) in result.iter().enumerate() {
         let name = format!("Q{index}");
         if let Some(cold) = cold {

@@ -6,7 +6,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
     text::{self, Line, Scan, Unit, is_blank},
     xml::{self, Element, Part},
 };
@@ -36,8 +36,8 @@ const HEADER_OF_MEANS: [&str; 5] = ["benchmark", "name", "samples", "iterations"
 /// Maximum number of lines of a name.
 const NAME_LINES: usize = 16;
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::new();
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
     let mut test_case: Option<String> = None;
     // Lines since the last rule, blank line or benchmark.
     let mut block: Vec<&str> = Vec::new();
@@ -70,8 +70,8 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
 }
 
 /// Parses the tables of `--benchmark-no-analysis`.
-fn parse_means(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::new();
+fn parse_means(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
     let mut test_case: Option<String> = None;
     // Lines since the last rule, blank line or benchmark.
     let mut block: Vec<&str> = Vec::new();
@@ -107,8 +107,8 @@ fn parse_means(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
 }
 
 /// Parses the document of the XML reporter, whose times are nanoseconds.
-fn parse_xml(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::new();
+fn parse_xml(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
     let mut mean = None;
     let mut deviation = None;
     let mut has_failed = false;
@@ -152,7 +152,7 @@ fn parse_xml(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
 }
 
 /// Rejects the document of the JSON reporter, which has test cases but no benchmarks (Catch2 3.7).
-fn reject_json(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn reject_json(input: &Input<'_>) -> Result<Entries, Failure> {
     document::read::<Document, Document>(input.text)?;
     let expected = "benchmarks, which the reporter `json` of Catch2 does not write; use `--reporter xml`";
     Err(Failure::missing(Position::Path("test-run".to_owned()), expected))

@@ -7,7 +7,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::{Adapter, Average, Parameters};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, cpp_google_text, document,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, cpp_google_text, document,
     text::Unit,
 };
 
@@ -81,7 +81,7 @@ struct Aggregates {
 }
 
 /// Parses a document. For a repeated benchmark, it uses the aggregates and ignores the repetitions.
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let Document { benchmarks: rows, .. } = document::read::<Shape, _>(input.text)?;
     let average = input.average.unwrap_or(Average::Mean);
     let mut aggregates: HashMap<&str, Aggregates> = HashMap::new();
@@ -96,7 +96,7 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         }
     }
 
-    let mut entries = Vec::with_capacity(rows.len());
+    let mut entries = Entries::default();
     let mut aggregated = HashSet::new();
     for (index, row) in rows.iter().enumerate() {
         let name = row.run_name();

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use tidemark_api::{Average, Parameters, ResourceName};
 
 use crate::{
-    Entry, Failure, Input, ParsedMetric, Position,
+    Entries, Entry, Failure, Input, ParsedMetric, Position,
     cpp_google::split,
     records::{Record, Records},
     results::shared_name,
@@ -43,7 +43,7 @@ struct Row {
 }
 
 /// Parses the output of `--benchmark_format=csv`.
-pub(crate) fn parse_csv(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+pub(crate) fn parse_csv(input: &Input<'_>) -> Result<Entries, Failure> {
     let records = Records::read(input.text, ',', &COLUMNS)?;
     let mut rows = Vec::new();
     for record in records.iter() {
@@ -84,7 +84,7 @@ fn csv_row(record: &Record<'_>, name: &str) -> Result<Row, Failure> {
 }
 
 /// Parses the tables of the console.
-pub(crate) fn parse_console(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+pub(crate) fn parse_console(input: &Input<'_>) -> Result<Entries, Failure> {
     let mut rows = Vec::new();
     let mut table: Option<Table<'_>> = None;
     let mut previous = "";
@@ -223,11 +223,11 @@ fn counter(name: &str, text: &str) -> Option<f64> {
 }
 
 /// Returns one entry per benchmark. For a repeated benchmark, it uses the aggregates and ignores the repetitions.
-fn entries(input: &Input<'_>, rows: &[Row]) -> Result<Vec<Entry>, Failure> {
+fn entries(input: &Input<'_>, rows: &[Row]) -> Result<Entries, Failure> {
     let average = input.average.unwrap_or(Average::Mean);
     let groups = aggregates(rows);
     let repeated: HashSet<&str> = groups.values().map(|(name, _)| *name).collect();
-    let mut entries = Vec::with_capacity(rows.len());
+    let mut entries = Entries::default();
     let mut index = 0;
     while let Some(row) = rows.get(index) {
         if let Some((name, length)) = groups.get(&index) {

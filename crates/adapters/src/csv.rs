@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use tidemark_api::{Adapter, BuiltIn, measure::BUILT_IN};
 
 use crate::{
-    Detection, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
+    Detection, Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
     records::{Record, Records},
     text::{self, Unit},
     variant,
@@ -44,7 +44,7 @@ const COUNTS: [&str; 6] = ["iterations", "samples", "count", "runs", "rounds", "
 const EXPECTED: &str =
     "a header with the column `name` or `benchmark` and a column of a measure such as `latency (ns)`";
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let unrecognized = || Failure::unrecognized(EXPECTED);
     let first = text::lines(input.text).find(|line| !line.text.trim().is_empty()).ok_or_else(unrecognized)?;
     let names = |cell: &str| ["name", "benchmark"].iter().any(|name| cell.eq_ignore_ascii_case(name));
@@ -58,7 +58,7 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     if let Some(line) = below.find(|line| !line.text.trim().is_empty()) {
         return Err(line.invalid("no line after a blank line"));
     }
-    let (mut entries, mut lines) = (Vec::new(), Vec::new());
+    let (mut entries, mut lines) = (Entries::default(), Vec::new());
     for row in records.iter() {
         let name = row.require_text(name)?;
         let metrics = columns.metrics(&row)?;

@@ -3,7 +3,7 @@
 use tidemark_api::Adapter;
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool, junit,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool, junit,
     text::{self, Line, Scan, Unit, is_blank},
     xml::Element,
 };
@@ -27,7 +27,7 @@ pub(crate) const TOOL: Tool = Tool {
 /// Attributes of the root element; other writers of JUnit XML write others.
 const ROOT: [&str; 8] = ["name", "tests", "failures", "disabled", "skipped", "hostname", "time", "timestamp"];
 
-fn parse_junit(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_junit(input: &Input<'_>) -> Result<Entries, Failure> {
     let is_root = |root: &Element| root.name == "testsuite" && root.attributes().eq(ROOT);
     let cases = junit::cases(input.text, is_root)?;
     let is_ours = cases.iter().all(|case| {
@@ -40,8 +40,8 @@ fn parse_junit(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     junit::entries(input, &cases)
 }
 
-fn parse_text(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::new();
+fn parse_text(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
     let mut results = 0;
     for line in text::lines(input.text) {
         let Some((name, outcome)) = result(line.text) else { continue };

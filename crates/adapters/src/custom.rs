@@ -402,7 +402,8 @@ mod tests {
             describe(format).unwrap().matches(text).unwrap().into_iter().map(|one| one.position).collect();
         assert_eq!(positions, [Position::Line(2), Position::Line(3)]);
         let results = describe(format).unwrap().parse(text).unwrap().unwrap();
-        let directions: Vec<_> = results.entries[0].metrics.iter().map(|metric| metric.direction).collect();
+        let directions: Vec<_> =
+            results.entries.iter().next().unwrap().metrics().map(|metric| metric.direction).collect();
         assert_eq!(directions, [Some(MeasureDirection::LowerIsBetter), None]);
     }
 

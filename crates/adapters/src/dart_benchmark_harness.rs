@@ -3,7 +3,7 @@
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
     text::{self, Line, Unit, is_blank},
 };
 
@@ -18,8 +18,8 @@ pub(crate) const TOOL: Tool = Tool {
 const MARK: &str = "(RunTime):";
 const ROW: &str = "a line such as `Name(RunTime): 12.5 us.`";
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::new();
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
     for line in text::lines(input.text) {
         if let Some((name, time)) = line.text.split_once(MARK) {
             let microseconds = microseconds(time).ok_or_else(|| line.invalid(ROW))?;

@@ -77,7 +77,7 @@ pub(crate) fn candidates(input: &Input<'_>) -> Vec<Adapter> {
 fn claims(input: &Input<'_>, detection: Detection) -> (Vec<(Results, Vec<Skipped>)>, Option<ParseError>) {
     let mut claims = Vec::new();
     let mut invalid = None;
-    let fits = |format: &Format| format.detection == detection && format.is_marked(input.text);
+    let fits = |format: &Format| format.detection == detection && format.is_marked(input);
     for tool in ADAPTERS {
         if !tool.supports_average(input.average) || !tool.formats.iter().any(fits) {
             continue;
@@ -94,26 +94,26 @@ fn claims(input: &Input<'_>, detection: Detection) -> (Vec<(Results, Vec<Skipped
 }
 
 fn unrecognized(input: &Input<'_>) -> ParseError {
-    let marked = |format: &Format| format.detection != Detection::Named && format.is_marked(input.text);
+    let marked = |format: &Format| format.detection != Detection::Named && format.is_marked(input);
     let other_average = ADAPTERS
         .iter()
         .filter(|tool| !tool.supports_average(input.average) && tool.formats.iter().any(marked))
         .find(|tool| tool.read(&Input::new(input.text, None), marked).is_ok());
     match other_average {
         Some(tool) => tool.unsupported_average().into_error(tool.adapter),
-        None => ParseError::Unrecognized { nearest: nearest(input.text) },
+        None => ParseError::Unrecognized { nearest: nearest(input) },
     }
 }
 
 /// Returns the tools of specific formats whose marks occur in a text, those with the longest marks first.
-fn nearest(text: &str) -> Vec<&'static str> {
+fn nearest(input: &Input<'_>) -> Vec<&'static str> {
     let found = |tool: &Tool| {
-        let marks = |format: &Format| {
-            let found = format.marks.iter().filter(|mark| text.contains(**mark));
+        let length = |format: &Format| {
+            let found = format.marks.iter().filter(|mark| input.has_mark(mark));
             found.map(|mark| mark.len()).sum::<usize>()
         };
         let formats = tool.formats.iter().filter(|format| format.detection == Detection::Specific);
-        formats.map(marks).max().unwrap_or_default()
+        formats.map(length).max().unwrap_or_default()
     };
     let mut tools: Vec<_> = ADAPTERS.iter().map(|tool| (found(tool), tool.title)).collect();
     tools.retain(|(found, _)| *found >= NEAREST_LENGTH);
@@ -140,7 +140,7 @@ pub fn explain(adapter: Adapter, text: &str, average: Option<Average>) -> Vec<Ex
     for tool in ADAPTERS {
         let is_named = tool.adapter == adapter.plain();
         for format in tool.formats {
-            let missing: Vec<_> = format.marks.iter().filter(|mark| !text.contains(**mark)).collect();
+            let missing: Vec<_> = format.marks.iter().filter(|mark| !input.has_mark(mark)).collect();
             let is_tried = format.detection != Detection::Named && missing.len() < format.marks.len().max(1);
             if !(is_named || adapter.plain() == Adapter::Magic && is_tried) {
                 continue;

@@ -1,12 +1,15 @@
 //! Parses JSON documents and reports the path and the reason of an error. The adapters interpret the documents.
 
-use std::{borrow::Cow, marker::PhantomData};
+use std::{borrow::Cow, fmt, marker::PhantomData};
 
-use serde::de::{DeserializeOwned, DeserializeSeed};
+use serde::{
+    Deserializer,
+    de::{DeserializeOwned, DeserializeSeed, Error, SeqAccess, Visitor},
+};
 use serde_path_to_error::Track;
 use tidemark_api::excerpt;
 
-use crate::{Entry, Failure, Position, error::Reason};
+use crate::{Entries, Failure, Position, error::Reason};
 
 /// Parses the document of a tool. A document without the members of `Shape` belongs to another tool; one that has them but
 /// cannot be parsed as `Document` is invalid.
@@ -23,6 +26,69 @@ pub(crate) fn read<Shape: DeserializeOwned, Document: DeserializeOwned>(
             (Ok(_), Ok(document)) => Ok(document),
         }
     })
+}
+
+/// Parses an array of rows, and passes each row with its index to a function, so that no list of all rows is in memory. A document
+/// that is not an array of `Shape` belongs to another tool.
+pub(crate) fn read_rows<Shape: DeserializeOwned, Row: DeserializeOwned>(
+    text: &str,
+    mut each: impl FnMut(usize, Row) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut failure = None;
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let each = |index, row: Row| match each(index, row) {
+        Ok(()) => true,
+        Err(reason) => {
+            failure = Some(reason);
+            false
+        }
+    };
+    let rows = Rows { each, row: PhantomData };
+    let read = rows.deserialize(&mut deserializer).and_then(|()| deserializer.end());
+    match (failure, read) {
+        (Some(failure), _) => Err(failure),
+        (None, Ok(())) => Ok(()),
+        (None, Err(_)) => match track(PhantomData::<Vec<Shape>>, text) {
+            Err((reason, _)) => Err(Failure::Unrecognized(reason)),
+            Ok(_) => {
+                let rows = Rows { each: |_, _: Row| true, row: PhantomData };
+                track(rows, text).map_err(|(reason, _)| Failure::Invalid(reason))
+            }
+        },
+    }
+}
+
+/// An array whose rows are passed to a function, until it returns false.
+struct Rows<Row, Each> {
+    each: Each,
+    row: PhantomData<Row>,
+}
+
+impl<'de, Row: DeserializeOwned, Each: FnMut(usize, Row) -> bool> DeserializeSeed<'de> for Rows<Row, Each> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de, Row: DeserializeOwned, Each: FnMut(usize, Row) -> bool> Visitor<'de> for Rows<Row, Each> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut rows: A) -> Result<(), A::Error> {
+        let mut index = 0;
+        while let Some(row) = rows.next_element()? {
+            if !(self.each)(index, row) {
+                return Err(A::Error::custom("the row is not valid"));
+            }
+            index += 1;
+        }
+        Ok(())
+    }
 }
 
 /// Replaces `NaN`, `Infinity` and `-Infinity`, which Python writes but JSON does not allow, by `null`.
@@ -54,7 +120,7 @@ pub(crate) fn without_python_numbers(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns the entries of a document, or an error if there are none; `path` is their expected path.
-pub(crate) fn require_entries(entries: Vec<Entry>, path: &str) -> Result<Vec<Entry>, Failure> {
+pub(crate) fn require_entries(entries: Entries, path: &str) -> Result<Entries, Failure> {
     if entries.is_empty() {
         return Err(Failure::missing(Position::Path(path.to_owned()), "at least one benchmark"));
     }

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::Adapter;
 
-use crate::{Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, variant};
+use crate::{
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, variant,
+};
 
 pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Fio,
@@ -72,9 +74,9 @@ const PERCENTILES: [(&str, &str); 5] = [
     ("99.900000", "latency-p99-9"),
 ];
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let Document { jobs } = document::read::<Shape, _>(json(input.text))?;
-    let mut entries = Vec::new();
+    let mut entries = Entries::default();
     let mut origins = Vec::new();
     let mut failed = None;
     for (index, job) in jobs.iter().enumerate() {

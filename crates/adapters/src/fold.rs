@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 
 use tidemark_api::Fold;
 
-use crate::ParsedMetric;
+use crate::MetricRef;
 
 /// Folds the metrics of several results, at least one, for the same benchmark and measure.
-pub fn fold(mut metrics: Vec<&ParsedMetric>, fold: Fold) -> ParsedMetric {
+pub fn fold(mut metrics: Vec<MetricRef<'_>>, fold: Fold) -> MetricRef<'_> {
     if fold == Fold::Mean {
         return mean(&metrics);
     }
@@ -15,14 +15,14 @@ pub fn fold(mut metrics: Vec<&ParsedMetric>, fold: Fold) -> ParsedMetric {
     let (middle, last) = (metrics.len() / 2, metrics.len() - 1);
     match fold {
         Fold::Median if metrics.len().is_multiple_of(2) => mean(&metrics[middle - 1..=middle]),
-        Fold::Median => metrics[middle].clone(),
-        Fold::Max => metrics[last].clone(),
-        Fold::Min | Fold::Mean => metrics[0].clone(),
+        Fold::Median => metrics[middle],
+        Fold::Max => metrics[last],
+        Fold::Min | Fold::Mean => metrics[0],
     }
 }
 
 /// Orders by value, then by upper and lower end of the range; a missing end comes first.
-fn compare(a: &ParsedMetric, b: &ParsedMetric) -> Ordering {
+fn compare(a: &MetricRef<'_>, b: &MetricRef<'_>) -> Ordering {
     let bound = |a: Option<f64>, b: Option<f64>| match (a, b) {
         (Some(a), Some(b)) => a.total_cmp(&b),
         (a, b) => a.is_some().cmp(&b.is_some()),
@@ -32,18 +32,18 @@ fn compare(a: &ParsedMetric, b: &ParsedMetric) -> Ordering {
 }
 
 /// Computes the mean of the values and of the range ends. If only some metrics have an end, the value replaces a missing one.
-fn mean(metrics: &[&ParsedMetric]) -> ParsedMetric {
-    let bounds = |bound: fn(&ParsedMetric) -> Option<f64>| {
+fn mean<'a>(metrics: &[MetricRef<'a>]) -> MetricRef<'a> {
+    let bounds = |bound: fn(&MetricRef<'_>) -> Option<f64>| {
         metrics
             .iter()
             .any(|metric| bound(metric).is_some())
             .then(|| mean_of(metrics.iter().map(|metric| bound(metric).unwrap_or(metric.value))))
     };
-    ParsedMetric {
+    MetricRef {
         value: mean_of(metrics.iter().map(|metric| metric.value)),
         lower_value: bounds(|metric| metric.lower_value),
         upper_value: bounds(|metric| metric.upper_value),
-        ..metrics[0].clone()
+        ..metrics[0]
     }
 }
 
@@ -64,15 +64,19 @@ pub(crate) fn mean_of(numbers: impl ExactSizeIterator<Item = f64> + Clone) -> f6
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ParsedMetric;
 
     /// Folds by minimum, maximum, mean and median.
     fn folded(metrics: &[ParsedMetric]) -> Vec<String> {
-        let show = |metric: ParsedMetric| {
+        let show = |metric: MetricRef<'_>| {
             let bound = |bound: Option<f64>| bound.map_or_else(|| "-".to_owned(), |bound| bound.to_string());
             let (lower, upper) = (bound(metric.lower_value), bound(metric.upper_value));
             format!("{} [{lower}, {upper}]", metric.value)
         };
-        Fold::ALL.iter().map(|how| show(fold(metrics.iter().collect(), *how))).collect()
+        Fold::ALL
+            .iter()
+            .map(|how| show(fold(metrics.iter().map(ParsedMetric::as_ref).collect(), *how)))
+            .collect()
     }
 
     #[test]
@@ -110,7 +114,7 @@ mod tests {
     #[test]
     fn means_neither_overflow_nor_lose_digits() {
         let max = ParsedMetric::latency(f64::MAX);
-        assert_eq!(fold(vec![&max, &max], Fold::Mean), max);
+        assert_eq!(fold(vec![max.as_ref(), max.as_ref()], Fold::Mean), max.as_ref());
         assert_eq!(mean_of([1e100, 1.0, -1e100, 1.0].into_iter()), 0.5);
     }
 }

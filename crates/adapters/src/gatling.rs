@@ -7,7 +7,7 @@ use serde_json::Value;
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
     text::{self, Line, Unit, is_blank},
     variant,
 };
@@ -108,7 +108,7 @@ struct Summary {
     rate: Option<f64>,
 }
 
-fn parse_stats(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_stats(input: &Input<'_>) -> Result<Entries, Failure> {
     let root: Node = document::read::<Shape, _>(input.text)?;
     let mut nodes: Vec<&Node> = Vec::new();
     let mut open = vec![&root];
@@ -120,7 +120,7 @@ fn parse_stats(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         let node: &Node = nodes[index];
         Position::Path(format!("{}.stats", tidemark_api::excerpt::of_path(node.title())))
     };
-    let mut entries = Vec::with_capacity(nodes.len());
+    let mut entries = Entries::default();
     for (index, node) in nodes.iter().enumerate() {
         let metrics = node.stats.summary().metrics(input.average);
         let metrics = metrics.map_err(|expected| Failure::missing(position(index), expected))?;
@@ -131,12 +131,12 @@ fn parse_stats(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     Ok(entries)
 }
 
-fn parse_global(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_global(input: &Input<'_>) -> Result<Entries, Failure> {
     let stats: Stats = document::read::<ShapeStats, _>(input.text)?;
     let position = || Position::Path("meanResponseTime".to_owned());
     let metrics = stats.summary().metrics(input.average);
     let metrics = metrics.map_err(|expected| Failure::missing(position(), expected))?;
-    Ok(vec![Entry::new(position, title(&stats.name), metrics)?])
+    Ok(Entries::from(vec![Entry::new(position, title(&stats.name), metrics)?]))
 }
 
 impl Node {
@@ -211,7 +211,7 @@ impl Summary {
     }
 }
 
-fn parse_console(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_console(input: &Input<'_>) -> Result<Entries, Failure> {
     let mut runs: Vec<(Line<'_>, &str, Summary)> = Vec::new();
     let mut simulation = "";
     let mut in_summary = false;
@@ -232,7 +232,7 @@ fn parse_console(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     if runs.is_empty() {
         return Err(Failure::unrecognized("a section `Global Information`"));
     }
-    let mut entries = Vec::with_capacity(runs.len());
+    let mut entries = Entries::default();
     for (line, _, summary) in &runs {
         let metrics = summary.metrics(input.average).map_err(|expected| line.invalid(expected))?;
         entries.push(line.entry(ALL, metrics)?);

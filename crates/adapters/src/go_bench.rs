@@ -7,7 +7,7 @@ use serde::Deserialize;
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
     text::{self, Line, Scan, Unit},
     variant,
 };
@@ -28,8 +28,8 @@ pub(crate) const TOOL: Tool = Tool {
     ],
 };
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::new();
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
     for line in text::lines(input.text) {
         if let Some((name, metrics)) = row(line)? {
             entries.push(line.entry(name, metrics)?);
@@ -51,7 +51,7 @@ struct Event {
 
 /// Parses the events of `go test -json`. The output of packages can be interleaved, and a line can be in several events.
 /// Benchmarks with the same name in several packages have the parameter `package`.
-fn parse_events(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_events(input: &Input<'_>) -> Result<Entries, Failure> {
     let mut unfinished: HashMap<String, String> = HashMap::new();
     let mut found: Vec<(String, Entry)> = Vec::new();
     let mut has_events = false;

@@ -4,7 +4,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
     records::Records,
     text::{self, Scan, Unit},
     variant,
@@ -78,7 +78,7 @@ struct Interval {
     above: f64,
 }
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let Document(_, _, reports) = document::read::<Shape, _>(input.text)?;
     let position = |index: usize| Position::Path(format!("[2][{index}]"));
     let entries = reports.iter().enumerate().map(|(index, report)| {
@@ -86,14 +86,14 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         let latency = latency(*mean, mean - est_error.below, mean + est_error.above);
         Entry::new(|| position(index), &report.report_name, vec![latency])
     });
-    let mut entries = entries.collect::<Result<Vec<_>, Failure>>()?;
+    let mut entries = entries.collect::<Result<Entries, Failure>>()?;
     variant::distinguish(position, &mut entries, &[])?;
     document::require_entries(entries, "[2]")
 }
 
-fn parse_csv(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_csv(input: &Input<'_>) -> Result<Entries, Failure> {
     let records = Records::read(input.text, ',', &["Name", "Mean", "MeanLB", "MeanUB", "StddevLB"])?;
-    let (mut entries, mut lines) = (Vec::new(), Vec::new());
+    let (mut entries, mut lines) = (Entries::default(), Vec::new());
     for row in records.iter() {
         let seconds = |column| row.require_number(column);
         let latency = latency(seconds("Mean")?, seconds("MeanLB")?, seconds("MeanUB")?);
@@ -110,8 +110,8 @@ fn latency(mean: f64, lower: f64, upper: f64) -> ParsedMetric {
     ParsedMetric::latency(nanoseconds(mean)).with_range(nanoseconds(lower), nanoseconds(upper))
 }
 
-fn parse_text(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let (mut entries, mut numbers) = (Vec::new(), Vec::new());
+fn parse_text(input: &Input<'_>) -> Result<Entries, Failure> {
+    let (mut entries, mut numbers) = (Entries::default(), Vec::new());
     let mut unfinished = None;
     for line in text::lines(input.text) {
         if let Some(name) = line.text.strip_prefix("benchmarking ") {

@@ -3,7 +3,7 @@
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
     text::{self, Line, Unit, decimal, is_blank},
 };
 
@@ -38,7 +38,7 @@ struct Summary {
     is_error_list: bool,
 }
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let mut lines = text::lines(input.text).skip_while(|line| line.text.trim() != "Summary:");
     let (Some(first), true) = (lines.next(), input.text.contains("Latency distribution:")) else {
         return Err(Failure::unrecognized("the lines `Summary:` and `Latency distribution:`"));
@@ -50,7 +50,7 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         }
         summary.read(line)?;
     }
-    Ok(vec![summary.entry(first, input.average)?])
+    Ok(Entries::from(vec![summary.entry(first, input.average)?]))
 }
 
 impl Summary {
@@ -135,7 +135,10 @@ mod tests {
         Average,
     };
 
-    use crate::{parse, tests::read};
+    use crate::{
+        parse,
+        tests::{first_value, read},
+    };
 
     #[test]
     fn real_runs() {
@@ -152,7 +155,7 @@ mod tests {
         hey error-rate 0
         ");
         assert_eq!(read(Magic, text), read(Hey, text));
-        assert_eq!(parse(Magic, text, Some(Average::Median)).unwrap().entries[0].metrics[0].value, 300_000.0);
+        assert_eq!(first_value(&parse(Magic, text, Some(Average::Median)).unwrap()), 300_000.0);
         assert!(read(Magic, include_str!("../fixtures/hey/not_found.txt")).ends_with("hey error-rate 100\n"));
         let some = text
             .replace("[200]\t200 responses", "[200]\t150 responses\n\nError distribution:\n  [50]\tGet: EOF");

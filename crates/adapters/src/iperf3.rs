@@ -4,7 +4,8 @@ use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::Adapter;
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, text::Unit, variant,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, text::Unit,
+    variant,
 };
 
 pub(crate) const TOOL: Tool = Tool {
@@ -84,7 +85,7 @@ struct Direction {
     received: Option<Sum>,
 }
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let Document { title, error, start, end } = document::read::<Shape, _>(input.text)?;
     if !start.version.starts_with("iperf 3") {
         return Err(Failure::unrecognized("a document of iperf 3"));
@@ -113,7 +114,7 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         },
     ];
     let position = || Position::Path("end".to_owned());
-    let mut entries = Vec::new();
+    let mut entries = Entries::default();
     for direction in directions {
         let Some(metrics) = direction.metrics(&test.protocol) else { continue };
         let parameters =

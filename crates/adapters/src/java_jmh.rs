@@ -12,7 +12,7 @@ use serde_json::Value;
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
     java_jmh_text::{parse_console, parse_csv},
     text::Unit,
     variant,
@@ -79,10 +79,10 @@ struct Metric {
 struct Bound(Option<f64>);
 
 /// Parses a document: time per operation as latency, operations per time as throughput.
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let rows: Vec<Row> = document::read::<Vec<Shape>, _>(input.text)?;
     let position = |index| Position::Path(format!("[{index}]"));
-    let mut entries = Vec::with_capacity(rows.len());
+    let mut entries = Entries::default();
     let mut modes = Vec::with_capacity(rows.len());
     for (index, row) in rows.iter().enumerate() {
         let mut metrics = vec![row.primary_metric.measured().ok_or_else(|| {
@@ -93,9 +93,7 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
             metrics.extend(row.primary_metric.percentiles());
         }
         let parameters = variant::of_texts(|| position(index), row.params.clone().unwrap_or_default())?;
-        let main = entries.len();
-        entries.push(Entry { parameters, ..Entry::new(|| position(index), &row.benchmark, metrics)? });
-        modes.push((index, row.mode.as_deref()));
+        let mut methods = Vec::new();
         for (name, value) in row.secondary_metrics.iter().flatten() {
             let metric = Metric::deserialize(value).ok();
             let secondary = metric
@@ -106,17 +104,21 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
                 (Some(Secondary::Allocated), Some(metric)) => {
                     let [Bound(lower_value), Bound(upper_value)] = metric.score_confidence;
                     let allocated = ParsedMetric::of("allocated", metric.score);
-                    entries[main].metrics.push(ParsedMetric { lower_value, upper_value, ..allocated });
+                    metrics.push(ParsedMetric { lower_value, upper_value, ..allocated });
                 }
                 (Some(Secondary::Method), Some(metric)) => {
                     let name = format!("{}:{name}", row.benchmark);
                     let metrics = metric.measured().into_iter().collect();
-                    let parameters = entries[main].parameters.clone();
-                    entries.push(Entry { parameters, ..Entry::new(|| position(index), &name, metrics)? });
-                    modes.push((index, row.mode.as_deref()));
+                    let parameters = parameters.clone();
+                    methods.push(Entry { parameters, ..Entry::new(|| position(index), &name, metrics)? });
                 }
                 _ => input.skip(format!("{}: {name}", row.benchmark), PROFILER),
             }
+        }
+        let main = Entry::new(|| position(index), &row.benchmark, metrics)?;
+        for entry in std::iter::once(Entry { parameters, ..main }).chain(methods) {
+            entries.push(entry);
+            modes.push((index, row.mode.as_deref()));
         }
     }
     // Average, sampled and single-shot times are all latencies.

@@ -4,7 +4,7 @@
 use std::{borrow::Cow, collections::BTreeMap};
 
 use crate::{
-    Entry, Failure, Input, ParsedMetric, Position,
+    Entries, Entry, Failure, Input, ParsedMetric, Position,
     java_jmh::{PROFILER, Secondary, measured},
     records::Records,
     text::{self, Line},
@@ -26,7 +26,7 @@ struct Score<'a> {
 }
 
 /// Parses the output of `-rf csv`, and of `-rf scsv`, whose separator is a semicolon.
-pub(crate) fn parse_csv(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+pub(crate) fn parse_csv(input: &Input<'_>) -> Result<Entries, Failure> {
     let required = ["Benchmark", "Mode", "Threads", "Samples", "Score", "Unit"];
     let records = match Records::read(input.text, ',', &required) {
         Err(Failure::Unrecognized(reason)) => {
@@ -65,7 +65,7 @@ pub(crate) fn parse_csv(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
 }
 
 /// Parses the table that the console shows at the end of a run.
-pub(crate) fn parse_console(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+pub(crate) fn parse_console(input: &Input<'_>) -> Result<Entries, Failure> {
     let mut scores = Vec::new();
     let mut columns: Option<Columns> = None;
     for line in text::lines(input.text) {
@@ -169,7 +169,7 @@ fn is_skipped(input: &Input<'_>, name: &str, mode: &str, unit: &str) -> bool {
     matches!(secondary, None | Some(Secondary::Percentile(None)))
 }
 
-fn entries(scores: &[Score<'_>]) -> Result<Vec<Entry>, Failure> {
+fn entries(scores: &[Score<'_>]) -> Result<Entries, Failure> {
     let mut rows: Vec<&Score<'_>> = Vec::with_capacity(scores.len());
     let mut entries: Vec<Entry> = Vec::with_capacity(scores.len());
     for score in scores {
@@ -205,6 +205,7 @@ fn entries(scores: &[Score<'_>]) -> Result<Vec<Entry>, Failure> {
         entries.push(Entry { parameters, ..Entry::new(position, &score.benchmark, vec![metric])? });
         rows.push(score);
     }
+    let mut entries = Entries::from(entries);
     let position = |index: usize| Position::Line(rows[index].line);
     variant::distinguish(position, &mut entries, &[("mode", &|index| Some(rows[index].mode.as_str()))])?;
     if entries.is_empty() {

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
     records::{Record, Records},
     text::{self, Unit},
 };
@@ -43,7 +43,7 @@ struct Samples {
     period: Option<(f64, f64)>,
 }
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let records = Records::read(input.text, ',', &["timeStamp", "elapsed", "label", "success"])?;
     let mut labels: Vec<Samples> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
@@ -65,7 +65,7 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
 
 /// Parses the printed summary. A line with `+` contains the samples since the last line; a line with `=` contains all samples until
 /// then, of which the last one counts.
-fn parse_summary(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_summary(input: &Input<'_>) -> Result<Entries, Failure> {
     let expected =
         "a line such as `summary = 16 in 00:00:01 = 14.8/s Avg: 17 Min: 2 Max: 101 Err: 8 (50.00%)`";
     let mut entries: Vec<Entry> = Vec::new();
@@ -117,7 +117,7 @@ fn parse_summary(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
             "the file of `-l`, because the summary has no median",
         ));
     }
-    text::require_entries(entries, expected)
+    text::require_entries(entries.into(), expected)
 }
 
 impl Samples {

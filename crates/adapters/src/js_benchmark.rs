@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
     text::{self, Scan, is_blank},
 };
 
@@ -28,8 +28,8 @@ pub(crate) const TOOL: Tool = Tool {
     ],
 };
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::new();
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
     for line in text::lines(input.text) {
         if let Some((name, metric)) = row(line.text) {
             entries.push(line.entry(name, vec![metric])?);
@@ -108,7 +108,7 @@ struct Statistics {
 }
 
 /// Parses a suite, a list of benchmarks, or a benchmark.
-fn parse_json(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_json(input: &Input<'_>) -> Result<Entries, Failure> {
     let benchmarks = if input.text.trim_start().starts_with('[') {
         document::read::<Vec<Shape>, _>(input.text)?
     } else if let Ok(benchmark) = document::read::<Shape, Benchmark>(input.text) {
@@ -117,7 +117,7 @@ fn parse_json(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         document::read::<ShapeSuite, ShapeSuite>(input.text)?;
         of_suite(document::read::<ShapeSuite, _>(input.text)?)?
     };
-    let mut entries = Vec::new();
+    let mut entries = Entries::default();
     for (index, benchmark) in benchmarks.iter().enumerate() {
         match benchmark.hz.filter(|hz| *hz > 0.0) {
             Some(hz) => {

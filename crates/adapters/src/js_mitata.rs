@@ -5,7 +5,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
     table::{bordered_cells, is_rule},
     text::{self, Line, Scan, is_blank},
     variant::ReportedParameters,
@@ -83,10 +83,10 @@ struct Heap {
 
 /// Parses a document. The mean has no range, because mitata reports no spread around it; the median has the quartiles as
 /// range.
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let Document { layout, benchmarks } = document::read::<Shape, _>(input.text)?;
     let average = input.average.unwrap_or(Average::Mean);
-    let mut entries = Vec::new();
+    let mut entries = Entries::default();
     for (benchmark_index, benchmark) in benchmarks.iter().enumerate() {
         let group = layout.get(benchmark.group).and_then(|group| group.name.as_deref());
         for (index, run) in benchmark.runs.iter().enumerate() {
@@ -126,8 +126,8 @@ impl Statistics {
 
 /// Parses the printed tables. The first line of a benchmark has the mean and the percentile 75, its second line has the least and
 /// the greatest time and the percentile 99.
-fn parse_printed(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries: Vec<Entry> = Vec::new();
+fn parse_printed(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
     let (mut group, mut title) = (None, None);
     let mut in_table = false;
     let mut is_second_line = false;
@@ -149,14 +149,14 @@ fn parse_printed(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
             continue;
         } else if starts_entry && line.text.contains("  error: ") {
             return Err(line.invalid("a benchmark that ran"));
-        } else if let Some(entry) = entries.last_mut().filter(|_| is_second_line) {
+        } else if is_second_line {
             let rest = line.text.trim_start_matches(is_blank);
             let p99 = rest
                 .strip_prefix('(')
                 .and_then(|rest| rest.split_once(") "))
                 .and_then(|(range, rest)| range.contains(" … ").then(|| time(rest)).flatten());
             let p99 = p99.ok_or_else(|| line.invalid("the least and the greatest time and a percentile"))?;
-            entry.metrics.push(ParsedMetric::of("latency-p99", p99));
+            entries.change_last(|entry| entry.metrics.push(ParsedMetric::of("latency-p99", p99)));
         }
         is_second_line = false;
     }
@@ -179,8 +179,8 @@ fn time(text: &str) -> Option<f64> {
 }
 
 /// Parses the tables of Markdown, one per group.
-fn parse_markdown(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::new();
+fn parse_markdown(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
     let mut table = None;
     for line in text::lines(input.text) {
         let Some(cells) = bordered_cells(line.text) else {

@@ -4,7 +4,7 @@
 use tidemark_api::Adapter;
 
 use crate::{
-    Detection, Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
+    Detection, Entries, Failure, Format, Input, ParsedMetric, Syntax, Tool,
     text::{self, Scan, Unit},
 };
 
@@ -22,8 +22,8 @@ pub(crate) const TOOL: Tool = Tool {
 
 const EXPECTED: &str = "a line such as `name: 12.5ms` or `name: 12ms - timer ended`";
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::new();
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
     for line in text::lines(input.text) {
         if let Some((name, nanoseconds)) = row(line.text) {
             entries.push(line.entry(name, vec![ParsedMetric::latency(nanoseconds)])?);
@@ -33,7 +33,7 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
 }
 
 /// Parses the output if at least one timer has the format of browsers.
-fn parse_browser(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_browser(input: &Input<'_>) -> Result<Entries, Failure> {
     let of_browser = |line: &str| line.ends_with("ended") && row(line).is_some();
     if text::lines(input.text).any(|line| of_browser(line.text)) {
         return parse(input);
@@ -43,8 +43,8 @@ fn parse_browser(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
 
 /// Parses the timers of Node if more than half of the lines are timers whose name has no blanks. Other programs print lines such
 /// as `Build finished in: 3s` or `total time: 10.0s`.
-fn parse_node(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::new();
+fn parse_node(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
     let (mut all, mut certain) = (0_usize, 0_usize);
     for line in text::lines(input.text).filter(|line| !line.text.trim().is_empty()) {
         all += 1;

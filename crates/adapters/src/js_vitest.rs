@@ -4,7 +4,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::{Adapter, Average, BenchmarkName};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
     text::{self, Unit, is_blank, quantity},
 };
 
@@ -70,10 +70,10 @@ struct Benchmark {
 }
 
 /// Parses a document: the time per run and the runs per second.
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let Document { files } = document::read::<Shape, _>(input.text)?;
     let average = input.average.unwrap_or(Average::Mean);
-    let mut entries = Vec::new();
+    let mut entries = Entries::default();
     for (file_index, file) in files.iter().enumerate() {
         for (group_index, group) in file.groups.iter().enumerate() {
             for (index, benchmark) in group.benchmarks.iter().enumerate() {
@@ -116,8 +116,8 @@ impl Benchmark {
 const COLUMNS: [&str; 10] = ["hz", "min", "max", "mean", "p75", "p99", "p995", "p999", "rme", "samples"];
 
 /// Parses the printed tables. Vitest can print a table more than once.
-fn parse_printed(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::new();
+fn parse_printed(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
     // Line above the current one, and the title of the current table.
     let (mut above, mut group) = ("", None);
     for line in text::lines(input.text) {

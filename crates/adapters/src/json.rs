@@ -2,7 +2,7 @@
 //! Tools without an adapter write it, so it is parsed in one pass without building a tree. Results of any tool are serialized
 //! in it, too.
 
-use std::{cell::Cell, collections::HashMap, fmt, str::FromStr};
+use std::{cell::Cell, fmt, str::FromStr};
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
@@ -12,7 +12,10 @@ use serde_json::Value;
 use tidemark_api::{Adapter, Average, BenchmarkName, MeasureDirection, Parameters, ResourceName};
 
 use crate::{
-    Entry, Failure, Format, Input, Label, ParsedMetric, Results, Syntax, Tool, document, results::shared_name,
+    Entries, Entry, EntryRef, Failure, Format, Input, Label, MetricRef, Metrics, ParsedMetric, Results,
+    Syntax, Tool, document,
+    group::{are_unique, group},
+    results::shared_name,
 };
 
 pub(crate) const TOOL: Tool = Tool {
@@ -27,7 +30,7 @@ pub(crate) const TOOL: Tool = Tool {
 const METRIC_DEPTH: usize = 3;
 
 /// Parses the format. The average setting has no effect.
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let metric_seen = Cell::new(false);
     let document = Document { metric_seen: &metric_seen };
     let mut deserializer = serde_json::Deserializer::from_str(input.text);
@@ -52,22 +55,22 @@ struct Document<'a> {
 }
 
 impl<'de> DeserializeSeed<'de> for Document<'_> {
-    type Value = Vec<Entry>;
+    type Value = Entries;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<Entry>, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Entries, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
 impl<'de> Visitor<'de> for Document<'_> {
-    type Value = Vec<Entry>;
+    type Value = Entries;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("an object or an array of benchmarks")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut benchmarks: A) -> Result<Vec<Entry>, A::Error> {
-        let mut entries = Vec::new();
+    fn visit_map<A: MapAccess<'de>>(self, mut benchmarks: A) -> Result<Entries, A::Error> {
+        let mut entries = Entries::default();
         while let Some(name) = benchmarks.next_key::<BenchmarkName>()? {
             let metrics = benchmarks.next_value_seed(Measures { metric_seen: self.metric_seen })?;
             entries.push(Entry { label: Label::Reference(name), parameters: None, ignored: false, metrics });
@@ -75,8 +78,8 @@ impl<'de> Visitor<'de> for Document<'_> {
         Ok(last_of_each(entries))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut benchmarks: A) -> Result<Vec<Entry>, A::Error> {
-        let mut entries = Vec::new();
+    fn visit_seq<A: SeqAccess<'de>>(self, mut benchmarks: A) -> Result<Entries, A::Error> {
+        let mut entries = Entries::default();
         while let Some(entry) = benchmarks.next_element_seed(ArrayEntry { metric_seen: self.metric_seen })? {
             entries.push(entry);
         }
@@ -85,16 +88,19 @@ impl<'de> Visitor<'de> for Document<'_> {
 }
 
 /// Keeps the last of the entries with the same key, as usual for JSON.
-fn last_of_each(mut entries: Vec<Entry>) -> Vec<Entry> {
-    let last: HashMap<&Label, usize> =
-        entries.iter().enumerate().map(|(index, entry)| (&entry.label, index)).collect();
-    if last.len() == entries.len() {
-        return entries;
+fn last_of_each(mut entries: Entries) -> Entries {
+    fn key(entry: EntryRef<'_>) -> (&[u8], bool) {
+        (entry.key(), entry.ignored)
     }
-    let keep: Vec<bool> =
-        entries.iter().enumerate().map(|(index, entry)| last[&entry.label] == index).collect();
-    let mut keep = keep.into_iter();
-    entries.retain(|_| keep.next() == Some(true));
+    if !are_unique(entries.iter().map(key)) {
+        let (groups, count) = group(&entries.iter().map(key).collect::<Vec<_>>());
+        let mut last = vec![0; count];
+        for (index, group) in groups.iter().enumerate() {
+            last[*group as usize] = index;
+        }
+        let mut groups = groups.into_iter().enumerate();
+        entries.retain(|_| groups.next().is_some_and(|(index, group)| last[group as usize] == index));
+    }
     entries
 }
 
@@ -273,17 +279,19 @@ const IGNORED_SUFFIX: &str = "_tidemark_ignore";
 /// Serializes as an object, or as an array if any benchmark has parameters.
 impl Serialize for Results {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.entries.iter().any(|entry| entry.parameters.is_some()) {
+        if self.entries.iter().any(|entry| entry.has_parameters()) {
             serializer.collect_seq(self.entries.iter().map(SerializedEntry::new))
         } else {
-            let pairs =
-                self.entries.iter().map(|entry| (serialized_name(entry), SerializedMeasures(&entry.metrics)));
+            let pairs = self
+                .entries
+                .iter()
+                .map(|entry| (serialized_name(entry), SerializedMeasures(entry.metrics())));
             serializer.collect_map(pairs)
         }
     }
 }
 
-fn serialized_name(entry: &Entry) -> String {
+fn serialized_name(entry: EntryRef<'_>) -> String {
     format!("{}{}", entry.label.as_str(), if entry.ignored { IGNORED_SUFFIX } else { "" })
 }
 
@@ -292,26 +300,24 @@ fn serialized_name(entry: &Entry) -> String {
 struct SerializedEntry<'a> {
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    parameters: Option<&'a Parameters>,
+    parameters: Option<Parameters>,
     measures: SerializedMeasures<'a>,
 }
 
 impl<'a> SerializedEntry<'a> {
-    fn new(entry: &'a Entry) -> Self {
-        let measures = SerializedMeasures(&entry.metrics);
-        Self { name: serialized_name(entry), parameters: entry.parameters.as_ref(), measures }
+    fn new(entry: EntryRef<'a>) -> Self {
+        let measures = SerializedMeasures(entry.metrics());
+        Self { name: serialized_name(entry), parameters: entry.parameters(), measures }
     }
 }
 
 /// The measures of a benchmark, for serialization.
-struct SerializedMeasures<'a>(&'a [ParsedMetric]);
+struct SerializedMeasures<'a>(Metrics<'a>);
 
 impl Serialize for SerializedMeasures<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|measured| {
-            let ParsedMetric { measure, units, direction, value, lower_value, upper_value } = measured;
-            let (value, lower_value, upper_value) = (*value, *lower_value, *upper_value);
-            let (units, direction) = (units.as_ref(), *direction);
+        serializer.collect_map(self.0.map(|measured| {
+            let MetricRef { measure, units, direction, value, lower_value, upper_value } = measured;
             (measure, SerializedMetric { value, lower_value, upper_value, units, direction })
         }))
     }
@@ -335,7 +341,7 @@ struct SerializedMetric<'a> {
 mod tests {
     use tidemark_api::{Adapter, Average};
 
-    use crate::{Label, parse};
+    use crate::{Label, parse, tests::first_value};
 
     fn read(text: &str) -> String {
         parse(Adapter::Json, text, None).map_or_else(|error| error.to_string(), |results| results.to_string())
@@ -375,7 +381,7 @@ mod tests {
         empty
         ");
         let results = parse(Adapter::Json, text, Some(Average::Median)).unwrap();
-        assert!(matches!(results.entries[0].label, Label::Reference(_)));
+        assert!(matches!(results.entries.iter().next().unwrap().label, Label::Reference(_)));
         assert_eq!(read("{}"), "");
         assert_eq!(read(" [] "), "");
     }
@@ -413,7 +419,7 @@ mod tests {
     #[test]
     fn numbers_are_exact() {
         let results = parse(Adapter::Json, r#"{"a": {"x": {"value": 0.29999999999999998889776975}}}"#, None);
-        assert_eq!(results.unwrap().entries[0].metrics[0].value.to_bits(), 0.3_f64.to_bits());
+        assert_eq!(first_value(&results.unwrap()).to_bits(), 0.3_f64.to_bits());
     }
 
     #[test]

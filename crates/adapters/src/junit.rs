@@ -3,7 +3,7 @@
 use tidemark_api::Adapter;
 
 use crate::{
-    Detection, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
+    Detection, Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
     text::{self, Unit},
     variant,
     xml::{self, Element, Part},
@@ -36,7 +36,7 @@ pub(crate) struct Case {
     pub(crate) skipped: Option<&'static str>,
 }
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     entries(input, &cases(input.text, |_| true)?)
 }
 
@@ -67,8 +67,8 @@ fn skip(cases: &mut [Case], reason: &'static str) {
 }
 
 /// Returns the durations of the tests that passed.
-pub(crate) fn entries(input: &Input<'_>, cases: &[Case]) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::with_capacity(cases.len());
+pub(crate) fn entries(input: &Input<'_>, cases: &[Case]) -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
     let mut passed = Vec::with_capacity(cases.len());
     for case in cases {
         let name = case.full_name();

@@ -20,11 +20,13 @@ mod custom;
 mod dart_benchmark_harness;
 mod detect;
 mod document;
+mod entries;
 mod error;
 mod fio;
 mod fold;
 mod gatling;
 mod go_bench;
+mod group;
 mod haskell_criterion;
 mod hey;
 mod iperf3;
@@ -44,6 +46,7 @@ mod load_k6_text;
 mod load_oha;
 mod load_wrk;
 mod locust;
+mod marks;
 mod memtier;
 mod mocha;
 mod nanobench;
@@ -89,9 +92,10 @@ use tidemark_api::{Adapter, Average};
 pub use crate::{
     custom::{CustomFormat, Description, Match, MeasureDescription},
     detect::{Explanation, explain},
+    entries::{Entries, EntryRef, Iter, Metrics},
     error::{ParseError, Position},
     fold::fold,
-    results::{Entry, Label, ParsedMetric, Results},
+    results::{Entry, Label, MetricRef, ParsedMetric, Results},
     skipped::{Skipped, unread_lines},
     tool::{Detection, Format, Syntax, Tool},
 };
@@ -213,6 +217,11 @@ mod tests {
     /// Returns the parsed results, or the error message.
     pub(crate) fn read(adapter: Adapter, text: &str) -> String {
         parse(adapter, text, None).map_or_else(|error| error.to_string(), |results| results.to_string())
+    }
+
+    /// Returns the value of the first metric.
+    pub(crate) fn first_value(results: &Results) -> f64 {
+        results.entries.iter().next().unwrap().metrics().next().unwrap().value
     }
 
     #[test]

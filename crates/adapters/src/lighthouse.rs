@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::{Adapter, excerpt};
 
-use crate::{Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, text::Unit};
+use crate::{
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, text::Unit,
+};
 
 pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Lighthouse,
@@ -76,7 +78,7 @@ struct Audit {
     numeric_unit: Option<String>,
 }
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let document: Document = document::read::<Shape, _>(input.text)?;
     if let Some(error) = document.runtime_error.filter(|error| error.code.as_deref() != Some("NO_ERROR")) {
         let message = error.message.or(error.code).unwrap_or_default();
@@ -90,7 +92,7 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let url = document.requested_url.or(document.final_displayed_url).or(document.final_url);
     let url = url
         .ok_or_else(|| Failure::missing(Position::Path("requestedUrl".to_owned()), "the URL of the page"))?;
-    let mut entries = Vec::new();
+    let mut entries = Entries::default();
     for (id, category) in &document.categories {
         let position = || Position::Path(excerpt::of_path(&format!("categories.{id}")));
         match category.score {

@@ -1,11 +1,13 @@
 //! Adapter for llama-bench: its JSON, JSON Lines, CSV and Markdown. The model is the name of the benchmark, the test a parameter.
 
+use std::{collections::HashSet, rc::Rc};
+
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value};
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
     records::Records,
     table,
     text::{self, Line},
@@ -55,14 +57,25 @@ const SETTINGS: [(&str, &str); 21] = [
     ("model_filename", "file"),
 ];
 
-/// A test of a model.
-struct Row {
-    position: Position,
-    model: String,
+/// A test of a model, which becomes an entry.
+struct Row<'a> {
+    model: &'a str,
     test: String,
     tokens: f64,
     deviation: Option<f64>,
-    settings: Vec<Option<String>>,
+    settings: Settings,
+}
+
+/// Values of the settings, in the order of [`SETTINGS`].
+type Settings = Rc<[Option<Box<str>>]>;
+
+/// Entries, and for each its place in the output and its settings. Rows with the same settings share them.
+struct Rows {
+    position: fn(usize) -> Position,
+    entries: Entries,
+    places: Vec<usize>,
+    settings: Vec<Settings>,
+    known: HashSet<Settings>,
 }
 
 #[derive(Deserialize)]
@@ -72,39 +85,36 @@ struct Shape {
     avg_ts: IgnoredAny,
 }
 
-fn parse_json(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let objects: Vec<Map<String, Value>> = document::read::<Vec<Shape>, _>(input.text)?;
-    let row = |(index, object)| json_row(Position::Path(format!("[{index}]")), object);
-    let rows = objects.iter().enumerate().map(row).collect::<Result<Vec<_>, _>>()?;
-    document::require_entries(entries(&rows)?, "[]")
+fn parse_json(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut rows = Rows::new(|index| Position::Path(format!("[{index}]")));
+    document::read_rows::<Shape, Map<String, Value>>(input.text, |index, object| {
+        rows.push(index, &json_row(&rows.position_of(index), &object)?)
+    })?;
+    document::require_entries(rows.finish()?, "[]")
 }
 
-fn parse_lines(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut rows = Vec::new();
+fn parse_lines(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut rows = Rows::new(Position::Line);
     for line in text::lines(input.text).filter(|line| line.text.starts_with('{')) {
         match serde_json::from_str::<Map<String, Value>>(line.text) {
             Ok(object) if object.contains_key("avg_ts") && object.contains_key("model_type") => {
-                rows.push(json_row(Position::Line(line.number), &object)?);
+                rows.push(line.number, &json_row(&Position::Line(line.number), &object)?)?;
             }
             _ => {}
         }
     }
-    text::require_entries(entries(&rows)?, "objects with the members `model_type` and `avg_ts`, one per line")
+    text::require_entries(rows.finish()?, "objects with the members `model_type` and `avg_ts`, one per line")
 }
 
-fn json_row(position: Position, object: &Map<String, Value>) -> Result<Row, Failure> {
+fn json_row<'a>(position: &Position, object: &'a Map<String, Value>) -> Result<Row<'a>, Failure> {
     let missing = |member: &str| Failure::missing(position.clone(), format!("a value in `{member}`"));
     let number = |member: &str| object.get(member).and_then(Value::as_f64);
     let count = |member: &str| object.get(member).and_then(Value::as_u64);
     let setting = |member: &str| {
-        object.get(member).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+        object.get(member).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned).into())
     };
     Ok(Row {
-        model: object
-            .get("model_type")
-            .and_then(Value::as_str)
-            .ok_or_else(|| missing("model_type"))?
-            .to_owned(),
+        model: object.get("model_type").and_then(Value::as_str).ok_or_else(|| missing("model_type"))?,
         test: test(
             count("n_prompt").ok_or_else(|| missing("n_prompt"))?,
             count("n_gen").ok_or_else(|| missing("n_gen"))?,
@@ -113,35 +123,34 @@ fn json_row(position: Position, object: &Map<String, Value>) -> Result<Row, Fail
         tokens: number("avg_ts").ok_or_else(|| missing("avg_ts"))?,
         deviation: number("stddev_ts"),
         settings: SETTINGS.iter().map(|(member, _)| setting(member)).collect(),
-        position,
     })
 }
 
-fn parse_csv(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_csv(input: &Input<'_>) -> Result<Entries, Failure> {
     let records =
         Records::read(input.text, ',', &["model_type", "n_prompt", "n_gen", "avg_ts", "stddev_ts"])?;
-    let rows = records.iter().map(|record| {
+    let mut rows = Rows::new(Position::Line);
+    for record in records.iter() {
         let count = |column: &str| {
             let count = record.text(column).and_then(|text| text.parse::<u64>().ok());
             count.ok_or_else(|| record.invalid(&format!("a whole number in the column `{column}`"), ""))
         };
         let depth = if record.text("n_depth").is_some() { count("n_depth")? } else { 0 };
-        Ok(Row {
-            position: record.position(),
-            model: record.require_text("model_type")?.to_owned(),
+        let row = Row {
+            model: record.require_text("model_type")?,
             test: test(count("n_prompt")?, count("n_gen")?, depth),
             tokens: record.require_number("avg_ts")?,
             deviation: record.number("stddev_ts"),
-            settings: SETTINGS.iter().map(|(column, _)| record.text(column).map(str::to_owned)).collect(),
-        })
-    });
-    let rows = rows.collect::<Result<Vec<_>, Failure>>()?;
-    text::require_entries(entries(&rows)?, "at least one test below the header")
+            settings: SETTINGS.iter().map(|(column, _)| record.text(column).map(Box::from)).collect(),
+        };
+        rows.push(record.line(), &row)?;
+    }
+    text::require_entries(rows.finish()?, "at least one test below the header")
 }
 
 /// Parses the printed table, which has only the columns of settings that differ from their defaults.
-fn parse_table(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut rows = Vec::new();
+fn parse_table(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut rows = Rows::new(Position::Line);
     let mut header: Option<Vec<&str>> = None;
     for line in text::lines(input.text) {
         let Some(cells) = table::bordered_cells(line.text) else {
@@ -151,13 +160,13 @@ fn parse_table(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         if cells.first() == Some(&"model") && cells.contains(&"test") && cells.last() == Some(&"t/s") {
             header = Some(cells);
         } else if let Some(header) = header.as_ref().filter(|_| !table::is_rule(line.text)) {
-            rows.push(table_row(line, header, &cells)?);
+            rows.push(line.number, &table_row(line, header, &cells)?)?;
         }
     }
-    text::require_entries(entries(&rows)?, "a table with the columns `model`, `test` and `t/s`")
+    text::require_entries(rows.finish()?, "a table with the columns `model`, `test` and `t/s`")
 }
 
-fn table_row(line: Line<'_>, header: &[&str], cells: &[&str]) -> Result<Row, Failure> {
+fn table_row<'a>(line: Line<'a>, header: &[&str], cells: &[&'a str]) -> Result<Row<'a>, Failure> {
     let expected = || line.invalid("a model, a test and its tokens per second");
     let cell = |column: &str| {
         header.iter().position(|known| *known == column).and_then(|index| cells.get(index)).copied()
@@ -165,12 +174,11 @@ fn table_row(line: Line<'_>, header: &[&str], cells: &[&str]) -> Result<Row, Fai
     let rate = cell("t/s").ok_or_else(expected)?;
     let (tokens, deviation) = rate.split_once(" ± ").ok_or_else(expected)?;
     Ok(Row {
-        position: Position::Line(line.number),
-        model: cell("model").ok_or_else(expected)?.to_owned(),
+        model: cell("model").ok_or_else(expected)?,
         test: cell("test").ok_or_else(expected)?.to_owned(),
         tokens: text::decimal(tokens).ok_or_else(expected)?,
         deviation: Some(text::decimal(deviation).ok_or_else(expected)?),
-        settings: SETTINGS.iter().map(|(_, column)| cell(column).map(str::to_owned)).collect(),
+        settings: SETTINGS.iter().map(|(_, column)| cell(column).map(Box::from)).collect(),
     })
 }
 
@@ -184,25 +192,46 @@ fn test(prompt: u64, generated: u64, depth: u64) -> String {
     if depth > 0 { format!("{test} @ d{depth}") } else { test }
 }
 
-fn entries(rows: &[Row]) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::with_capacity(rows.len());
-    for row in rows {
+impl Rows {
+    fn new(position: fn(usize) -> Position) -> Self {
+        let (places, settings, known) = (Vec::new(), Vec::new(), HashSet::new());
+        Self { position, entries: Entries::default(), places, settings, known }
+    }
+
+    fn position_of(&self, place: usize) -> Position {
+        (self.position)(place)
+    }
+
+    fn push(&mut self, place: usize, row: &Row<'_>) -> Result<(), Failure> {
+        let position = || self.position_of(place);
         let tokens = ParsedMetric::of("tokens-per-second", row.tokens);
         let tokens = match row.deviation {
             Some(deviation) => tokens.with_deviation(deviation),
             None => tokens,
         };
-        let parameters = [("test".to_owned(), row.test.clone())].into();
-        let parameters = variant::of_texts(|| row.position.clone(), parameters)?;
-        entries.push(Entry { parameters, ..Entry::new(|| row.position.clone(), &row.model, vec![tokens])? });
+        let parameters = variant::of_texts(position, [("test".to_owned(), row.test.clone())].into())?;
+        let entry = Entry::new(position, row.model, vec![tokens])?;
+        self.entries.push(Entry { parameters, ..entry });
+        self.places.push(place);
+        if !self.known.contains(&row.settings) {
+            self.known.insert(Rc::clone(&row.settings));
+        }
+        self.settings.extend(self.known.get(&row.settings).cloned());
+        Ok(())
     }
-    let values: Vec<_> = (0..SETTINGS.len())
-        .map(|setting| move |entry: usize| rows[entry].settings[setting].as_deref())
-        .collect();
-    let properties: Vec<Property<'_>> =
-        SETTINGS.iter().zip(&values).map(|((_, name), value)| (*name, value as _)).collect();
-    variant::distinguish(|entry| rows[entry].position.clone(), &mut entries, &properties)?;
-    Ok(entries)
+
+    /// Returns the entries; those of the same model and test get the settings in which they differ as parameters.
+    fn finish(self) -> Result<Entries, Failure> {
+        let Self { position, mut entries, places, settings, .. } = self;
+        let settings = &settings;
+        let values: Vec<_> = (0..SETTINGS.len())
+            .map(|setting| move |entry: usize| settings[entry][setting].as_deref())
+            .collect();
+        let properties: Vec<Property<'_>> =
+            SETTINGS.iter().zip(&values).map(|((_, name), value)| (*name, value as _)).collect();
+        variant::distinguish(|entry| position(places[entry]), &mut entries, &properties)?;
+        Ok(entries)
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::{Adapter, Average, Parameters, Timestamp, excerpt};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
     load_k6_text::parse_printed,
     text::{self, Unit},
 };
@@ -82,10 +82,10 @@ pub(crate) struct Numbers {
 
 /// Parses a summary. Each metric is a benchmark, and the tags of a submetric are its parameters. Counts of users and checks
 /// are not performance measures and are ignored.
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let Document { metrics, .. } = document::read::<Shape, _>(input.text)?;
     let average = input.average.unwrap_or(Average::Mean);
-    let mut entries = Vec::new();
+    let mut entries = Entries::default();
     for (key, metric) in &metrics {
         let position = || Position::Path(excerpt::of_path(&format!("metrics.{key}")));
         let (name, parameters) = split(key);
@@ -157,7 +157,7 @@ struct Series {
 }
 
 /// Aggregates points: rates are relative to the time from the first to the last point.
-fn parse_points(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_points(input: &Input<'_>) -> Result<Entries, Failure> {
     let mut all: BTreeMap<String, Series> = BTreeMap::new();
     let mut span: Option<(Timestamp, Timestamp)> = None;
     for line in text::lines(input.text).filter(|line| !line.text.trim().is_empty()) {
@@ -183,7 +183,7 @@ fn parse_points(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let microseconds = span.map_or(0, |(first, last)| last.micros() - first.micros());
     let seconds = i32::try_from(microseconds / 1000).ok().map(|milliseconds| f64::from(milliseconds) / 1e3);
     let seconds = seconds.filter(|seconds| *seconds > 0.0);
-    let mut entries = Vec::new();
+    let mut entries = Entries::default();
     for (name, series) in all {
         let metric = series.metric(seconds);
         let measured = metric.measured(&name, input.average.unwrap_or(Average::Mean));

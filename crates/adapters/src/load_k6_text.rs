@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use tidemark_api::{Average, Parameters};
 
 use crate::{
-    Entry, Failure, Input,
+    Entries, Entry, Failure, Input,
     load_k6::{BANDWIDTHS, Metric, Numbers, THROUGHPUTS, split},
     text::{self, Unit, decimal},
 };
 
 /// Parses the printed summary: lines such as `http_reqs......: 300 29.75/s`. The line of a submetric has only its tags. After the
 /// totals, `--summary-mode=full` repeats the metrics for each scenario and group.
-pub(crate) fn parse_printed(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::new();
+pub(crate) fn parse_printed(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
     let mut parent = "";
     let mut is_recognized = false;
     // Section of the summary: the scenario or the groups whose metrics follow.

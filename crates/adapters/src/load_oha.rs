@@ -4,7 +4,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
     text::{self, Unit, decimal},
 };
 
@@ -70,7 +70,7 @@ struct Percentiles {
 }
 
 /// Parses a summary, which is one benchmark.
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let Document { summary, latency_percentiles: percentiles, .. } = document::read::<Shape, _>(input.text)?;
     let nanoseconds = |seconds| Unit::Seconds.nanoseconds(seconds);
     let metrics = vec![
@@ -85,11 +85,11 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         ParsedMetric::of("bandwidth", summary.size_per_sec),
         ParsedMetric::of("error-rate", (1.0 - summary.success_rate) * 100.0),
     ];
-    Ok(vec![Entry::new(|| Position::Path("summary".to_owned()), NAME, metrics)?])
+    Ok(Entries::from(vec![Entry::new(|| Position::Path("summary".to_owned()), NAME, metrics)?]))
 }
 
 /// Parses the printed summary, which has the same values with fewer digits.
-fn parse_printed(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_printed(input: &Input<'_>) -> Result<Entries, Failure> {
     let find = |title: &str| {
         let mut lines = text::lines(input.text)
             .filter_map(|line| Some((line, line.text.trim_start().strip_prefix(title)?.trim())));
@@ -126,7 +126,7 @@ fn parse_printed(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         ParsedMetric::of("bandwidth", number("Size/sec:", &text::bytes)?),
         ParsedMetric::of("error-rate", 100.0 - success),
     ];
-    Ok(vec![find("Success rate:")?.0.entry(NAME, metrics)?])
+    Ok(Entries::from(vec![find("Success rate:")?.0.entry(NAME, metrics)?]))
 }
 
 /// Parses a time; seconds have the unit `sec` or `secs`.

@@ -3,7 +3,7 @@
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
     text::{self, Line, is_blank},
 };
 
@@ -17,7 +17,7 @@ pub(crate) const TOOL: Tool = Tool {
 
 const TITLE: &str = " test @ ";
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let mut runs: Vec<Run<'_>> = Vec::new();
     for line in text::lines(input.text) {
         if let Some((_, url)) = line.text.strip_prefix("Running ").and_then(|rest| rest.split_once(TITLE)) {
@@ -115,7 +115,10 @@ impl<'a> Run<'a> {
 mod tests {
     use tidemark_api::{Adapter::LoadWrk, Average};
 
-    use crate::{parse, tests::read};
+    use crate::{
+        parse,
+        tests::{first_value, read},
+    };
 
     #[test]
     fn real_runs() {
@@ -129,7 +132,7 @@ mod tests {
         http://127.0.0.1:18473/ error-rate 0
         ");
         let median = parse(LoadWrk, text, Some(Average::Median)).unwrap();
-        assert_eq!(median.entries[0].metrics[0].value, 109_000.0);
+        assert_eq!(first_value(&median), 109_000.0);
         let plain = include_str!("../fixtures/load_wrk/plain.txt");
         insta::assert_snapshot!(read(LoadWrk, plain), @"
         http://127.0.0.1:18473/fast latency 770430 [-569570, 2110430]

@@ -3,7 +3,7 @@
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
+    Entries, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
     records::{Record, Records},
     text::{self, Unit},
     variant,
@@ -31,10 +31,10 @@ const PERCENTILES: [(&str, &str); 6] = [
     ("99.9%", "latency-p99-9"),
 ];
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let required = ["Type", "Name", "Request Count", "Failure Count", "Average Response Time", "Requests/s"];
     let records = Records::read(input.text, ',', &required)?;
-    let (mut entries, mut lines) = (Vec::new(), Vec::new());
+    let (mut entries, mut lines) = (Entries::default(), Vec::new());
     for row in records.iter() {
         let name = row.require_text("Name")?;
         let name = row.text("Type").map_or_else(|| name.to_owned(), |kind| format!("{kind} {name}"));
@@ -80,7 +80,10 @@ mod tests {
         Average,
     };
 
-    use crate::{parse, tests::read};
+    use crate::{
+        parse,
+        tests::{first_value, read},
+    };
 
     #[test]
     fn a_real_run() {
@@ -119,7 +122,7 @@ mod tests {
         ");
         assert_eq!(read(Magic, text), read(Locust, text));
         let median = parse(Locust, text, Some(Average::Median)).unwrap();
-        assert_eq!(median.entries[0].metrics[0].value, 4e6);
+        assert_eq!(first_value(&median), 4e6);
     }
 
     #[test]

@@ -1,11 +1,15 @@
 //! Adapter for memtier_benchmark: the JSON of `--json-out-file` and the printed text. Of several runs, the average is read.
 
-use serde::{Deserialize, de::IgnoredAny};
-use serde_json::{Map, Value};
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, Visitor},
+};
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, table,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, table,
     text::{self, Line, Unit, is_blank},
 };
 
@@ -33,13 +37,13 @@ pub(crate) const TOOL: Tool = Tool {
 /// Titles of the statistics of all runs, the average of several runs first.
 const SECTIONS: [&str; 2] = ["AGGREGATED AVERAGE RESULTS", "ALL STATS"];
 
-/// Percentiles in JSON and in text, with their measures.
-const PERCENTILES: [(&str, &str, &str); 5] = [
-    ("p50.00", "p50 Latency", "latency-p50"),
-    ("p90.00", "p90 Latency", "latency-p90"),
-    ("p95.00", "p95 Latency", "latency-p95"),
-    ("p99.00", "p99 Latency", "latency-p99"),
-    ("p99.90", "p99.9 Latency", "latency-p99-9"),
+/// Columns of percentiles in the text, with their measures.
+const PERCENTILES: [(&str, &str); 5] = [
+    ("p50 Latency", "latency-p50"),
+    ("p90 Latency", "latency-p90"),
+    ("p95 Latency", "latency-p95"),
+    ("p99 Latency", "latency-p99"),
+    ("p99.9 Latency", "latency-p99-9"),
 ];
 
 fn milliseconds(slug: &'static str, value: f64) -> ParsedMetric {
@@ -58,42 +62,133 @@ struct Shape {
     information: IgnoredAny,
 }
 
-fn parse_json(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+/// The statistics of all runs, in the order of [`SECTIONS`].
+#[derive(Default)]
+struct Document {
+    sections: [Option<(String, Statistics)>; 2],
+}
+
+/// Statistics by command, in the order of the document.
+struct Statistics(Vec<(String, Row)>);
+
+/// Statistics of a command; latencies are in milliseconds.
+#[derive(Deserialize)]
+struct Row {
+    #[serde(rename = "Ops/sec")]
+    rate: Option<f64>,
+    #[serde(rename = "Average Latency")]
+    average_latency: Option<f64>,
+    #[serde(rename = "Latency")]
+    latency: Option<f64>,
+    #[serde(rename = "Max Latency")]
+    max_latency: Option<f64>,
+    #[serde(rename = "KB/sec")]
+    kilobytes: Option<f64>,
+    #[serde(rename = "Percentile Latencies")]
+    percentiles: Option<Percentiles>,
+}
+
+/// Percentiles in the order of [`PERCENTILES`].
+#[derive(Deserialize)]
+struct Percentiles {
+    #[serde(rename = "p50.00")]
+    p50: Option<f64>,
+    #[serde(rename = "p90.00")]
+    p90: Option<f64>,
+    #[serde(rename = "p95.00")]
+    p95: Option<f64>,
+    #[serde(rename = "p99.00")]
+    p99: Option<f64>,
+    #[serde(rename = "p99.90")]
+    p99_9: Option<f64>,
+}
+
+impl<'de> Deserialize<'de> for Document {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct DocumentVisitor;
+
+        impl<'de> Visitor<'de> for DocumentVisitor {
+            type Value = Document;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Document, A::Error> {
+                let mut document = Document::default();
+                while let Some(name) = members.next_key::<String>()? {
+                    match SECTIONS.iter().position(|title| name.starts_with(title)) {
+                        Some(section) if document.sections[section].is_none() => {
+                            document.sections[section] = Some((name, members.next_value()?));
+                        }
+                        _ => drop(members.next_value::<IgnoredAny>()?),
+                    }
+                }
+                Ok(document)
+            }
+        }
+
+        deserializer.deserialize_map(DocumentVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for Statistics {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct StatisticsVisitor;
+
+        impl<'de> Visitor<'de> for StatisticsVisitor {
+            type Value = Statistics;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Statistics, A::Error> {
+                let mut rows = Vec::new();
+                while let Some((name, row)) = members.next_entry::<String, Row>()? {
+                    // The object `Runtime` contains no operations; a command that did not run has no latency.
+                    if row.rate.is_some_and(|rate| rate > 0.0) {
+                        rows.push((name, row));
+                    }
+                }
+                Ok(Statistics(rows))
+            }
+        }
+
+        deserializer.deserialize_map(StatisticsVisitor)
+    }
+}
+
+fn parse_json(input: &Input<'_>) -> Result<Entries, Failure> {
     document::read::<Shape, Shape>(input.text)?;
-    let document: Map<String, Value> = document::read::<Shape, _>(input.text)?;
-    let find = |title: &&str| document.iter().find(|(name, _)| name.starts_with(title));
-    let section = SECTIONS.iter().find_map(find);
-    let Some((title, statistics)) = section.and_then(|(title, value)| Some((title, value.as_object()?)))
-    else {
+    let Document { sections } = document::read::<Shape, _>(input.text)?;
+    let Some((title, Statistics(rows))) = sections.into_iter().flatten().next() else {
         return Err(Failure::missing(
             Position::Path("ALL STATS".to_owned()),
             "the statistics of all commands",
         ));
     };
-    let mut entries = Vec::new();
-    for (name, row) in statistics {
+    let mut entries = Entries::default();
+    for (name, row) in rows {
         let position = || Position::Path(format!("{title}.{name}"));
-        let number = |member: &str| row.get(member).and_then(Value::as_f64);
-        // The object `Runtime` contains no operations; a command that did not run has no latency.
-        let Some(rate) = number("Ops/sec").filter(|rate| *rate > 0.0) else { continue };
-        let latency = number("Average Latency").or(number("Latency"));
+        let latency = row.average_latency.or(row.latency);
         let latency = latency.ok_or_else(|| Failure::missing(position(), "the member `Average Latency`"))?;
-        let mut metrics = vec![ParsedMetric::throughput(rate), milliseconds("latency", latency)];
-        let percentiles = row.get("Percentile Latencies");
-        for (member, _, slug) in PERCENTILES {
-            let value = percentiles.and_then(|percentiles| percentiles.get(member)).and_then(Value::as_f64);
-            metrics.extend(value.map(|value| milliseconds(slug, value)));
+        let mut metrics: Vec<_> = row.rate.map(ParsedMetric::throughput).into_iter().collect();
+        metrics.push(milliseconds("latency", latency));
+        if let Some(Percentiles { p50, p90, p95, p99, p99_9 }) = row.percentiles {
+            let values = PERCENTILES.iter().zip([p50, p90, p95, p99, p99_9]);
+            metrics.extend(values.filter_map(|((_, slug), value)| Some(milliseconds(slug, value?))));
         }
-        metrics.extend(number("Max Latency").map(|value| milliseconds("latency-max", value)));
-        metrics.extend(number("KB/sec").map(kilobytes));
-        entries.push(Entry::new(position, name, metrics)?);
+        metrics.extend(row.max_latency.map(|value| milliseconds("latency-max", value)));
+        metrics.extend(row.kilobytes.map(kilobytes));
+        entries.push(Entry::new(position, &name, metrics)?);
     }
-    document::require_entries(entries, title)
+    document::require_entries(entries, &title)
 }
 
 /// Parses the printed text: a title, a header, and a row per command.
-fn parse_text(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut sections: [Vec<Entry>; 2] = Default::default();
+fn parse_text(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut sections: [Entries; 2] = Default::default();
     let mut section = None;
     let mut header: Option<Vec<&str>> = None;
     for line in text::lines(input.text) {
@@ -105,7 +200,7 @@ fn parse_text(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         } else if let Some(columns) = columns(row) {
             header = Some(columns);
         } else if let Some((columns, section)) = header.as_ref().zip(section) {
-            let entries: &mut Vec<Entry> = &mut sections[section];
+            let entries: &mut Entries = &mut sections[section];
             entries.extend(entry(line, columns)?);
         } else if row.ends_with(" RESULTS") || row.ends_with(" STATS") || row.ends_with(" runs)") {
             section = SECTIONS.iter().position(|title| row.starts_with(title));
@@ -139,7 +234,7 @@ fn entry(line: Line<'_>, columns: &[&str]) -> Result<Option<Entry>, Failure> {
     let Some(rate) = number("Ops/sec")?.filter(|rate| *rate > 0.0) else { return Ok(None) };
     let mut metrics = vec![ParsedMetric::throughput(rate)];
     metrics.extend(number("Avg. Latency")?.map(|value| milliseconds("latency", value)));
-    for (_, column, slug) in PERCENTILES {
+    for (column, slug) in PERCENTILES {
         metrics.extend(number(column)?.map(|value| milliseconds(slug, value)));
     }
     metrics.extend(number("KB/sec")?.map(kilobytes));

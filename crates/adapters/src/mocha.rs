@@ -6,7 +6,9 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value};
 use tidemark_api::Adapter;
 
-use crate::{Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, text::Unit};
+use crate::{
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, text::Unit,
+};
 
 pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Mocha,
@@ -60,13 +62,13 @@ struct Test {
 }
 
 /// Parses a report. Mocha does not require unique titles, and durations of different tests must not mix in one series.
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let Document { tests, .. } = document::read::<Shape, _>(input.text)?;
     let mut counts: HashMap<&str, usize> = HashMap::with_capacity(tests.len());
     for test in &tests {
         *counts.entry(&test.full_title).or_default() += 1;
     }
-    let mut entries = Vec::new();
+    let mut entries = Entries::default();
     for (index, test) in tests.iter().enumerate() {
         let position = || Position::Path(format!("tests[{index}]"));
         match test.duration {

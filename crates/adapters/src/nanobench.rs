@@ -4,7 +4,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
     records::Records,
     table,
     text::{self, Line, Unit, is_blank},
@@ -76,10 +76,10 @@ struct Row {
     context_switches: Option<f64>,
 }
 
-fn parse_json(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_json(input: &Input<'_>) -> Result<Entries, Failure> {
     let Document { results } = document::read::<Shape, _>(input.text)?;
     let position = |index: usize| Position::Path(format!("results[{index}]"));
-    let mut entries = Vec::with_capacity(results.len());
+    let mut entries = Entries::default();
     for (index, row) in results.iter().enumerate() {
         let batch = row.batch.unwrap_or(1.0);
         if batch <= 0.0 {
@@ -121,10 +121,10 @@ impl Row {
 }
 
 /// Parses the output of the CSV template, whose separator is a semicolon.
-fn parse_csv(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_csv(input: &Input<'_>) -> Result<Entries, Failure> {
     let records =
         Records::read(input.text, ';', &["title", "name", "batch", "elapsed", "error %", "branch misses"])?;
-    let mut entries = Vec::new();
+    let mut entries = Entries::default();
     let mut titles = Vec::new();
     for record in records.iter() {
         let batch = record.require_number("batch")?;
@@ -156,8 +156,8 @@ fn latency(value: f64, error: f64) -> ParsedMetric {
     ParsedMetric::latency(value).with_deviation(value * error)
 }
 
-fn parse_tables(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::new();
+fn parse_tables(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
     let mut rows: Vec<(usize, String)> = Vec::new();
     let mut columns: Option<Columns<'_>> = None;
     for line in text::lines(input.text) {

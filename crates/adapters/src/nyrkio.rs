@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use tidemark_api::{Adapter, MeasureDirection};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
     text::{self, Unit},
     variant,
 };
@@ -62,9 +62,10 @@ struct Attributes {
     test_name: Option<String>,
 }
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let runs: Vec<Run> = document::read::<Vec<ShapeRun>, _>(input.text)?;
-    let (mut entries, mut paths) = (Vec::new(), Vec::new());
+    let position = |(run, metric)| Position::Path(format!("[{run}].metrics[{metric}]"));
+    let (mut entries, mut places) = (Entries::default(), Vec::new());
     for (index, run) in runs.iter().enumerate() {
         // A report has one commit; a history must be imported run by run.
         if run.attributes.git_commit != runs[0].attributes.git_commit {
@@ -74,21 +75,20 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         }
         let test = run.test_name.as_ref().or(run.attributes.test_name.as_ref());
         for (metric_index, metric) in run.metrics.iter().enumerate() {
-            let path = format!("[{index}].metrics[{metric_index}]");
             let name = test.map_or_else(|| metric.name.clone(), |test| format!("{test}/{}", metric.name));
             if run.passed == Some(false) {
                 input.skip(name, "they failed");
                 continue;
             }
-            let position = || Position::Path(path.clone());
+            let position = || position((index, metric_index));
             let expected = "a unit of 1 to 64 characters";
             let measured =
                 metric.measured().ok_or_else(|| Failure::invalid(position(), expected, &metric.unit))?;
             entries.push(Entry::new(position, &name, vec![measured])?);
-            paths.push(path);
+            places.push((index, metric_index));
         }
     }
-    variant::distinguish(|index| Position::Path(paths[index].clone()), &mut entries, &[])?;
+    variant::distinguish(|index| position(places[index]), &mut entries, &[])?;
     text::require_entries(entries, "runs with metrics")
 }
 
@@ -142,8 +142,9 @@ mod tests {
         ");
         assert_eq!(read(Magic, text), read(Nyrkio, text));
         let results = parse(Nyrkio, &text.replace("7 }", r#"7, "direction": "lower_is_better" }"#), None);
-        let queue = results.unwrap().entries.pop().unwrap().metrics.remove(0);
-        assert_eq!(queue.direction, Some(MeasureDirection::LowerIsBetter));
+        let results = results.unwrap();
+        let queue = results.entries.iter().last().unwrap();
+        assert_eq!(queue.metrics().next().unwrap().direction, Some(MeasureDirection::LowerIsBetter));
         let text = include_str!("../fixtures/nyrkio/tests.json");
         insta::assert_snapshot!(read(Magic, text), @"
         parse/time latency 1500000

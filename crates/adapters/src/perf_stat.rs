@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use tidemark_api::Adapter;
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
     text::{self, Line, Unit},
 };
 
@@ -101,7 +101,7 @@ fn is_event(text: &str) -> bool {
 }
 
 /// Parses the printed text: a title with the command, counts, and times.
-fn parse_text(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_text(input: &Input<'_>) -> Result<Entries, Failure> {
     let mut runs: Vec<Run<'_>> = Vec::new();
     for line in text::lines(input.text) {
         if let Some(title) = line.text.trim().strip_prefix("Performance counter stats for ") {
@@ -233,7 +233,7 @@ fn number(text: &str) -> Option<f64> {
 }
 
 /// Parses the CSV of `-x,` or `-x;`, which has no header. To be recognized, it must contain a common event.
-fn parse_csv(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_csv(input: &Input<'_>) -> Result<Entries, Failure> {
     let expected = "lines such as `16,,context-switches,17340976,100.00,922.670,/sec`";
     for delimiter in [',', ';'] {
         let mut first = None;
@@ -259,7 +259,7 @@ fn parse_csv(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
             if counts.is_empty() {
                 return Err(line.invalid("an event that perf counted"));
             }
-            return Ok(vec![line.entry(UNNAMED, metrics(&counts))?]);
+            return Ok(Entries::from(vec![line.entry(UNNAMED, metrics(&counts))?]));
         }
     }
     Err(Failure::unrecognized(expected))
@@ -293,7 +293,7 @@ fn record(line: &str, delimiter: char) -> Option<(&str, Option<Count<'_>>)> {
 }
 
 /// Parses the JSON of `-j`: one object per line, with any other text between them.
-fn parse_json(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_json(input: &Input<'_>) -> Result<Entries, Failure> {
     let mut objects: Vec<(Line<'_>, Map<String, Value>)> = Vec::new();
     for line in text::lines(input.text).filter(|line| line.text.starts_with('{')) {
         match serde_json::from_str::<Map<String, Value>>(line.text) {
@@ -322,7 +322,7 @@ fn parse_json(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     match objects.first() {
         None => Err(Failure::unrecognized("objects with the member `counter-value`, one per line")),
         Some((line, _)) if counts.is_empty() => Err(line.invalid("an event that perf counted")),
-        Some((line, _)) => Ok(vec![line.entry(UNNAMED, metrics(&counts))?]),
+        Some((line, _)) => Ok(Entries::from(vec![line.entry(UNNAMED, metrics(&counts))?])),
     }
 }
 

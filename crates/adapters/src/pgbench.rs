@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use tidemark_api::Adapter;
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
     text::{self, Line},
     variant,
 };
@@ -24,7 +24,7 @@ pub(crate) const TOOL: Tool = Tool {
     )],
 };
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let mut runs: Vec<Run<'_>> = Vec::new();
     let mut is_statement = false;
     for line in text::lines(input.text) {

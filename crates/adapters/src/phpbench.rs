@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, table,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, table,
     text::{self, Line, Unit, is_blank},
     variant,
     xml::{self, Element, Part},
@@ -43,7 +43,7 @@ struct Variant {
     times: Option<(f64, f64)>,
 }
 
-fn parse_xml(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_xml(input: &Input<'_>) -> Result<Entries, Failure> {
     let mut variants: Vec<Variant> = Vec::new();
     xml::read(input.text, &["phpbench"], |part, around| {
         let Part::Start(element) = part else { return Ok(()) };
@@ -73,7 +73,7 @@ fn parse_xml(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         }
         Ok(())
     })?;
-    let mut entries = Vec::with_capacity(variants.len());
+    let mut entries = Entries::default();
     let mut read: Vec<&Variant> = Vec::with_capacity(variants.len());
     for variant in &variants {
         let Some((mean, deviation)) = variant.times else {
@@ -118,8 +118,8 @@ impl Variant {
     }
 }
 
-fn parse_tables(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::new();
+fn parse_tables(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
     let mut lines = Vec::new();
     let mut columns: Option<Columns> = None;
     for line in text::lines(input.text) {

@@ -6,8 +6,11 @@ use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::Adapter;
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, results::group,
-    text::Unit, variant,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    fold::mean_of,
+    group::{are_unique, group},
+    text::Unit,
+    variant,
 };
 
 pub(crate) const TOOL: Tool = Tool {
@@ -82,9 +85,9 @@ struct Attempt {
     duration: f64,
 }
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let Document { suites, .. } = document::read::<Shape, _>(input.text)?;
-    let mut entries = Vec::new();
+    let mut entries = Entries::default();
     for suite in &suites {
         suite.read("", input, &mut entries)?;
     }
@@ -92,7 +95,7 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
 }
 
 impl Suite {
-    fn read(&self, parent: &str, input: &Input<'_>, entries: &mut Vec<Entry>) -> Result<(), Failure> {
+    fn read(&self, parent: &str, input: &Input<'_>, entries: &mut Entries) -> Result<(), Failure> {
         let path = joined(parent, &self.title);
         for spec in &self.specs {
             let name = joined(&path, &spec.title);
@@ -145,25 +148,29 @@ fn joined(parent: &str, title: &str) -> String {
 
 /// Replaces the repetitions of a test (`--repeat-each`) by their mean. Playwright requires unique titles, so entries with the same
 /// name are repetitions.
-fn mean_of_repetitions(entries: Vec<Entry>) -> Vec<Entry> {
-    let (groups, count) = group(entries.iter().map(Entry::key));
+fn mean_of_repetitions(entries: Entries) -> Entries {
+    if are_unique(entries.iter().map(|entry| entry.key())) {
+        return entries;
+    }
+    let (groups, count) = group(&entries.iter().map(|entry| entry.key()).collect::<Vec<_>>());
     let mut values = vec![Vec::new(); count];
-    let mut firsts: Vec<Entry> = Vec::with_capacity(count);
-    for (entry, group) in entries.into_iter().zip(groups) {
-        values[group].extend(entry.metrics.iter().map(|metric| metric.value));
-        if group == firsts.len() {
-            firsts.push(entry);
+    for (entry, group) in entries.iter().zip(&groups) {
+        values[*group as usize].extend(entry.metrics().map(|metric| metric.value));
+    }
+    let mut means = Entries::default();
+    for (entry, group) in entries.iter().zip(groups) {
+        if group as usize == means.len() {
+            let values = &values[group as usize];
+            let least = values.iter().copied().fold(f64::MAX, f64::min);
+            let greatest = values.iter().copied().fold(f64::MIN, f64::max);
+            let mut latency = ParsedMetric::latency(mean_of(values.iter().copied()));
+            if values.len() > 1 {
+                latency = latency.with_range(least, greatest);
+            }
+            means.push(Entry { metrics: vec![latency], ..entry.to_entry() });
         }
     }
-    for (entry, values) in firsts.iter_mut().zip(&values).filter(|(_, values)| values.len() > 1) {
-        let (least, greatest) = values
-            .iter()
-            .fold((f64::MAX, f64::MIN), |(least, greatest), value| (least.min(*value), greatest.max(*value)));
-        let count = values.iter().map(|_| 1.0).sum::<f64>();
-        let mean = values.iter().map(|value| value / count).sum();
-        entry.metrics = vec![ParsedMetric::latency(mean).with_range(least, greatest)];
-    }
-    firsts
+    means
 }
 
 #[cfg(test)]

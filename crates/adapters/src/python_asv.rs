@@ -3,7 +3,7 @@
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool, python_asv_result, python_asv_show,
+    Entries, Failure, Format, Input, ParsedMetric, Syntax, Tool, python_asv_result, python_asv_show,
     python_asv_show::Benchmark,
     text::{self, Line, Scan, Unit, is_blank},
 };
@@ -35,8 +35,8 @@ enum Outcome {
     Skipped(&'static str),
 }
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::new();
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
     let mut lines = text::lines(input.text).peekable();
     while let Some(line) = lines.next() {
         let Some((name, outcome)) = row(line.text) else { continue };

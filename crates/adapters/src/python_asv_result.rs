@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value};
 
-use crate::{Entry, Failure, Input, ParsedMetric, Position, document, python_asv::Kind, variant};
+use crate::{Entries, Entry, Failure, Input, ParsedMetric, Position, document, python_asv::Kind, variant};
 
 /// Default columns of a result.
 const COLUMNS: [&str; 2] = ["result", "params"];
@@ -30,11 +30,11 @@ struct Document {
 }
 
 /// Parses a result file.
-pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+pub(crate) fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let text = document::without_python_numbers(input.text);
     let Document { result_columns, results, .. } = document::read::<Shape, _>(&text)?;
     let columns = result_columns.unwrap_or_else(|| COLUMNS.map(str::to_owned).into());
-    let mut entries = Vec::new();
+    let mut entries = Entries::default();
     for (name, result) in &results {
         // A list in the order of the columns, an object or a number, depending on the version of asv.
         let column = |wanted: &str| match result {
@@ -55,7 +55,7 @@ struct Benchmark<'a> {
 }
 
 impl Benchmark<'_> {
-    fn read(&self, input: &Input<'_>, entries: &mut Vec<Entry>) -> Result<(), Failure> {
+    fn read(&self, input: &Input<'_>, entries: &mut Entries) -> Result<(), Failure> {
         let values = match (self.column)("result") {
             Some(Value::Array(values)) => values.iter().collect(),
             Some(Value::Null) | None => Vec::new(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Entry, Failure, Input, ParsedMetric, Position,
+    Entries, Entry, Failure, Input, ParsedMetric, Position,
     python_asv::{self, Kind},
     text::{self, Line, Scan, is_blank},
     variant,
@@ -13,9 +13,9 @@ const EXPECTED: &str = "a line such as `suite.time_name [machine/environment]` a
 const TABLE: &str = "a parameter table of asv";
 
 /// Parses the output.
-pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+pub(crate) fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let lines: Vec<Line<'_>> = text::lines(input.text).collect();
-    let mut entries = Vec::new();
+    let mut entries = Entries::default();
     // Line number and environment of each entry.
     let mut origins: Vec<(usize, &str)> = Vec::new();
     let mut index = 0;
@@ -53,7 +53,7 @@ impl<'a> Benchmark<'a> {
     }
 
     /// Reads the lines below the title.
-    fn read(&self, input: &Input<'_>, body: &[Line<'_>], entries: &mut Vec<Entry>) -> Result<(), Failure> {
+    fn read(&self, input: &Input<'_>, body: &[Line<'_>], entries: &mut Entries) -> Result<(), Failure> {
         let Some(first) = body.first() else { return Ok(()) };
         match first.text.trim_matches(is_blank) {
             "failed" => input.skip(self.name, "they failed"),
@@ -77,7 +77,7 @@ impl<'a> Benchmark<'a> {
         &self,
         input: &Input<'_>,
         lines: &[Line<'_>],
-        entries: &mut Vec<Entry>,
+        entries: &mut Entries,
     ) -> Result<(), Failure> {
         let Some(first) = lines.first() else { return Ok(()) };
         let invalid = || first.invalid(TABLE);

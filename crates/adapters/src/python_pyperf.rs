@@ -5,7 +5,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, sample,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, sample,
     text::{self, Unit},
 };
 
@@ -69,7 +69,7 @@ struct Run {
 
 /// Parses a document: over the values of all runs, the mean with the standard deviation, or the median with the median
 /// absolute deviation, as pyperf itself reports them.
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let Document { benchmarks, metadata: common, .. } = document::read::<Shape, _>(input.text)?;
     let average = input.average.unwrap_or(Average::Mean);
     let entries = benchmarks.into_iter().enumerate().map(|(index, benchmark)| {
@@ -108,9 +108,9 @@ const MEAN: &str = "Mean +- std dev:";
 const MEDIAN: &str = "Median +- MAD:";
 
 /// Parses the printed averages. The name is before the average on its line, or is the last underlined title.
-fn parse_text(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_text(input: &Input<'_>) -> Result<Entries, Failure> {
     let label = if input.average == Some(Average::Median) { MEDIAN } else { MEAN };
-    let mut entries = Vec::new();
+    let mut entries = Entries::default();
     let (mut title, mut previous, mut first) = (None, "", None);
     for line in text::lines(input.text) {
         let is_underline = !line.text.is_empty() && line.text.bytes().all(|byte| byte == b'-');

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tidemark_api::{Adapter, Average, Parameters};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, table,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, table,
     text::{self, Line, Scan, Unit},
     variant,
 };
@@ -64,7 +64,7 @@ struct Statistics {
 }
 
 /// Parses a document.
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let Document { benchmarks: rows, .. } = document::read::<Shape, _>(input.text)?;
     let average = input.average.unwrap_or(Average::Mean);
     let mut taken = HashSet::new();
@@ -113,7 +113,7 @@ impl Statistics {
 
 /// Parses the printed tables, one per group. The names have no file, so benchmarks with the same name are distinguished by their
 /// group, or rejected.
-fn parse_tables(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_tables(input: &Input<'_>) -> Result<Entries, Failure> {
     let mut rows: Vec<TableRow<'_>> = Vec::new();
     let mut group = "";
     let mut header: Option<Header<'_>> = None;
@@ -140,7 +140,7 @@ fn parse_tables(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
             is_new
         });
     }
-    let mut entries = Vec::with_capacity(rows.len());
+    let mut entries = Entries::default();
     for row in &rows {
         let name = row.name.strip_suffix(NOW).unwrap_or(row.name);
         entries.push(row.line.entry(name, vec![row.latency.clone()])?);

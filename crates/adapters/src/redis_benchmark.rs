@@ -3,7 +3,7 @@
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
+    Entries, Failure, Format, Input, ParsedMetric, Syntax, Tool,
     records::Records,
     text::{self, Line, Unit, is_blank},
 };
@@ -38,7 +38,7 @@ fn milliseconds(slug: &'static str, value: f64) -> ParsedMetric {
     ParsedMetric::of(slug, Unit::Milliseconds.nanoseconds(value))
 }
 
-fn parse_csv(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_csv(input: &Input<'_>) -> Result<Entries, Failure> {
     let records = Records::read(input.text, ',', &["test", "rps", "avg_latency_ms"])?;
     let entries = records.iter().map(|record| {
         let mut metrics = vec![ParsedMetric::throughput(record.require_number("rps")?)];
@@ -51,7 +51,7 @@ fn parse_csv(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
 }
 
 /// Parses the printed text: a title per test, its settings, and a summary.
-fn parse_text(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_text(input: &Input<'_>) -> Result<Entries, Failure> {
     let mut tests: Vec<(Line<'_>, &str, Vec<ParsedMetric>)> = Vec::new();
     let mut header: Option<Vec<&str>> = None;
     for line in text::lines(input.text) {
@@ -94,8 +94,8 @@ fn parse_text(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
 }
 
 /// Parses lines such as `SET: 44444.44 requests per second, p50=0.047 msec`.
-fn parse_quiet(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::new();
+fn parse_quiet(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
     for line in text::lines(input.text) {
         let Some((test, median)) = line.text.split_once(" requests per second, p50=") else { continue };
         let metrics = test.rsplit_once(": ").and_then(|(name, rate)| {

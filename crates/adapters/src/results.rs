@@ -1,19 +1,19 @@
 //! Parsed results: benchmarks with their metrics, in the order of the output. The server assigns them to the benchmarks and
 //! measures of a project.
 
-use std::{
-    cell::RefCell,
-    collections::HashMap,
-    fmt,
-    hash::{BuildHasher, Hash, RandomState},
-};
+use std::{cell::RefCell, collections::HashMap, fmt};
 
 use tidemark_api::{Adapter, BenchmarkName, Fold, MeasureDirection, Parameters, ResourceName, excerpt};
 
-use crate::{Failure, Position, fold};
+use crate::{
+    Entries, EntryRef, Failure, Position,
+    entries::ignored_name,
+    fold,
+    group::{are_unique, group},
+};
 
 /// Suffixes of a label that disable alerts.
-const IGNORE_SUFFIXES: [&str; 6] = [
+pub(crate) const IGNORE_SUFFIXES: [&str; 6] = [
     "_bencher_ignore",
     "BencherIgnore",
     "-bencher-ignore",
@@ -28,7 +28,7 @@ pub struct Results {
     /// Tool of the output, never `magic`.
     pub adapter: Adapter,
     /// Benchmarks in the order of the output; no two have the same label and parameters.
-    pub entries: Vec<Entry>,
+    pub entries: Entries,
 }
 
 /// A benchmark of a result.
@@ -45,12 +45,12 @@ pub struct Entry {
 }
 
 /// How a result identifies a benchmark.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Label {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Label<T = BenchmarkName> {
     /// By its name, never interpreted as a UUID or a slug.
-    Name(BenchmarkName),
+    Name(T),
     /// By its UUID, its slug or its name.
-    Reference(BenchmarkName),
+    Reference(T),
 }
 
 /// A metric of a benchmark. All numbers are finite.
@@ -70,6 +70,38 @@ pub struct ParsedMetric {
     pub upper_value: Option<f64>,
 }
 
+/// A metric of a benchmark in [`Entries`]. All numbers are finite.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MetricRef<'a> {
+    /// UUID, slug or name of the measure; the slug for a built-in measure.
+    pub measure: &'a ResourceName,
+    /// Units of the measure, if it is neither built in nor known to the project.
+    pub units: Option<&'a ResourceName>,
+    /// Direction of the measure, if the output declares it.
+    pub direction: Option<MeasureDirection>,
+    /// Value.
+    pub value: f64,
+    /// Lower end of the range.
+    pub lower_value: Option<f64>,
+    /// Upper end of the range.
+    pub upper_value: Option<f64>,
+}
+
+impl MetricRef<'_> {
+    /// Returns a copy that does not borrow from the entries.
+    pub fn to_metric(self) -> ParsedMetric {
+        let Self { measure, units, direction, value, lower_value, upper_value } = self;
+        ParsedMetric {
+            measure: measure.clone(),
+            units: units.cloned(),
+            direction,
+            value,
+            lower_value,
+            upper_value,
+        }
+    }
+}
+
 impl Label {
     /// Returns the text of the label.
     pub fn as_str(&self) -> &str {
@@ -78,15 +110,30 @@ impl Label {
     }
 }
 
+impl<'a> Label<&'a str> {
+    /// Returns the text of the label.
+    pub fn as_str(self) -> &'a str {
+        let (Self::Name(name) | Self::Reference(name)) = self;
+        name
+    }
+
+    /// Returns a copy that does not borrow from the entries.
+    pub fn to_name(self) -> Label {
+        let name = self.as_str().parse().expect("the text was a benchmark name");
+        match self {
+            Self::Name(_) => Label::Name(name),
+            Self::Reference(_) => Label::Reference(name),
+        }
+    }
+}
+
 impl Entry {
     /// Creates the entry of a named benchmark; `position` is its position in the output.
     pub(crate) fn new(
         position: impl FnOnce() -> Position,
         name: &str,
-        mut metrics: Vec<ParsedMetric>,
+        metrics: Vec<ParsedMetric>,
     ) -> Result<Self, Failure> {
-        // A report has many entries, and most have few metrics.
-        metrics.shrink_to_fit();
         let Ok(name) = name.parse() else {
             return Err(Failure::invalid(
                 position(),
@@ -150,23 +197,40 @@ impl ParsedMetric {
         self.with_range(value - spread, value + spread)
     }
 
+    /// Returns a metric that borrows its names.
+    #[cfg(test)]
+    pub(crate) fn as_ref(&self) -> MetricRef<'_> {
+        let Self { measure, units, direction, value, lower_value, upper_value } = self;
+        let (value, direction, units) = (*value, *direction, units.as_ref());
+        MetricRef { measure, units, direction, value, lower_value: *lower_value, upper_value: *upper_value }
+    }
+
     fn is_finite(&self) -> bool {
         [Some(self.value), self.lower_value, self.upper_value].into_iter().flatten().all(f64::is_finite)
     }
 }
 
 impl Results {
-    /// Normalizes the entries: removes the ignore suffix, and keeps each benchmark and each of its measures once. Of two
-    /// metrics, the later one is kept.
-    pub(crate) fn collect(adapter: Adapter, mut entries: Vec<Entry>) -> Result<Self, Failure> {
-        for entry in &mut entries {
-            entry.strip_ignore_suffix()?;
+    /// Merges the entries of the same benchmark and parameters. Of two metrics of a measure, the later one is kept.
+    pub(crate) fn collect(adapter: Adapter, mut entries: Entries) -> Result<Self, Failure> {
+        let invalid = |name: &str, expected: &str, found: &str| {
+            Err(Failure::invalid(Position::Path(excerpt::of_path(name)), expected, found))
+        };
+        let is_left = |entry: &EntryRef<'_>| !entry.ignored && ignored_name(entry.label.as_str()).is_some();
+        if let Some(entry) = entries.iter().find(is_left) {
+            let name = entry.label.as_str();
+            return invalid(name, "a benchmark name before the ignore suffix", name);
         }
-        if !are_unique(entries.iter().map(Entry::key)) {
-            merge(&mut entries)?;
-        }
-        for entry in &mut entries {
-            entry.keep_last_metrics();
+        if !are_unique(entries.iter().map(|entry| entry.key())) {
+            let (groups, count) = group(&entries.iter().map(|entry| entry.key()).collect::<Vec<_>>());
+            let mut ignored = vec![None; count];
+            for (entry, group) in entries.iter().zip(&groups) {
+                if *ignored[*group as usize].get_or_insert(entry.ignored) != entry.ignored {
+                    let expected = "a benchmark either with its ignore suffix or without";
+                    return invalid(entry.label.as_str(), expected, "both");
+                }
+            }
+            entries.merge(&groups);
         }
         Ok(Self { adapter, entries })
     }
@@ -174,11 +238,11 @@ impl Results {
     /// Folds several results into one: metrics of the same benchmark and parameters are folded. Returns `None` if there are
     /// no results.
     pub fn fold(results: &[Self], how: Fold) -> Option<Self> {
-        let all: Vec<&Entry> = results.iter().flat_map(|result| &result.entries).collect();
-        let (groups, count) = group(all.iter().map(|entry| entry.key()));
-        let mut grouped: Vec<Vec<&Entry>> = vec![Vec::new(); count];
+        let all: Vec<EntryRef<'_>> = results.iter().flat_map(|result| &result.entries).collect();
+        let (groups, count) = group(&all.iter().map(EntryRef::key).collect::<Vec<_>>());
+        let mut grouped: Vec<Vec<EntryRef<'_>>> = vec![Vec::new(); count];
         for (entry, group) in all.into_iter().zip(groups) {
-            grouped[group].push(entry);
+            grouped[group as usize].push(entry);
         }
         Some(Self {
             adapter: results.first()?.adapter,
@@ -187,86 +251,19 @@ impl Results {
     }
 }
 
-/// Merges the entries of the same benchmark and parameters into the first of them. Their number decreases in place, because a copy
-/// would double the memory.
-fn merge(entries: &mut Vec<Entry>) -> Result<(), Failure> {
-    let (groups, count) = group(entries.iter().map(Entry::key));
-    let mut next = 0;
-    for (index, group) in groups.into_iter().enumerate() {
-        if group == next {
-            entries.swap(next, index);
-            next += 1;
-        } else if entries[group].ignored == entries[index].ignored {
-            let metrics = std::mem::take(&mut entries[index].metrics);
-            entries[group].metrics.extend(metrics);
-        } else {
-            return Err(Failure::invalid(
-                Position::Path(excerpt::of_path(entries[index].label.as_str())),
-                "a benchmark either with its ignore suffix or without",
-                "both",
-            ));
-        }
-    }
-    entries.truncate(count);
-    Ok(())
-}
-
 /// Folds the entries, at least one, of the same benchmark and parameters.
-fn fold_entries(entries: &[&Entry], how: Fold) -> Entry {
-    let metrics: Vec<&ParsedMetric> = entries.iter().flat_map(|entry| &entry.metrics).collect();
-    let (groups, count) = group(metrics.iter().map(|metric| &metric.measure));
-    let mut grouped: Vec<Vec<&ParsedMetric>> = vec![Vec::new(); count];
+fn fold_entries(entries: &[EntryRef<'_>], how: Fold) -> Entry {
+    let metrics: Vec<MetricRef<'_>> = entries.iter().flat_map(EntryRef::metrics).collect();
+    let (groups, count) = group(&metrics.iter().map(|metric| metric.measure.as_str()).collect::<Vec<_>>());
+    let mut grouped: Vec<Vec<MetricRef<'_>>> = vec![Vec::new(); count];
     for (metric, group) in metrics.into_iter().zip(groups) {
-        grouped[group].push(metric);
+        grouped[group as usize].push(metric);
     }
     Entry {
+        label: entries[0].label.to_name(),
+        parameters: entries[0].parameters(),
         ignored: entries.iter().any(|entry| entry.ignored),
-        metrics: grouped.into_iter().map(|metrics| fold(metrics, how)).collect(),
-        ..entries[0].clone()
-    }
-}
-
-impl Entry {
-    pub(crate) fn key(&self) -> (&Label, Option<&Parameters>) {
-        (&self.label, self.parameters.as_ref())
-    }
-
-    /// Keeps the last metric of each measure, in the order of the first ones.
-    fn keep_last_metrics(&mut self) {
-        let measures = || self.metrics.iter().map(|metric| &metric.measure);
-        // A comparison of few measures takes less time than a table of them.
-        let is_unique = match self.metrics.len() {
-            0 | 1 => true,
-            2..=8 => measures()
-                .enumerate()
-                .all(|(index, measure)| !measures().take(index).any(|other| other == measure)),
-            _ => are_unique(measures()),
-        };
-        if is_unique {
-            return;
-        }
-        let (groups, count) = group(measures());
-        for (index, group) in groups.into_iter().enumerate() {
-            self.metrics.swap(group, index);
-        }
-        self.metrics.truncate(count);
-        self.metrics.shrink_to_fit();
-    }
-
-    /// Removes an ignore suffix and marks the entry as ignored.
-    fn strip_ignore_suffix(&mut self) -> Result<(), Failure> {
-        let (Label::Name(label) | Label::Reference(label)) = &mut self.label;
-        if let Some(name) = IGNORE_SUFFIXES.iter().find_map(|suffix| label.as_str().strip_suffix(suffix)) {
-            *label = name.parse().map_err(|_| {
-                Failure::invalid(
-                    Position::Path(excerpt::of_path(label.as_str())),
-                    "a benchmark name before the ignore suffix",
-                    label.as_str(),
-                )
-            })?;
-            self.ignored = true;
-        }
-        Ok(())
+        metrics: grouped.into_iter().map(|metrics| fold(metrics, how).to_metric()).collect(),
     }
 }
 
@@ -291,32 +288,12 @@ pub(crate) fn shared_name(name: &str) -> Option<ResourceName> {
     })
 }
 
-/// Whether no two keys are equal. May return false for different keys, but needs less memory than [`group`].
-pub(crate) fn are_unique<K: Hash>(keys: impl Iterator<Item = K>) -> bool {
-    let state = RandomState::new();
-    let mut hashes: Vec<u64> = keys.map(|key| state.hash_one(key)).collect();
-    hashes.sort_unstable();
-    hashes.windows(2).all(|pair| pair[0] != pair[1])
-}
-
-/// Groups equal keys: returns the group of each key, from zero in order of appearance, and the number of groups.
-pub(crate) fn group<K: Eq + Hash>(keys: impl Iterator<Item = K>) -> (Vec<usize>, usize) {
-    let mut known = HashMap::with_capacity(keys.size_hint().0);
-    let groups = keys
-        .map(|key| {
-            let next = known.len();
-            *known.entry(key).or_insert(next)
-        })
-        .collect();
-    (groups, known.len())
-}
-
 /// Writes one line per metric: `label {name=value} measure value [lower, upper]`.
 impl fmt::Display for Results {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for entry in &self.entries {
             let mut title = entry.label.as_str().to_owned();
-            if let Some(parameters) = &entry.parameters {
+            if let Some(parameters) = entry.parameters() {
                 let parameters: Vec<_> =
                     parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
                 title = format!("{title} {{{}}}", parameters.join(", "));
@@ -324,10 +301,10 @@ impl fmt::Display for Results {
             if entry.ignored {
                 title.push_str(" (ignored)");
             }
-            if entry.metrics.is_empty() {
+            if entry.metrics().len() == 0 {
                 writeln!(formatter, "{title}")?;
             }
-            for metric in &entry.metrics {
+            for metric in entry.metrics() {
                 write!(formatter, "{title} {} {}", metric.measure, metric.value)?;
                 let bound =
                     |bound: Option<f64>| bound.map_or_else(|| "-".to_owned(), |bound| bound.to_string());
@@ -353,11 +330,11 @@ mod tests {
     fn the_last_metric_of_a_measure_is_kept() {
         let results = Results::collect(
             Adapter::Json,
-            vec![
+            Entries::from(vec![
                 entry("a", vec![ParsedMetric::latency(1.0), ParsedMetric::throughput(5.0)]),
                 entry("b", vec![ParsedMetric::latency(3.0)]),
                 entry("a", vec![ParsedMetric::latency(2.0).with_deviation(0.5)]),
-            ],
+            ]),
         )
         .unwrap();
         insta::assert_snapshot!(results, @"
@@ -383,19 +360,20 @@ mod tests {
         let reference =
             |name: &str| Entry { label: Label::Reference(name.parse().unwrap()), ..entry("x", vec![]) };
         let results =
-            Results::collect(Adapter::Json, vec![reference("a-bencher-ignore"), reference("a-b")]).unwrap();
-        assert_eq!(results.entries[0].label, Label::Reference("a".parse().unwrap()));
-        assert_eq!(results.entries[1].label, Label::Reference("a-b".parse().unwrap()));
-        assert!(Results::collect(Adapter::Json, vec![entry("BencherIgnore", vec![])]).is_err());
+            Results::collect(Adapter::Json, vec![reference("a-bencher-ignore"), reference("a-b")].into())
+                .unwrap();
+        let labels: Vec<_> = results.entries.iter().map(|entry| entry.label).collect();
+        assert_eq!(labels, [Label::Reference("a"), Label::Reference("a-b")]);
+        assert!(Results::collect(Adapter::Json, vec![entry("BencherIgnore", vec![])].into()).is_err());
         assert!(
-            Results::collect(Adapter::Json, vec![entry("a", vec![]), entry("aBencherIgnore", vec![])])
+            Results::collect(Adapter::Json, vec![entry("a", vec![]), entry("aBencherIgnore", vec![])].into())
                 .is_err()
         );
     }
 
     #[test]
     fn several_results_are_folded() {
-        let result = |entries| Results::collect(Adapter::Json, entries).unwrap();
+        let result = |entries: Vec<Entry>| Results::collect(Adapter::Json, entries.into()).unwrap();
         let results = [
             result(vec![
                 entry("a", vec![ParsedMetric::latency(1.0)]),

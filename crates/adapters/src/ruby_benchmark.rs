@@ -3,7 +3,7 @@
 use tidemark_api::Adapter;
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
+    Entries, Failure, Format, Input, ParsedMetric, Syntax, Tool,
     text::{self, Scan, Unit, is_blank},
 };
 
@@ -15,8 +15,8 @@ pub(crate) const TOOL: Tool = Tool {
     formats: &[Format::new(Syntax::Text, "ruby bench.rb", &["user", "system", "total", "real"], parse)],
 };
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::new();
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
     let mut in_table = false;
     for line in text::lines(input.text) {
         if is_header(line.text) {

@@ -3,7 +3,7 @@
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
+    Entries, Failure, Format, Input, ParsedMetric, Syntax, Tool,
     text::{self, Scan, is_blank},
 };
 
@@ -17,8 +17,8 @@ pub(crate) const TOOL: Tool = Tool {
 
 const ROW: &str = "a line such as `test name ... bench: 1,234 ns/iter (+/- 56)`";
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::new();
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
     for line in text::lines(input.text) {
         let mut scan = Scan::new(line.text);
         if let Some(name) = benchmark(&mut scan) {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
+    Entries, Failure, Format, Input, ParsedMetric, Syntax, Tool,
     text::{self, Line, Scan, Unit, is_blank},
 };
 
@@ -55,8 +55,8 @@ struct Throughput {
 }
 
 /// Parses the messages of `cargo criterion`, which are on lines of their own between other output.
-fn parse_messages(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::new();
+fn parse_messages(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
     for line in text::lines(input.text).filter(|line| line.text.starts_with('{')) {
         match serde_json::from_str::<Message>(line.text) {
             Ok(message) if message.reason == "benchmark-complete" => {
@@ -92,20 +92,20 @@ impl Benchmark {
     }
 }
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries: Vec<Entry> = Vec::new();
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
     // Whether the previous line is the time of the last entry.
     let mut is_after_time = false;
     let mut previous = "";
     for line in text::lines(input.text) {
         if let Some(metric) = rate(line.text).filter(|_| is_after_time) {
-            if let Some(entry) = entries.last_mut() {
+            entries.change_last(|entry| {
                 // Criterion prints bytes and elements on a line each.
                 let known = entry.metrics.iter().position(|known| known.measure == metric.measure);
                 if known.is_none() {
                     entry.metrics.push(metric);
                 }
-            }
+            });
             previous = line.text;
             continue;
         }

@@ -4,7 +4,7 @@
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
     text::{self, Line, Scan, is_blank},
 };
 
@@ -25,9 +25,9 @@ const MEDIAN: usize = 2;
 const MEAN: usize = 3;
 const COLUMNS: usize = 6;
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let column = if input.average == Some(Average::Median) { MEDIAN } else { MEAN };
-    let mut entries: Vec<Entry> = Vec::new();
+    let mut entries = Entries::default();
     let mut path: Vec<&str> = Vec::new();
     let mut below = RowKind::Rate;
     for line in text::lines(input.text) {
@@ -49,8 +49,10 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
                 times(row, &cells, column).ok_or_else(|| line.invalid("a time in each column"))?;
             path.push(name);
             entries.push(entry(line, &path, metric)?);
-        } else if let Some(entry) = entries.last_mut() {
-            below = below.read(cells[FASTEST], cells[column], &mut entry.metrics);
+        } else {
+            entries.change_last(|entry| {
+                below = below.read(cells[FASTEST], cells[column], &mut entry.metrics);
+            });
         }
     }
     text::require_entries(entries, EXPECTED)
@@ -175,7 +177,10 @@ fn bytes(text: &str) -> Option<f64> {
 mod tests {
     use tidemark_api::{Adapter::RustDivan, Average};
 
-    use crate::{parse, tests::read};
+    use crate::{
+        parse,
+        tests::{first_value, read},
+    };
 
     #[test]
     fn a_real_run() {
@@ -208,7 +213,7 @@ mod tests {
         div::group::fill::u32::64 allocated 256
         ");
         let median = parse(RustDivan, text, Some(Average::Median)).unwrap();
-        insta::assert_snapshot!(median.entries[0].metrics[0].value, @"47.68");
+        insta::assert_snapshot!(first_value(&median), @"47.68");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tidemark_api::Adapter;
 
 use crate::{
-    Detection, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    Detection, Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
     error::Reason,
     rust_gungraun::counter_metric,
     text::{self, is_blank},
@@ -25,8 +25,8 @@ pub(crate) const TOOL: Tool = Tool {
         .detected(Detection::Named)],
 };
 
-pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::new();
+pub(crate) fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
     let mut skipped = None;
     for Object { line, text: object, is_truncated } in objects(input.text) {
         if is_truncated {

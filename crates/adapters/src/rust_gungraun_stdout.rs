@@ -4,7 +4,7 @@
 use tidemark_api::Adapter;
 
 use crate::{
-    Detection, Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
+    Detection, Entries, Failure, Format, Input, ParsedMetric, Syntax, Tool,
     rust_gungraun::counter_metric,
     text::{self, Line, Scan, is_blank},
 };
@@ -17,8 +17,8 @@ pub(crate) const TOOL: Tool = Tool {
     formats: &[Format::new(Syntax::Text, "cargo bench", &[], parse).detected(Detection::Named)],
 };
 
-pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::new();
+pub(crate) fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
     let mut open: Option<Open<'_>> = None;
     for line in text::lines(input.text) {
         if line.text.starts_with("  ") {
@@ -45,7 +45,7 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
 }
 
 /// Keeps a benchmark that has counters. Without counters, the title was other text.
-fn close(open: Option<Open<'_>>, entries: &mut Vec<Entry>) -> Result<(), Failure> {
+fn close(open: Option<Open<'_>>, entries: &mut Entries) -> Result<(), Failure> {
     if let Some(Open { line, title, metrics, .. }) = open
         && !metrics.is_empty()
     {

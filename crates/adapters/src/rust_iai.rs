@@ -3,7 +3,7 @@
 use tidemark_api::Adapter;
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
+    Entries, Failure, Format, Input, ParsedMetric, Syntax, Tool,
     text::{self, Line, Scan},
 };
 
@@ -23,8 +23,8 @@ const COUNTERS: [(&str, &str); 5] = [
     ("Estimated Cycles", "estimated-cycles"),
 ];
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::new();
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
     let mut name: Option<Line<'_>> = None;
     let mut metrics: Vec<ParsedMetric> = Vec::new();
     for line in text::lines(input.text) {

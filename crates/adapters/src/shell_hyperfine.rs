@@ -6,7 +6,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
     records::Records,
     table,
     text::{self, Line, Unit},
@@ -73,7 +73,7 @@ struct Row {
 }
 
 /// Parses a document. The name of a command includes the values of its parameters, because Hyperfine reports no other name.
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let Document { results } = document::read::<Shape, _>(input.text)?;
     let average = input.average.unwrap_or(Average::Mean);
     let entries = results.iter().enumerate().map(|(index, row)| {
@@ -104,7 +104,7 @@ impl Row {
 }
 
 /// Parses an exported CSV file. After one run there is no deviation.
-fn parse_csv(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_csv(input: &Input<'_>) -> Result<Entries, Failure> {
     const COLUMNS: [&str; 8] = ["command", "mean", "stddev", "median", "user", "system", "min", "max"];
     let records = Records::read(input.text, ',', &COLUMNS)?;
     let average = input.average.unwrap_or(Average::Mean);
@@ -137,8 +137,8 @@ fn parse_csv(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
 }
 
 /// Parses an exported Markdown table, whose header names the unit of all times.
-fn parse_markdown(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::new();
+fn parse_markdown(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
     let mut unit = None;
     for line in text::lines(input.text) {
         let row = line.text.trim();
@@ -179,8 +179,8 @@ fn markdown_entry(line: Line<'_>, row: &str, unit: Unit, average: Option<Average
 }
 
 /// Parses the printed text: a title per command, with its times below it.
-fn parse_text(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::new();
+fn parse_text(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
     let mut command = None;
     for line in text::lines(input.text) {
         if let Some(title) = title(line.text) {

@@ -3,7 +3,7 @@
 use tidemark_api::Adapter;
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
     text::{self, Line, Unit, is_blank},
     variant,
 };
@@ -21,7 +21,7 @@ pub(crate) const TOOL: Tool = Tool {
     )],
 };
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let mut runs: Vec<Run<'_>> = Vec::new();
     for line in text::lines(input.text) {
         if line.text.starts_with("Running the test with following options:") {

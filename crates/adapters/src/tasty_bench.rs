@@ -3,7 +3,7 @@
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
+    Entries, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
     records::Records,
     text::{self, Unit, is_blank},
     variant,
@@ -23,9 +23,9 @@ pub(crate) const TOOL: Tool = Tool {
 const MEAN: &str = "Mean (ps)";
 const DEVIATION: &str = "2*Stdev (ps)";
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let records = Records::read(input.text, ',', &["Name", MEAN, DEVIATION])?;
-    let (mut entries, mut lines) = (Vec::new(), Vec::new());
+    let (mut entries, mut lines) = (Entries::default(), Vec::new());
     for row in records.iter() {
         let mean = Unit::Picoseconds.nanoseconds(row.require_number(MEAN)?);
         let deviation = Unit::Picoseconds.nanoseconds(row.require_number(DEVIATION)?);
@@ -55,8 +55,8 @@ fn memory(kind: &str, bytes: f64) -> Option<ParsedMetric> {
 }
 
 /// Parses the tree of groups: a benchmark has its status on its line and the result on the next line, with a deeper indentation.
-fn parse_text(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let (mut entries, mut numbers) = (Vec::new(), Vec::new());
+fn parse_text(input: &Input<'_>) -> Result<Entries, Failure> {
+    let (mut entries, mut numbers) = (Entries::default(), Vec::new());
     // Groups around the line, with their indentation.
     let mut groups: Vec<(usize, &str)> = Vec::new();
     let mut benchmark: Option<(String, bool)> = None;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::{Entry, Failure, ParsedMetric, Position};
+use crate::{Entries, Entry, Failure, ParsedMetric, Position};
 
 /// A line of an output.
 #[derive(Clone, Copy, Default)]
@@ -34,7 +34,7 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> + Clone {
 }
 
 /// Returns the entries, or an error that the output is not from this tool if there are none.
-pub(crate) fn require_entries(entries: Vec<Entry>, expected: &str) -> Result<Vec<Entry>, Failure> {
+pub(crate) fn require_entries(entries: Entries, expected: &str) -> Result<Entries, Failure> {
     if entries.is_empty() { Err(Failure::unrecognized(expected)) } else { Ok(entries) }
 }
 

@@ -3,7 +3,7 @@
 use tidemark_api::Adapter;
 
 use crate::{
-    Detection, Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
+    Detection, Entries, Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
     text::{self, Line, Unit, is_blank},
 };
 
@@ -34,7 +34,7 @@ pub(crate) const TOOL: Tool = Tool {
 const UNNAMED: &str = "time";
 
 /// Parses the fields of `time -v`, one per line.
-fn parse_verbose(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_verbose(input: &Input<'_>) -> Result<Entries, Failure> {
     let mut runs: Vec<Verbose<'_>> = Vec::new();
     for line in text::lines(input.text) {
         let Some((field, value)) = line.text.strip_prefix('\t').and_then(|field| field.split_once(": "))
@@ -47,7 +47,7 @@ fn parse_verbose(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
             run.read(field, value).ok_or_else(|| line.invalid("a number"))?;
         }
     }
-    let mut entries = Vec::new();
+    let mut entries = Entries::default();
     let mut failed = None;
     for run in runs {
         if run.failed {
@@ -114,7 +114,7 @@ impl Verbose<'_> {
 }
 
 /// Parses the two lines of GNU without options.
-fn parse_gnu(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_gnu(input: &Input<'_>) -> Result<Entries, Failure> {
     let mut runs: Vec<(Line<'_>, Vec<ParsedMetric>)> = Vec::new();
     for line in text::lines(input.text) {
         if let Some(metrics) = gnu_times(line.text) {
@@ -156,7 +156,7 @@ fn gnu_faults(line: &str) -> Option<f64> {
 }
 
 /// Parses three lines with `real`, `user` and `sys`, or one line with the numbers before these words.
-fn parse_posix(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_posix(input: &Input<'_>) -> Result<Entries, Failure> {
     let lines: Vec<_> = text::lines(input.text).filter(|line| !line.text.trim().is_empty()).collect();
     let mut runs = Vec::new();
     for (index, line) in lines.iter().enumerate() {
@@ -180,8 +180,8 @@ fn parse_posix(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
 }
 
 /// Parses lines such as `sleep 1  0.00s user 0.00s system 0% cpu 1.005 total`.
-fn parse_zsh(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut named = Vec::new();
+fn parse_zsh(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut named = Entries::default();
     let mut unnamed = Vec::new();
     for line in text::lines(input.text) {
         match zsh_times(line.text) {
@@ -191,7 +191,7 @@ fn parse_zsh(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         }
     }
     if !unnamed.is_empty() {
-        named.extend(only(unnamed, "")?);
+        named.extend(only(unnamed, "")?.iter().map(|entry| entry.to_entry()));
     }
     text::require_entries(named, "a line such as `sleep 1  0.00s user 0.00s system 0% cpu 1.005 total`")
 }
@@ -208,7 +208,7 @@ fn zsh_times(line: &str) -> Option<(&str, Vec<ParsedMetric>)> {
 }
 
 /// Returns the entry of the only block. Several blocks without commands are an error, because they would have the same name.
-fn only(runs: Vec<(Line<'_>, Vec<ParsedMetric>)>, expected: &str) -> Result<Vec<Entry>, Failure> {
+fn only(runs: Vec<(Line<'_>, Vec<ParsedMetric>)>, expected: &str) -> Result<Entries, Failure> {
     if let Some((line, _)) = runs.get(1) {
         return Err(line.invalid("one measurement, because the output does not contain the commands"));
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
     table::{bordered_cells, is_rule},
     text::{self, Unit, decimal},
 };
@@ -72,13 +72,13 @@ struct Statistics {
     p999: Option<f64>,
 }
 
-fn parse_tasks(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_tasks(input: &Input<'_>) -> Result<Entries, Failure> {
     let tasks: Vec<Task> = document::read::<Vec<ShapeTask>, _>(input.text)?;
     let outcome = |task: &Task| task.result.as_ref().unwrap_or(&task.own).total_time;
     if !tasks.iter().any(|task| outcome(task).is_some()) {
         return Err(Failure::unrecognized("tasks with the member `totalTime` in their result"));
     }
-    let mut entries = Vec::new();
+    let mut entries = Entries::default();
     for (index, task) in tasks.iter().enumerate() {
         let position = || Position::Path(format!("[{index}]"));
         match task.result.as_ref().unwrap_or(&task.own).metrics(input.average.unwrap_or(Average::Mean)) {
@@ -166,9 +166,9 @@ struct Row {
     margin: Option<Value>,
 }
 
-fn parse_rows(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_rows(input: &Input<'_>) -> Result<Entries, Failure> {
     let rows: Vec<Row> = document::read::<Vec<ShapeRow>, _>(input.text)?;
-    let mut entries = Vec::new();
+    let mut entries = Entries::default();
     for (index, row) in rows.iter().enumerate() {
         entries.extend(row.entry(&|| Position::Path(format!("[{index}]")), input)?);
     }
@@ -176,9 +176,9 @@ fn parse_rows(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
 }
 
 /// Parses the tables that `console.table` prints.
-fn parse_printed(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_printed(input: &Input<'_>) -> Result<Entries, Failure> {
     let mut columns: Option<Vec<&str>> = None;
-    let mut entries = Vec::new();
+    let mut entries = Entries::default();
     let mut recognized = false;
     for line in text::lines(input.text) {
         let Some(cells) = bordered_cells(line.text).filter(|_| !is_rule(line.text)) else {
@@ -218,7 +218,7 @@ fn unquoted(cell: &str) -> &str {
     ['\'', '"', '`'].iter().find_map(|quote| cell.strip_prefix(*quote)?.strip_suffix(*quote)).unwrap_or(cell)
 }
 
-fn require_entries(entries: Vec<Entry>, input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn require_entries(entries: Entries, input: &Input<'_>) -> Result<Entries, Failure> {
     if entries.is_empty() {
         return Err(Failure::missing(
             Position::Path("[0]".to_owned()),

@@ -1,10 +1,13 @@
 //! A tool and its output formats: what identifies an output, how to get it, and the function that parses it.
 
-use std::{cell::RefCell, fmt};
+use std::{
+    cell::{OnceCell, RefCell},
+    fmt,
+};
 
 use tidemark_api::{Adapter, Average};
 
-use crate::{Entry, Failure, Results, Skipped, error::Reason, skipped};
+use crate::{Entries, Failure, Results, Skipped, error::Reason, marks::Marks, skipped};
 
 /// A tool whose output can be parsed.
 pub struct Tool {
@@ -30,7 +33,7 @@ pub struct Format {
     pub marks: &'static [&'static str],
     /// Whether `magic` tries the format, and when.
     pub detection: Detection,
-    parse: fn(&Input<'_>) -> Result<Vec<Entry>, Failure>,
+    parse: fn(&Input<'_>) -> Result<Entries, Failure>,
 }
 
 /// Syntax of an output.
@@ -59,16 +62,13 @@ pub enum Detection {
     Named,
 }
 
-/// Minimum length of a mark that other outputs rarely contain, in bytes.
-const LONG_MARK: usize = 6;
-
 impl Format {
     /// Creates a format that only its tool prints.
     pub(crate) const fn new(
         syntax: Syntax,
         command: &'static str,
         marks: &'static [&'static str],
-        parse: fn(&Input<'_>) -> Result<Vec<Entry>, Failure>,
+        parse: fn(&Input<'_>) -> Result<Entries, Failure>,
     ) -> Self {
         Self { syntax, command, marks, detection: Detection::Specific, parse }
     }
@@ -78,13 +78,10 @@ impl Format {
         Self { detection, ..self }
     }
 
-    /// Whether a text contains all marks of the format.
-    pub(crate) fn is_marked(&self, text: &str) -> bool {
-        // Long marks are rare, so one of them is missing in most outputs of other tools.
-        let contains = |mark: &&str| memchr::memmem::find(text.as_bytes(), mark.as_bytes()).is_some();
-        let (long, short): (Vec<&str>, Vec<&str>) =
-            self.marks.iter().partition(|mark| mark.len() >= LONG_MARK);
-        long.iter().all(contains) && short.iter().all(contains)
+    /// Whether an output contains all marks of the format.
+    pub(crate) fn is_marked(&self, input: &Input<'_>) -> bool {
+        let (long, short): (Vec<&str>, Vec<&str>) = self.marks.iter().partition(|mark| Marks::is_long(mark));
+        long.iter().chain(&short).all(|mark| input.has_mark(mark))
     }
 }
 
@@ -166,13 +163,20 @@ pub(crate) struct Input<'a> {
     pub(crate) text: &'a str,
     /// Requested average; always one that the tool provides.
     pub(crate) average: Option<Average>,
+    /// Marks in the output, found when they are needed first.
+    marks: OnceCell<Marks>,
     /// Parts of the output that the adapter does not read.
     pub(crate) skipped: RefCell<Vec<Skipped>>,
 }
 
 impl<'a> Input<'a> {
     pub(crate) fn new(text: &'a str, average: Option<Average>) -> Self {
-        Self { text, average, skipped: RefCell::default() }
+        Self { text, average, marks: OnceCell::new(), skipped: RefCell::default() }
+    }
+
+    /// Whether the output contains a mark.
+    pub(crate) fn has_mark(&self, mark: &str) -> bool {
+        self.marks.get_or_init(|| Marks::of(self.text)).contain(mark, self.text)
     }
 
     /// Records that the adapter does not read a result.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use tidemark_api::Adapter;
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
     text::{self, Unit},
     variant,
     xml::{self, Part},
@@ -27,7 +27,7 @@ struct TestResult {
     duration: Option<String>,
 }
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let mut results: Vec<TestResult> = Vec::new();
     // Definitions, with the class of each test, follow the results.
     let mut classes: HashMap<String, String> = HashMap::new();
@@ -57,7 +57,7 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         }
         Ok(())
     })?;
-    let mut entries = Vec::with_capacity(results.len());
+    let mut entries = Entries::default();
     let mut positions = Vec::with_capacity(results.len());
     for result in &results {
         let name = result.full_name(classes.get(&result.test).map(String::as_str));

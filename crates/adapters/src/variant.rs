@@ -1,14 +1,14 @@
 //! Converts the parameters that tools report to the parameters of a variant. The adapters extract them from the output.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use tidemark_api::{Parameters, ResourceName};
+use tidemark_api::Parameters;
 
 use crate::{
-    Entry, Failure, Label, Position,
-    results::{are_unique, group},
+    Entries, EntryRef, Failure, Position,
+    group::{are_unique, group},
 };
 
 /// A property of an entry, given its index, in addition to its name and its own parameters.
@@ -72,46 +72,51 @@ pub(crate) fn of_texts(
 /// A unique entry gets no further parameter, so that its series continues even if the tool reports more.
 pub(crate) fn distinguish(
     position: impl Fn(usize) -> Position,
-    entries: &mut [Entry],
+    entries: &mut Entries,
     properties: &[Property<'_>],
 ) -> Result<(), Failure> {
     if are_unique(entries.iter().map(series_key)) {
         return Ok(());
     }
     for (name, value) in properties {
-        let (groups, count) = group(entries.iter().map(series_key));
+        let (groups, count) = group(&entries.iter().map(series_key).collect::<Vec<_>>());
         if count == entries.len() {
             return Ok(());
         }
-        let mut values = vec![HashSet::new(); count];
-        for (index, &group) in groups.iter().enumerate() {
-            values[group].insert(value(index));
+        let (mut first_values, mut differ) = (vec![None; count], vec![false; count]);
+        for (index, group) in groups.iter().map(|group| *group as usize).enumerate() {
+            let value = value(index);
+            differ[group] |= *first_values[group].get_or_insert(value) != value;
         }
-        for (index, entry) in entries.iter_mut().enumerate() {
-            if let Some(value) = value(index).filter(|_| values[groups[index]].len() > 1) {
-                let own = entry.parameters.iter().flat_map(Parameters::iter);
-                let mut parameters: BTreeMap<_, _> =
-                    own.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-                parameters.entry((*name).to_owned()).or_insert_with(|| value.to_owned());
-                entry.parameters = of_texts(|| position(index), parameters)?;
-            }
+        let mut distinct = entries.with_same_measures();
+        for (index, entry) in entries.iter().enumerate() {
+            let Some(value) = value(index).filter(|_| differ[groups[index] as usize]) else {
+                distinct.push_ref(entry);
+                continue;
+            };
+            let mut entry = entry.to_entry();
+            let own = entry.parameters.iter().flat_map(Parameters::iter);
+            let mut parameters: BTreeMap<_, _> =
+                own.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+            parameters.entry((*name).to_owned()).or_insert_with(|| value.to_owned());
+            entry.parameters = of_texts(|| position(index), parameters)?;
+            distinct.push(entry);
+        }
+        *entries = distinct;
+    }
+    let (groups, _) = group(&entries.iter().map(series_key).collect::<Vec<_>>());
+    for (index, (entry, group)) in entries.iter().zip(groups).enumerate() {
+        if group as usize != index {
+            let expected = "a benchmark with a unique combination of name and parameters";
+            return Err(Failure::invalid(position(index), expected, entry.label.as_str()));
         }
     }
-    let mut known = HashSet::with_capacity(entries.len());
-    match entries.iter().position(|entry| !known.insert(series_key(entry))) {
-        Some(index) => Err(Failure::invalid(
-            position(index),
-            "a benchmark with a unique combination of name and parameters",
-            entries[index].label.as_str(),
-        )),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 /// Returns the key that must be unique per entry. A benchmark may have one entry for each of several measures.
-fn series_key(entry: &Entry) -> (&Label, Option<&Parameters>, Option<&ResourceName>) {
-    let (label, parameters) = entry.key();
-    (label, parameters, entry.metrics.first().map(|metric| &metric.measure))
+fn series_key(entry: EntryRef<'_>) -> (&[u8], Option<&str>) {
+    (entry.key(), entry.metrics().next().map(|metric| metric.measure.as_str()))
 }
 
 #[cfg(test)]

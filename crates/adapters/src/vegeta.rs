@@ -4,7 +4,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
     text::{self, Line, Unit, decimal, go_duration},
 };
 
@@ -87,7 +87,7 @@ struct Report {
     success_percent: f64,
 }
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let document: Document = document::read::<Shape, _>(input.text)?;
     if document.requests <= 0.0 {
         return Err(Failure::missing(Position::Path("requests".to_owned()), "at least one request"));
@@ -99,7 +99,11 @@ fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         throughput: document.throughput,
         success_percent: document.success * 100.0,
     };
-    Ok(vec![Entry::new(|| Position::Path("latencies".to_owned()), NAME, report.metrics(input.average))?])
+    Ok(Entries::from(vec![Entry::new(
+        || Position::Path("latencies".to_owned()),
+        NAME,
+        report.metrics(input.average),
+    )?]))
 }
 
 impl Report {
@@ -125,7 +129,7 @@ impl Report {
 }
 
 /// Parses the text report: each line has a title, the names of its values in brackets, and the values.
-fn parse_printed(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+fn parse_printed(input: &Input<'_>) -> Result<Entries, Failure> {
     let find = |title: &str| {
         let mut lines = text::lines(input.text).filter(|line| {
             line.text.strip_prefix(title).is_some_and(|rest| rest.trim_start().starts_with('['))
@@ -163,7 +167,7 @@ fn parse_printed(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     if value(requests, "total", decimal).is_none_or(|count| count <= 0.0) {
         return Err(requests.invalid("at least one request"));
     }
-    Ok(vec![latencies.entry(NAME, report.metrics(input.average))?])
+    Ok(Entries::from(vec![latencies.entry(NAME, report.metrics(input.average))?]))
 }
 
 /// Returns the value with a name in a line such as `Duration  [total, attack, wait]  10s, 9.9s, 100ms`.
@@ -185,7 +189,10 @@ mod tests {
         Average,
     };
 
-    use crate::{parse, tests::read};
+    use crate::{
+        parse,
+        tests::{first_value, read},
+    };
 
     #[test]
     fn reports() {
@@ -201,10 +208,7 @@ mod tests {
         vegeta error-rate 2
         ");
         assert_eq!(read(Magic, text), read(Vegeta, text));
-        assert_eq!(
-            parse(Magic, text, Some(Average::Median)).unwrap().entries[0].metrics[0].value,
-            1_750_000.0
-        );
+        assert_eq!(first_value(&parse(Magic, text, Some(Average::Median)).unwrap()), 1_750_000.0);
         let text = include_str!("../fixtures/vegeta/report.txt");
         insta::assert_snapshot!(read(Magic, text), @"
         vegeta latency 2500000
@@ -216,10 +220,7 @@ mod tests {
         vegeta bandwidth 1667.6676676676675
         vegeta error-rate 2
         ");
-        assert_eq!(
-            parse(Magic, text, Some(Average::Median)).unwrap().entries[0].metrics[0].value,
-            1_750_000.0
-        );
+        assert_eq!(first_value(&parse(Magic, text, Some(Average::Median)).unwrap()), 1_750_000.0);
     }
 
     #[test]

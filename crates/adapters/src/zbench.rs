@@ -3,7 +3,7 @@
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
     text::{self, Line, Scan, is_blank},
 };
 
@@ -20,8 +20,8 @@ const TIME: &str = "time/run (avg ± σ)";
 /// Suffix of the name in a row of allocations.
 const MEMORY: &str = "[MEMORY]";
 
-fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
-    let mut entries = Vec::new();
+fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
+    let mut entries = Entries::default();
     let mut in_table = false;
     for line in text::lines(input.text) {
         let trimmed = line.text.trim();

@@ -86,7 +86,7 @@ fn no_tool_claims_other_texts() {
             count += 1;
             assert!(titles.insert(title.to_owned()), "{file}: the title {title} is not unique");
             let Ok(results) = parse(Adapter::Magic, text, None) else { continue };
-            let metrics: usize = results.entries.iter().map(|entry| entry.metrics.len()).sum();
+            let metrics: usize = results.entries.iter().map(|entry| entry.metrics().len()).sum();
             if metrics > 0 {
                 problems.push(format!("{file}: {title}: {metrics} metrics read by {}", results.adapter));
             }

@@ -33,11 +33,11 @@ fn adapters() -> impl Iterator<Item = Adapter> {
 
 /// Checks the invariants of results.
 fn check(results: &Results) -> Result<(), TestCaseError> {
-    let mut keys: Vec<_> = results.entries.iter().map(|entry| (&entry.label, &entry.parameters)).collect();
+    let mut keys: Vec<_> = results.entries.iter().map(|entry| (entry.label, entry.parameters())).collect();
     keys.sort();
     keys.dedup();
     prop_assert_eq!(keys.len(), results.entries.len());
-    for metric in results.entries.iter().flat_map(|entry| &entry.metrics) {
+    for metric in results.entries.iter().flat_map(|entry| entry.metrics()) {
         let numbers = [Some(metric.value), metric.lower_value, metric.upper_value];
         prop_assert!(numbers.into_iter().flatten().all(f64::is_finite), "{:?}", metric);
     }

@@ -47,7 +47,7 @@ fn check(adapter: Adapter, text: &str) {
     for adapter in [adapter, Adapter::Magic] {
         match parse(adapter, text, None) {
             Ok(results) => {
-                let metrics = results.entries.iter().flat_map(|entry| &entry.metrics);
+                let metrics = results.entries.iter().flat_map(|entry| entry.metrics());
                 for metric in metrics {
                     let numbers = [Some(metric.value), metric.lower_value, metric.upper_value];
                     assert!(numbers.into_iter().flatten().all(f64::is_finite), "{adapter}: {metric:?}");

@@ -34,13 +34,13 @@ fn check(text: &str) {
                     let mut keys = HashSet::new();
                     for entry in &results.entries {
                         assert!(
-                            keys.insert((&entry.label, &entry.parameters)),
+                            keys.insert((entry.label, entry.parameters())),
                             "{adapter}: {:?}",
                             entry.label
                         );
                         let mut measures = HashSet::new();
-                        for metric in &entry.metrics {
-                            assert!(measures.insert(&metric.measure), "{adapter}: {}", metric.measure);
+                        for metric in entry.metrics() {
+                            assert!(measures.insert(metric.measure), "{adapter}: {}", metric.measure);
                             let numbers = [Some(metric.value), metric.lower_value, metric.upper_value];
                             assert!(
                                 numbers.into_iter().flatten().all(f64::is_finite),
@@ -48,9 +48,9 @@ fn check(text: &str) {
                             );
                         }
                     }
-                    for metric in results.entries.iter().flat_map(|entry| &entry.metrics) {
+                    for metric in results.entries.iter().flat_map(|entry| entry.metrics()) {
                         for how in Fold::ALL {
-                            assert_eq!(fold(vec![metric, metric], *how), *metric, "{adapter} {how}");
+                            assert_eq!(fold(vec![metric, metric], *how), metric, "{adapter} {how}");
                         }
                     }
                 }

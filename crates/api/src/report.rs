@@ -54,7 +54,7 @@ pub struct Report {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub pairs: Vec<ReportPairs>,
-    /// Warnings about the results, in the response that creates the report; omitted if there are none.
+    /// Warnings about the results, in the response that creates the report, and in the report of a job; omitted if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub warnings: Vec<String>,

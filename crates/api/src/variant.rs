@@ -38,6 +38,16 @@ impl Parameters {
         let mut texts = self.0.split('\0');
         std::iter::from_fn(move || Some((texts.next()?, texts.next()?)))
     }
+
+    /// Returns the parameters as one text, which is not empty, for storage in memory.
+    pub fn packed(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the parameters of a text that [`Parameters::packed`] returned.
+    pub fn from_packed(text: &str) -> Self {
+        Self(text.into())
+    }
 }
 
 impl fmt::Debug for Parameters {

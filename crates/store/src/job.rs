@@ -446,6 +446,13 @@ pub fn record_noise(tx: &mut Tx<'_>, job: JobId, noise: JobNoise) -> Result<()> 
     Ok(())
 }
 
+/// Stores the warnings about the results of a job.
+pub fn record_warnings(tx: &mut Tx<'_>, job: JobId, warnings: &[String]) -> Result<()> {
+    let warnings = serde_json::to_string(warnings).map_err(|error| Error::Engine(error.into()))?;
+    tx.execute("update job set warnings = $2 where id = $1", &[&job, &warnings])?;
+    Ok(())
+}
+
 /// Raises the rank of the pending jobs of an organization after it was claimed or got a plan. The limit of its address no longer
 /// applies to them; `concurrency` is the limit of the organization.
 pub fn raise_rank(

@@ -47,6 +47,7 @@ const MIGRATIONS: &[Migration] = &[
     (22, "bisections", include_str!("../migrations/0022_bisections.sql")),
     (23, "confirmations", include_str!("../migrations/0023_confirmations.sql")),
     (24, "code_host", include_str!("../migrations/0024_code_host.sql")),
+    (25, "job_warnings", include_str!("../migrations/0025_job_warnings.sql")),
 ];
 
 /// Tables with a search index.

@@ -103,6 +103,7 @@ columns! {
         job: Option<JobUuid> = "job.uuid",
         noise_before: Option<f64> = "job.noise_before",
         noise_after: Option<f64> = "job.noise_after",
+        warnings: Option<String> = "job.warnings",
         created: Timestamp = "report.created",
     }
 }
@@ -112,6 +113,7 @@ impl ReportColumns {
         self.branch.head.version = Some(self.version);
         let results = serde_json::from_str(&self.counts).map_err(|error| Error::Engine(error.into()))?;
         let noise = self.noise_before.zip(self.noise_after);
+        let warnings = self.warnings.map(|warnings| serde_json::from_str(&warnings)).transpose();
         let report = Report {
             uuid: self.uuid,
             user: self.user,
@@ -127,7 +129,7 @@ impl ReportColumns {
             job: self.job,
             noise: noise.map(|(before, after)| JobNoise { before, after }),
             pairs: Vec::new(),
-            warnings: Vec::new(),
+            warnings: warnings.map_err(|error| Error::Engine(error.into()))?.unwrap_or_default(),
             created: self.created,
         };
         Ok(ReportRow { id: self.id, metrics: self.metrics, report })

@@ -6,7 +6,7 @@ mod show;
 
 use std::collections::HashMap;
 
-use tidemark_adapters::{Entry, Label, ParsedMetric, Results};
+use tidemark_adapters::{EntryRef, MetricRef, Results};
 use tidemark_api::{Adapter, MeasureDirection, Parameters, ResourceName, measure};
 use tidemark_stats::{Comparison, Criteria, Samples, Verdict, Worse, compare, verdicts};
 
@@ -110,9 +110,9 @@ pub(crate) struct Series {
 
 /// Values of a series, one per run.
 #[derive(Default)]
-struct Values {
-    base: Vec<ParsedMetric>,
-    new: Vec<ParsedMetric>,
+struct Values<'a> {
+    base: Vec<MetricRef<'a>>,
+    new: Vec<MetricRef<'a>>,
 }
 
 impl Sides {
@@ -152,19 +152,19 @@ impl Sides {
     }
 
     /// Returns the values of each series, and the series in order of appearance.
-    fn series(&self) -> (Vec<Series>, HashMap<Series, Values>) {
-        let (mut order, mut values) = (Vec::new(), HashMap::<Series, Values>::new());
+    fn series(&self) -> (Vec<Series>, HashMap<Series, Values<'_>>) {
+        let (mut order, mut values) = (Vec::new(), HashMap::<Series, Values<'_>>::new());
         for (is_new, results) in [(false, &self.base), (true, &self.new)] {
             for result in results {
                 for entry in &result.entries {
-                    for measured in &entry.metrics {
+                    for measured in entry.metrics() {
                         let series = Series::of(entry, measured);
                         let both = values.entry(series.clone()).or_insert_with(|| {
                             order.push(series);
                             Values::default()
                         });
                         let side = if is_new { &mut both.new } else { &mut both.base };
-                        side.push(measured.clone());
+                        side.push(measured);
                     }
                 }
             }
@@ -236,13 +236,12 @@ impl ComparisonReport {
 }
 
 impl Series {
-    fn of(entry: &Entry, measured: &ParsedMetric) -> Self {
-        let (Label::Name(name) | Label::Reference(name)) = &entry.label;
+    fn of(entry: EntryRef<'_>, measured: MetricRef<'_>) -> Self {
         // A tool may report a built-in measure by its slug or its name.
         let known = measure::built_in(measured.measure.as_str()).and_then(|known| known.slug.parse().ok());
         Self {
-            label: name.as_str().to_owned(),
-            parameters: entry.parameters.clone(),
+            label: entry.label.as_str().to_owned(),
+            parameters: entry.parameters(),
             measure: known.unwrap_or_else(|| measured.measure.clone()),
         }
     }
@@ -258,17 +257,19 @@ impl Series {
     }
 }
 
-impl Values {
+impl Values<'_> {
     fn compare(&self, series: Series, confidence: f64) -> Row {
         let values =
-            |side: &[ParsedMetric]| -> Vec<f64> { side.iter().map(|measured| measured.value).collect() };
+            |side: &[MetricRef<'_>]| -> Vec<f64> { side.iter().map(|measured| measured.value).collect() };
         let (base, new) = (values(&self.base), values(&self.new));
         let comparison = compare(Samples::Independent(&base, &new), confidence);
         let note = match (self.base.as_slice(), self.new.as_slice()) {
-            ([base], [new]) => compare_ranges(base, new),
+            ([base], [new]) => {
+                compare_ranges(base.lower_value.zip(base.upper_value), new.lower_value.zip(new.upper_value))
+            }
             _ => "",
         };
-        let units = self.new.first().map_or("", output::units).to_owned();
+        let units = self.new.first().map_or("", |new| output::units(new.measure, new.units)).to_owned();
         let declared = self.new.iter().chain(&self.base).find_map(|measured| measured.direction);
         let worse = MeasureDirection::worse(series.measure.as_str(), declared);
         let verdict = Verdict::Inconclusive;
@@ -289,10 +290,12 @@ impl Row {
     }
 }
 
+/// Ends of the range of a value, if it has one.
+type Range = Option<(f64, f64)>;
+
 /// Compares the ranges of two single values. A range covers only one run, so the result is a hint and not a verdict.
-fn compare_ranges(base: &ParsedMetric, new: &ParsedMetric) -> &'static str {
-    let ends = |measured: &ParsedMetric| measured.lower_value.zip(measured.upper_value);
-    match (ends(base), ends(new)) {
+fn compare_ranges(base: Range, new: Range) -> &'static str {
+    match (base, new) {
         (Some((base_lower, base_upper)), Some((new_lower, new_upper))) => {
             if new_lower > base_upper || new_upper < base_lower { "ranges apart" } else { "ranges overlap" }
         }

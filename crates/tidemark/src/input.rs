@@ -176,7 +176,7 @@ impl ParseFlags {
             let (read, mut skipped) =
                 tidemark_adapters::parse_with_skipped(self.adapter.on_server(), text, self.average)
                     .map_err(|error| Failure::with(Exit::Unreadable, format!("{name}: {error}")))?;
-            if read.entries.iter().all(|entry| entry.metrics.is_empty()) {
+            if read.entries.iter().all(|entry| entry.metrics().len() == 0) {
                 return Err(Failure::with(
                     Exit::Empty,
                     format!("{name}: The output contains no metric; check that the benchmarks ran."),

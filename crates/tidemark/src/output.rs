@@ -7,8 +7,7 @@ use std::{
 };
 
 use serde::Serialize;
-use tidemark_adapters::{Entry, ParsedMetric};
-use tidemark_api::{Adapter, ResourceName, Timestamp, measure};
+use tidemark_api::{Adapter, Parameters, ResourceName, Timestamp, measure};
 pub(crate) use tidemark_render::format::{benchmark, percent, plain, quantity, range};
 
 use crate::failure::{Failure, Result};
@@ -91,15 +90,15 @@ fn new_line(text: &mut String, depth: usize) {
 }
 
 /// Returns a benchmark of a result, with a mark if it raises no alerts.
-pub(crate) fn entry(entry: &Entry) -> String {
-    let title = benchmark(entry.label.as_str(), entry.parameters.as_ref());
-    if entry.ignored { format!("{title} (ignored)") } else { title }
+pub(crate) fn entry(label: &str, parameters: Option<&Parameters>, ignored: bool) -> String {
+    let title = benchmark(label, parameters);
+    if ignored { format!("{title} (ignored)") } else { title }
 }
 
-/// Returns the units of a measured value, if they are known without a project.
-pub(crate) fn units(measured: &ParsedMetric) -> &str {
-    let built_in = measure::built_in(measured.measure.as_str()).map(|measure| measure.units);
-    built_in.or_else(|| measured.units.as_ref().map(ResourceName::as_str)).unwrap_or("")
+/// Returns the units of a measure, if they are known without a project: those of a built-in measure, otherwise the given ones.
+pub(crate) fn units<'a>(measure: &ResourceName, units: Option<&'a ResourceName>) -> &'a str {
+    let built_in = measure::built_in(measure.as_str()).map(|measure| measure.units);
+    built_in.or_else(|| units.map(ResourceName::as_str)).unwrap_or("")
 }
 
 /// Returns the adapter and a number of benchmarks; without the adapter if it is not known.

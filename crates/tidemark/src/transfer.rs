@@ -386,7 +386,7 @@ fn texts(results: &[Vec<ReportResult>]) -> serde_json::Result<Vec<String>> {
     let count = iterations.last_key_value().map_or(0, |(last, _)| last + 1);
     (0..count)
         .map(|iteration| {
-            let entries = iterations.remove(&iteration).unwrap_or_default();
+            let entries = iterations.remove(&iteration).unwrap_or_default().into();
             serde_json::to_string(&Results { adapter: Adapter::Json, entries })
         })
         .collect()

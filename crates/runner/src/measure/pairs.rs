@@ -3,9 +3,9 @@
 
 use std::{collections::HashMap, io::Read, time::Instant};
 
-use tidemark_adapters::{Label, Results, parse};
+use tidemark_adapters::{Results, parse};
 use tidemark_api::{Adapter, Average, Fold, JobBase, JobIteration, JobNoise, JobSide, Parameters, Spec};
-use tidemark_stats::{Comparison, Criteria, PAIRED_CONFIDENCE, Samples, Verdict, Worse, compare, verdicts};
+use tidemark_stats::{Comparison, Criteria, PAIRED_CONFIDENCE, Pairs, Verdict, Worse, verdicts};
 use uuid::Uuid;
 
 use super::{FileRequest, JobEnd, JobPlan, LongText, RunResults, SYNTHETIC_MARK, failure, measure_noise};
@@ -105,7 +105,7 @@ impl<'a> PairJob<'a> {
             deadline: started + self.plan.timeout,
             requests: &requests,
         };
-        let mut pairs = Pairs::default();
+        let mut rounds = Rounds::default();
         let mut failed_rounds = 0;
         let mut before = measure_noise(self.limits.first());
         for round in 1..=self.base.rounds {
@@ -119,7 +119,7 @@ impl<'a> PairJob<'a> {
             before = after;
             outcomes.iter().for_each(&mut *on_run);
             let is_timeout = outcomes.iter().any(|outcome| outcome.exit == Exit::TimedOut);
-            if is_timeout && pairs.count > 0 {
+            if is_timeout && rounds.count > 0 {
                 // Time is up; the complete rounds count.
                 break;
             }
@@ -143,18 +143,18 @@ impl<'a> PairJob<'a> {
                 Some(reason) if is_timeout || !self.plan.allow_failure => return Ok(JobEnd::Failed(reason)),
                 Some(reason) => {
                     failed_rounds += 1;
-                    if failed_rounds == MAX_FAILED_ROUNDS && pairs.count == 0 {
+                    if failed_rounds == MAX_FAILED_ROUNDS && rounds.count == 0 {
                         return Ok(JobEnd::Failed(reason));
                     }
                 }
                 None => failed_rounds = 0,
             }
             if let Ok([base, new]) = <[Results; 2]>::try_from(parsed) {
-                pairs.add(&base, &new);
+                rounds.add(self.base, &base, &new);
             }
             let mean = started.elapsed() / round;
             let used = size - results.remaining();
-            if pairs.is_decided(self.base)
+            if rounds.is_decided(self.base)
                 || failed_rounds == MAX_FAILED_ROUNDS
                 || started.elapsed() + mean > self.plan.timeout
                 || results.remaining() < used.saturating_mul(2)
@@ -261,40 +261,40 @@ impl RoundRunner<'_> {
 /// A benchmark with its parameters, and a measure.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Series {
-    label: Label,
+    label: String,
     parameters: Option<Parameters>,
     measure: String,
 }
 
-/// Pairs of values by series.
+/// Complete rounds: the pairs of values of each series.
 #[derive(Default)]
-struct Pairs {
+struct Rounds {
     /// Number of complete rounds.
     count: u32,
-    series: HashMap<Series, Vec<(f64, f64)>>,
+    series: HashMap<Series, Pairs>,
 }
 
-impl Pairs {
-    fn add(&mut self, base: &Results, new: &Results) {
+impl Rounds {
+    fn add(&mut self, job: &JobBase, base: &Results, new: &Results) {
         self.count += 1;
         let base: HashMap<Series, f64> = values(base).collect();
         for (series, value) in values(new) {
             if let Some(base) = base.get(&series) {
-                self.series.entry(series).or_default().push((*base, value));
+                let empty = || Pairs::new(PAIRED_CONFIDENCE, job.same_within);
+                self.series.entry(series).or_insert_with(empty).push(*base, value);
             }
         }
     }
 
     /// Whether every benchmark that needs a verdict has one.
     fn is_decided(&self, base: &JobBase) -> bool {
-        let needs_verdict = |series: &Series| {
-            base.benchmarks.is_empty() || base.benchmarks.iter().any(|name| name == series.label.as_str())
-        };
+        let needs_verdict =
+            |series: &Series| base.benchmarks.is_empty() || base.benchmarks.contains(&series.label);
         let compared: Vec<(Comparison, Worse)> = self
             .series
             .iter()
             .filter(|(series, _)| needs_verdict(series))
-            .map(|(_, pairs)| (compare(Samples::Paired(pairs), PAIRED_CONFIDENCE), Worse::Unknown))
+            .map(|(_, pairs)| (pairs.quick_comparison(), Worse::Unknown))
             .collect();
         let criteria = Criteria { smallest_change: base.min_change, same_within: base.same_within };
         self.count > 0
@@ -304,10 +304,10 @@ impl Pairs {
 
 fn values(results: &Results) -> impl Iterator<Item = (Series, f64)> {
     results.entries.iter().flat_map(|entry| {
-        entry.metrics.iter().map(|metric| {
+        entry.metrics().map(move |metric| {
             let series = Series {
-                label: entry.label.clone(),
-                parameters: entry.parameters.clone(),
+                label: entry.label.as_str().to_owned(),
+                parameters: entry.parameters(),
                 measure: metric.measure.as_str().to_owned(),
             };
             (series, metric.value)
@@ -342,16 +342,16 @@ mod tests {
 
     #[test]
     fn the_comparison_ends_when_the_wanted_benchmarks_have_a_verdict() {
-        let mut pairs = Pairs::default();
-        assert!(!pairs.is_decided(&base(&[])));
-        for round in 0..5 {
+        let mut rounds = Rounds::default();
+        assert!(!rounds.is_decided(&base(&[])));
+        for round in 0..5_u32 {
             let noise = if round.is_multiple_of(2) { (100.0, 200.0) } else { (200.0, 100.0) };
-            pairs.add(&results(10.0, noise.0), &results(12.0, noise.1));
+            rounds.add(&base(&[]), &results(10.0, noise.0), &results(12.0, noise.1));
         }
-        assert!(pairs.is_decided(&base(&["a"])));
-        assert!(!pairs.is_decided(&base(&["a", "noisy"])));
-        assert!(!pairs.is_decided(&base(&[])));
+        assert!(rounds.is_decided(&base(&["a"])));
+        assert!(!rounds.is_decided(&base(&["a", "noisy"])));
+        assert!(!rounds.is_decided(&base(&[])));
         // A benchmark that no side measures needs no further rounds.
-        assert!(pairs.is_decided(&base(&["missing"])));
+        assert!(rounds.is_decided(&base(&["missing"])));
     }
 }

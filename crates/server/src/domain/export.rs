@@ -17,7 +17,7 @@ use parquet::{
     schema::types::Type,
 };
 use serde::{Deserialize, Serialize, Serializer};
-use tidemark_api::Timestamp;
+use tidemark_api::{MeasureDirection, Timestamp};
 use tidemark_store::export::ExportedMetric;
 use utoipa::ToSchema;
 
@@ -71,7 +71,7 @@ enum Column {
 }
 
 /// All columns with their names, in order.
-const COLUMNS: [(&str, Column); 20] = [
+const COLUMNS: [(&str, Column); 21] = [
     ("report", Column::Text(|entry| Some(entry.report.uuid.to_string().into()))),
     ("metric", Column::Text(|entry| Some(entry.metric.uuid.to_string().into()))),
     ("start_time", Column::Time(|entry| entry.report.start_time)),
@@ -92,11 +92,17 @@ const COLUMNS: [(&str, Column); 20] = [
     ("lower_limit", Column::Real(|entry| entry.boundary.lower_limit)),
     ("upper_limit", Column::Real(|entry| entry.boundary.upper_limit)),
     ("alert", Column::Text(|entry| entry.alert.map(|status| status.as_str().into()))),
+    ("direction", Column::Text(direction)),
 ];
 
 fn parameters<'a>(entry: &'a ExportedMetric<'a>) -> Option<Cow<'a, str>> {
     let parameters = &entry.variant?.parameters;
     Some(serde_json::to_string(parameters).expect("a map from text to text is JSON").into())
+}
+
+fn direction<'a>(entry: &'a ExportedMetric<'a>) -> Option<Cow<'a, str>> {
+    let direction = MeasureDirection::resolve(entry.measure.slug.as_str(), entry.measure.direction)?;
+    Some(direction.as_str().into())
 }
 
 /// Writes metrics in one of the formats.

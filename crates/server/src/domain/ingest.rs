@@ -288,7 +288,7 @@ pub(crate) struct JobResults {
 }
 
 /// Fills the report of a job, which was recorded without results when the job was created. The thresholds use the runs that began
-/// earlier, regardless of when they were sent.
+/// earlier, regardless of when they were sent. Returns warnings about the results.
 pub(crate) fn fill_report(
     tx: &mut Tx<'_>,
     fresh: &WriteContext,
@@ -296,7 +296,7 @@ pub(crate) fn fill_report(
     target_project: TargetProject,
     report: ReportId,
     job_results: &JobResults,
-) -> Result<()> {
+) -> Result<Vec<String>> {
     let report::ReportDimensions { project, branch, head, testbed, spec, version } =
         report::dimensions(tx, report)?;
     if !target_project.claimed {
@@ -315,10 +315,10 @@ pub(crate) fn fill_report(
     let host = job_results.host.as_deref();
     if job_results.is_confirmation {
         report::record_results(tx, report, (start_time, end_time), host, &[], 0)?;
-        return pairs::store(tx, fresh, project, report, &job_results.pairs);
+        pairs::store(tx, fresh, project, report, &job_results.pairs)?;
+        return Ok(Vec::new());
     }
-    // A job has no response that could contain the warnings.
-    let ResolvedResults { items, .. } =
+    let ResolvedResults { items, warnings } =
         resolve::resolve(tx, fresh, project, &job_results.results, job_results.fold)?;
     let uuid = report::record_results(
         tx,
@@ -343,7 +343,10 @@ pub(crate) fn fill_report(
     pairs::store(tx, fresh, project, report, &job_results.pairs)?;
     let made = [QuotaScope::Benchmarks(project), QuotaScope::Measures(project)];
     quota.check_created(tx, &made, target_project.claimed, fresh.now)?;
-    if target_project.claimed { Ok(()) } else { quota.check_total(tx) }
+    if !target_project.claimed {
+        quota.check_total(tx)?;
+    }
+    Ok(warnings)
 }
 
 /// Returns the storage that a report uses of the quota of its organization.

@@ -353,6 +353,22 @@ both! {
         assert_eq!(list.body[0]["noise"], report.body["noise"]);
     }
 
+    async fn warnings_about_the_results_of_a_job_are_in_the_report(server: TestServer) {
+        let ada = set_up(&server).await;
+        let (key, address) = (enlist(&server, &ada, "box").await, listen(&server.app).await);
+        let mut runner = Runner::connect(address, "box", &key).await.unwrap();
+        let uuid = ask(&server, &ada, json!({})).await;
+        runner.begin().await;
+        let stdout = json!({ "a": { "latency": { "value": 1, "direction": "higher_is_better" } } }).to_string();
+        runner.say(completed(&uuid, json!([{ "exit_code": 0, "stdout": stdout }]))).await;
+        let job = server.until(&format!("/v0/projects/lab/jobs/{uuid}"), &ada.token, "processed").await;
+        let path = format!("/v0/projects/lab/reports/{}", job.text("/report"));
+        let report = server.get(&path, "").await.expect(200);
+        let warning = "The direction of the measure `Latency` stays `lower_is_better`; the results declare \
+                       `higher_is_better`. If this is correct, change the direction of the measure.";
+        assert_eq!(report.body["warnings"], json!([warning]));
+    }
+
     async fn results_that_cannot_be_read_for_a_fault_of_the_server_fail_in_the_end(server: TestServer) {
         let ada = set_up(&server).await;
         let (key, address) = (enlist(&server, &ada, "box").await, listen(&server.app).await);

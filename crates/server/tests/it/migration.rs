@@ -12,7 +12,8 @@ use crate::{
 };
 
 /// Statements that revert the tables to migration 11.
-const BACK: [&str; 47] = [
+const BACK: [&str; 48] = [
+    "alter table job drop column warnings",
     "drop table confirmation",
     "alter table project drop column confirm",
     "drop table pair_series",

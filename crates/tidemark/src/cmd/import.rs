@@ -183,9 +183,10 @@ impl Content {
                     .filter_map(|measured| Some((measured.measure.clone(), measured.units.clone()?)))
                     .collect();
                 let text =
-                    serde_json::to_string(&Results { adapter: Adapter::Json, entries }).map_err(|error| {
-                        Failure::new(format!("The results cannot be written as JSON ({error})."))
-                    })?;
+                    serde_json::to_string(&Results { adapter: Adapter::Json, entries: entries.into() })
+                        .map_err(|error| {
+                            Failure::new(format!("The results cannot be written as JSON ({error})."))
+                        })?;
                 Ok((Adapter::Json, text, units))
             }
         }

@@ -104,12 +104,13 @@ fn position(position: &Position) -> String {
 /// Returns a result on one line.
 fn summary(entry: &Entry) -> String {
     let metric = |metric: &ParsedMetric| {
-        let value = output::quantity(metric.value, output::units(metric));
+        let value = output::quantity(metric.value, output::units(&metric.measure, metric.units.as_ref()));
         let direction = metric.direction.map_or_else(String::new, |found| format!(" ({})", found.phrase()));
         format!("{} {value}{direction}", output::plain(metric.measure.as_str()))
     };
     let metrics: Vec<_> = entry.metrics.iter().map(metric).collect();
-    format!("{}: {}", output::entry(entry), metrics.join(", "))
+    let benchmark = output::entry(entry.label.as_str(), entry.parameters.as_ref(), entry.ignored);
+    format!("{benchmark}: {}", metrics.join(", "))
 }
 
 /// Returns results with their source, as tables or as JSON.
@@ -151,9 +152,9 @@ fn table(results: &Results) -> String {
     ];
     let mut table = Table::new(columns, &["Range"]);
     for entry in &results.entries {
-        let benchmark = output::entry(entry);
-        for metric in &entry.metrics {
-            let units = output::units(metric);
+        let benchmark = output::entry(entry.label.as_str(), entry.parameters().as_ref(), entry.ignored);
+        for metric in entry.metrics() {
+            let units = output::units(metric.measure, metric.units);
             table.push([
                 benchmark.clone(),
                 output::plain(metric.measure.as_str()),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tidemark_adapters::{ParsedMetric, Results};
+use tidemark_adapters::{MetricRef, ParsedMetric, Results};
 use tidemark_api::{Adapter, MeasureDirection};
 use tidemark_stats::{Comparison, Pairs, Verdict, Worse, verdicts};
 
@@ -57,11 +57,11 @@ impl<'a> Rounds<'a> {
         let mut round: HashMap<usize, f64> = HashMap::new();
         self.each(base, |this, index, measured| {
             round.insert(index, measured.value);
-            this.all[index].first.0.get_or_insert_with(|| measured.clone());
+            this.all[index].first.0.get_or_insert_with(|| measured.to_metric());
         });
         self.each(new, |this, index, measured| {
             let one = &mut this.all[index];
-            one.first.1.get_or_insert_with(|| measured.clone());
+            one.first.1.get_or_insert_with(|| measured.to_metric());
             one.declared = one.declared.or(measured.direction);
             if let Some(value) = round.remove(&index) {
                 one.pairs.push(value, measured.value);
@@ -71,9 +71,9 @@ impl<'a> Rounds<'a> {
     }
 
     /// Calls a function for each metric of a series that is compared.
-    fn each(&mut self, results: &Results, mut visit: impl FnMut(&mut Self, usize, &ParsedMetric)) {
+    fn each(&mut self, results: &Results, mut visit: impl FnMut(&mut Self, usize, MetricRef<'_>)) {
         for entry in &results.entries {
-            for measured in &entry.metrics {
+            for measured in entry.metrics() {
                 let series = Series::of(entry, measured);
                 if self.only.is_some_and(|only| !only.contains(&series)) {
                     continue;
@@ -224,12 +224,19 @@ impl MeasuredSeries {
     fn row(&self) -> Row {
         let runs = self.pairs.len();
         let note = match &self.first {
-            (Some(base), Some(new)) if runs == 1 => compare_ranges(base, new),
+            (Some(base), Some(new)) if runs == 1 => {
+                compare_ranges(base.lower_value.zip(base.upper_value), new.lower_value.zip(new.upper_value))
+            }
             _ => "",
         };
         Row {
             series: self.series.clone(),
-            units: self.first.1.as_ref().map_or("", output::units).to_owned(),
+            units: self
+                .first
+                .1
+                .as_ref()
+                .map_or("", |new| output::units(&new.measure, new.units.as_ref()))
+                .to_owned(),
             worse: self.worse(),
             verdict: self.verdict,
             comparison: self.pairs.comparison(),

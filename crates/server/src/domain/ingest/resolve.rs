@@ -1,13 +1,10 @@
 //! Resolves the names in results to keys, and creates benchmarks, measures and variants that do not exist. It writes nothing
 //! else.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, HashMap, HashSet},
-};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use tidemark_adapters::{Entry, Label, ParsedMetric, Results, fold};
-use tidemark_api::{Fold, IterationCounts, Measure, MeasureDirection, NameId, ResourceName};
+use tidemark_adapters::{EntryRef, Label, MetricRef, Results, fold};
+use tidemark_api::{Fold, IterationCounts, Measure, MeasureDirection, NameId, Parameters, ResourceName};
 use tidemark_store::{
     BenchmarkId, Dimension, MeasureId, ProjectId, Tx, VariantId, WriteContext, benchmark, measure,
     series::SeriesKey, variant,
@@ -21,7 +18,7 @@ pub(super) struct ResolvedMetric<'a> {
     pub(super) iteration: u32,
     /// Whether it raises no alert.
     pub(super) ignored: bool,
-    pub(super) measured: Cow<'a, ParsedMetric>,
+    pub(super) measured: MetricRef<'a>,
 }
 
 /// Results with resolved names.
@@ -43,21 +40,19 @@ pub(super) fn resolve<'a>(
     let benchmarks = Benchmarks::ensure(tx, fresh, project, results)?;
     let measures = Measures::ensure(tx, fresh, project, results)?;
     let warnings = set_directions(tx, fresh, results, &measures)?;
-    let parameters: Vec<_> = entries(results)
-        .filter_map(|entry| Some((benchmarks.of(entry), entry.parameters.as_ref()?)))
-        .collect();
-    let mut variants = variant::ensure(tx, fresh, &parameters)?.into_iter();
+    let parameters: Vec<(BenchmarkId, Parameters)> =
+        entries(results).filter_map(|entry| Some((benchmarks.of(entry), entry.parameters()?))).collect();
+    let parameters: Vec<_> =
+        parameters.iter().map(|(benchmark, parameters)| (*benchmark, parameters)).collect();
+    let mut variants = variant::ensure(tx, fresh, &parameters)?.into_iter().peekable();
 
-    let count = entries(results).map(|entry| entry.metrics.len()).sum();
-    let mut found: Vec<(SeriesKey, u32, &Entry, &ParsedMetric)> = Vec::with_capacity(count);
+    let count = entries(results).map(|entry| entry.metrics().len()).sum();
+    let mut found: Vec<(SeriesKey, u32, EntryRef<'_>, MetricRef<'_>)> = Vec::with_capacity(count);
     for (iteration, result) in (0..).zip(results) {
         for entry in &result.entries {
             let benchmark = benchmarks.of(entry);
-            let variant = match entry.parameters {
-                Some(_) => variants.next().map_or(0, VariantId::get),
-                None => 0,
-            };
-            found.extend(entry.metrics.iter().map(|measured| {
+            let variant = variants.next_if(|_| entry.has_parameters()).map_or(0, VariantId::get);
+            found.extend(entry.metrics().map(|measured| {
                 let series_key = SeriesKey { benchmark, variant, measure: measures.of(measured) };
                 (series_key, iteration, entry, measured)
             }));
@@ -72,7 +67,7 @@ pub(super) fn resolve<'a>(
                 series_key,
                 iteration,
                 ignored: entry.ignored,
-                measured: Cow::Borrowed(measured),
+                measured,
             })
             .collect(),
         Some(how) => found
@@ -81,20 +76,20 @@ pub(super) fn resolve<'a>(
                 series_key: same[0].0,
                 iteration: 0,
                 ignored: same.iter().any(|(_, _, entry, _)| entry.ignored),
-                measured: Cow::Owned(fold(same.iter().map(|(.., measured)| *measured).collect(), how)),
+                measured: fold(same.iter().map(|(.., measured)| *measured).collect(), how),
             })
             .collect(),
     };
     Ok(ResolvedResults { items, warnings })
 }
 
-fn entries(results: &[Results]) -> impl Iterator<Item = &Entry> {
+fn entries(results: &[Results]) -> impl Iterator<Item = EntryRef<'_>> {
     results.iter().flat_map(|result| &result.entries)
 }
 
 /// The keys of the benchmarks in the results.
 struct Benchmarks<'a> {
-    places: HashMap<&'a Label, usize>,
+    places: HashMap<Label<&'a str>, usize>,
     keys: Vec<BenchmarkId>,
 }
 
@@ -105,24 +100,21 @@ impl<'a> Benchmarks<'a> {
         project: ProjectId,
         results: &'a [Results],
     ) -> Result<Self> {
-        let mut places: HashMap<&Label, usize> = HashMap::new();
-        let mut wanted: Vec<(Option<NameId>, &Label)> = Vec::new();
+        let mut places: HashMap<Label<&str>, usize> = HashMap::new();
+        let mut wanted: Vec<(Option<NameId>, Label)> = Vec::new();
         for entry in entries(results) {
-            places.entry(&entry.label).or_insert_with(|| {
-                let reference = match &entry.label {
+            places.entry(entry.label).or_insert_with(|| {
+                let reference = match entry.label {
                     Label::Name(_) => None,
-                    Label::Reference(text) => NameId::try_from(text.as_str().to_owned()).ok(),
+                    Label::Reference(text) => NameId::try_from(text.to_owned()).ok(),
                 };
-                wanted.push((reference, &entry.label));
+                wanted.push((reference, entry.label.to_name()));
                 wanted.len() - 1
             });
         }
         let wanted: Vec<_> = wanted
             .iter()
-            .map(|(reference, label)| {
-                let (Label::Name(name) | Label::Reference(name)) = label;
-                (reference.as_ref(), name)
-            })
+            .map(|(reference, Label::Name(name) | Label::Reference(name))| (reference.as_ref(), name))
             .collect();
         let keys = benchmark::ensure(tx, fresh, project, &wanted).map_err(|error| match error {
             tidemark_store::Error::NotFound(_) => Error::NotFound(
@@ -133,7 +125,7 @@ impl<'a> Benchmarks<'a> {
         Ok(Self { places, keys })
     }
 
-    fn of(&self, entry: &Entry) -> BenchmarkId {
+    fn of(&self, entry: EntryRef<'_>) -> BenchmarkId {
         self.keys[self.places[&entry.label]]
     }
 }
@@ -152,23 +144,23 @@ impl<'a> Measures<'a> {
         results: &'a [Results],
     ) -> Result<Self> {
         let mut places: HashMap<&ResourceName, usize> = HashMap::new();
-        let mut wanted: Vec<(NameId, &ParsedMetric)> = Vec::new();
-        for measured in entries(results).flat_map(|entry| &entry.metrics) {
-            if !places.contains_key(&measured.measure) {
+        let mut wanted: Vec<(NameId, MetricRef<'_>)> = Vec::new();
+        for measured in entries(results).flat_map(|entry| entry.metrics()) {
+            if !places.contains_key(measured.measure) {
                 let reference = NameId::try_from(measured.measure.as_str().to_owned());
                 wanted.push((reference.map_err(|error| Error::Internal(error.into()))?, measured));
-                places.insert(&measured.measure, wanted.len() - 1);
+                places.insert(measured.measure, wanted.len() - 1);
             }
         }
         let wanted: Vec<_> = wanted
             .iter()
-            .map(|(reference, measured)| (reference, &measured.measure, measured.units.as_ref()))
+            .map(|(reference, measured)| (reference, measured.measure, measured.units))
             .collect();
         Ok(Self { places, keys: ensure_measures(tx, fresh, project, &wanted)? })
     }
 
-    fn of(&self, measured: &ParsedMetric) -> MeasureId {
-        self.keys[self.places[&measured.measure]]
+    fn of(&self, measured: MetricRef<'_>) -> MeasureId {
+        self.keys[self.places[measured.measure]]
     }
 }
 
@@ -179,7 +171,7 @@ fn set_directions(
     results: &[Results],
     measures: &Measures<'_>,
 ) -> Result<Vec<String>> {
-    let metrics = entries(results).flat_map(|entry| &entry.metrics);
+    let metrics = entries(results).flat_map(|entry| entry.metrics());
     let mut declared: Vec<_> =
         metrics.filter_map(|measured| Some((measures.of(measured), measured.direction?))).collect();
     if declared.is_empty() {
@@ -232,7 +224,7 @@ pub(super) fn ensure_measures(
 
 /// Rejects two values of the same series and iteration, for example under two spellings of a name, because it is not clear which
 /// one counts.
-fn reject_duplicates(found: &[(SeriesKey, u32, &Entry, &ParsedMetric)]) -> Result<()> {
+fn reject_duplicates(found: &[(SeriesKey, u32, EntryRef<'_>, MetricRef<'_>)]) -> Result<()> {
     let duplicates = found.windows(2).find(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1));
     let Some([(_, iteration, first, measured), (_, _, second, other)]) =
         duplicates.and_then(|pair| pair.first_chunk::<2>())
@@ -240,7 +232,7 @@ fn reject_duplicates(found: &[(SeriesKey, u32, &Entry, &ParsedMetric)]) -> Resul
         return Ok(());
     };
     let (label, other_label) = (first.label.as_str(), second.label.as_str());
-    let (measure, other_measure) = (&measured.measure, &other.measure);
+    let (measure, other_measure) = (measured.measure, other.measure);
     let what = if label == other_label {
         format!("`{measure}` and `{other_measure}` of `{label}` are the same measure")
     } else {

@@ -60,7 +60,10 @@ pub(crate) async fn process(app: &App, uuid: JobUuid) -> Result<()> {
         let host = found.job.runner.map(|runner| runner.to_string());
         let job_results =
             JobResults { results, pairs, is_confirmation, bytes, fold, start_time, end_time, host };
-        ingest::fill_report(tx, &fresh, quota, target_project, found.report, &job_results)?;
+        let warnings = ingest::fill_report(tx, &fresh, quota, target_project, found.report, &job_results)?;
+        if !warnings.is_empty() {
+            job::record_warnings(tx, found.id, &warnings)?;
+        }
         if is_confirmation { confirmation::conclude(tx, &fresh, &found) } else { Ok(()) }
     };
     match app.db.write(write).await {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tidemark_adapters::{Label, Results};
+use tidemark_adapters::Results;
 use tidemark_api::{Parameters, ResourceName, measure};
 use tidemark_stats::Bisection;
 
@@ -39,14 +39,13 @@ impl Values {
     pub(super) fn new(results: &Results) -> Self {
         let (mut values, mut order) = (HashMap::new(), Vec::new());
         for entry in &results.entries {
-            let (Label::Name(name) | Label::Reference(name)) = &entry.label;
-            for measured in &entry.metrics {
+            for measured in entry.metrics() {
                 let series = Series {
-                    label: name.as_str().to_owned(),
-                    parameters: entry.parameters.clone(),
-                    measure: slug(&measured.measure),
+                    label: entry.label.as_str().to_owned(),
+                    parameters: entry.parameters(),
+                    measure: slug(measured.measure),
                 };
-                let value = (measured.value, output::units(measured).to_owned());
+                let value = (measured.value, output::units(measured.measure, measured.units).to_owned());
                 if values.insert(series.clone(), value).is_none() {
                     order.push(series);
                 }

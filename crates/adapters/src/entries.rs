@@ -1,0 +1,499 @@
+//! Benchmarks of a result, packed into one buffer. A report can have a million benchmarks with one metric each, and an allocation
+//! per name and per list of metrics would take many times the memory of the output.
+//!
+//! Adapters push an [`Entry`], and readers iterate over [`EntryRef`], which borrows from the buffer.
+
+use std::{collections::HashMap, fmt};
+
+use tidemark_api::{MeasureDirection, Parameters, ResourceName};
+
+use crate::{
+    Entry, Label, ParsedMetric,
+    results::{IGNORE_SUFFIXES, MetricRef},
+};
+
+/// Benchmarks in the order of the output.
+//
+// Each entry is its key (kind of the label, name, parameters), the number of metrics with the bit `ignored`, and the metrics.
+#[derive(Clone, Default)]
+pub struct Entries {
+    bytes: Vec<u8>,
+    /// Start of the last entry.
+    last: usize,
+    count: usize,
+    measures: Measures,
+}
+
+/// A benchmark in [`Entries`].
+#[derive(Clone, Copy)]
+pub struct EntryRef<'a> {
+    /// Name or reference of the benchmark.
+    pub label: Label<&'a str>,
+    /// Whether alerts are disabled.
+    pub ignored: bool,
+    parameters: &'a str,
+    key: &'a [u8],
+    metrics: Metrics<'a>,
+}
+
+/// Metrics of a benchmark in [`Entries`].
+#[derive(Clone, Copy)]
+pub struct Metrics<'a> {
+    bytes: &'a [u8],
+    left: usize,
+    measures: &'a [Measure],
+}
+
+/// Bits of the first byte of an entry.
+const REFERENCE: u8 = 1;
+const PARAMETERS: u8 = 2;
+
+/// Bits of the measure of a metric.
+const LOWER: usize = 1;
+const UPPER: usize = 2;
+
+impl Entries {
+    /// Returns the number of benchmarks.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there are no benchmarks.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Returns the benchmarks in order.
+    pub fn iter(&self) -> Iter<'_> {
+        Iter { bytes: &self.bytes, left: self.count, measures: &self.measures.all }
+    }
+
+    /// Adds a benchmark. Removes an ignore suffix of its label, and keeps the last metric of each measure, in the order of the
+    /// first ones.
+    pub fn push(&mut self, entry: Entry) {
+        let Entry { label, parameters, mut ignored, metrics } = entry;
+        let mut name = label.as_str();
+        if let Some(rest) = ignored_name(name).filter(|rest| !ignored && !rest.is_empty()) {
+            (name, ignored) = (rest, true);
+        }
+        let metrics: Vec<PackedMetric> = metrics
+            .into_iter()
+            .map(|metric| {
+                let ParsedMetric { measure, units, direction, value, lower_value, upper_value } = metric;
+                let measure = self.measures.id(Measure { name: measure, units, direction });
+                PackedMetric { measure, value, lower_value, upper_value }
+            })
+            .collect();
+        let is_reference = matches!(label, Label::Reference(_));
+        let packed = parameters.as_ref().map(Parameters::packed);
+        let kind = if is_reference { REFERENCE } else { 0 } | packed.map_or(0, |_| PARAMETERS);
+        self.start_key(&[kind]);
+        push_text(&mut self.bytes, name);
+        if let Some(packed) = packed {
+            push_text(&mut self.bytes, packed);
+        }
+        self.finish(ignored, metrics);
+    }
+
+    /// Changes the last benchmark, if there is one.
+    pub(crate) fn change_last(&mut self, change: impl FnOnce(&mut Entry)) {
+        let rest = Iter { bytes: &self.bytes[self.last..], left: 1, measures: &self.measures.all };
+        if let Some(last) = rest.take(usize::from(self.count > 0)).next() {
+            let mut entry = last.to_entry();
+            self.bytes.truncate(self.last);
+            self.count -= 1;
+            change(&mut entry);
+            self.push(entry);
+        }
+    }
+
+    /// Keeps the benchmarks for which a function returns true.
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(EntryRef<'_>) -> bool) {
+        let kept: Vec<bool> = self.iter().map(&mut keep).collect();
+        if kept.iter().all(|kept| *kept) {
+            return;
+        }
+        let mut retained = self.with_same_measures();
+        for (entry, _) in self.iter().zip(kept).filter(|(_, kept)| *kept) {
+            retained.push_ref(entry);
+        }
+        *self = retained;
+    }
+
+    /// Merges the benchmarks of the same group, given the group of each benchmark from zero in order of appearance. Of two metrics
+    /// of the same measure, the later one is kept.
+    pub(crate) fn merge(&mut self, groups: &[u32]) {
+        let mut order: Vec<(u32, usize)> = Vec::with_capacity(self.count);
+        let mut rest = self.iter();
+        for group in groups {
+            order.push((*group, self.bytes.len() - rest.bytes.len()));
+            rest.next();
+        }
+        order.sort_unstable();
+        let mut merged = self.with_same_measures();
+        for same in order.chunk_by(|left, right| left.0 == right.0) {
+            let at = |&(_, start): &(u32, usize)| {
+                Iter { bytes: &self.bytes[start..], left: 1, measures: &self.measures.all }.next()
+            };
+            let mut entries = same.iter().filter_map(at);
+            let Some(first) = entries.next() else { continue };
+            let mut metrics: Vec<PackedMetric> = first.metrics.packed().collect();
+            metrics.extend(entries.flat_map(|entry| entry.metrics.packed()));
+            merged.start_key(first.key);
+            merged.finish(first.ignored, metrics);
+        }
+        *self = merged;
+    }
+
+    /// Adds a benchmark of entries with the same measures.
+    pub(crate) fn push_ref(&mut self, entry: EntryRef<'_>) {
+        self.start_key(entry.key);
+        self.finish(entry.ignored, entry.metrics.packed().collect());
+    }
+
+    /// Creates empty entries with the measures of these entries.
+    pub(crate) fn with_same_measures(&self) -> Self {
+        Self { measures: self.measures.clone(), ..Self::default() }
+    }
+
+    fn start_key(&mut self, key: &[u8]) {
+        self.last = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+    }
+
+    fn finish(&mut self, ignored: bool, metrics: Vec<PackedMetric>) {
+        let metrics = self.measures.last_of_each(metrics);
+        push_number(&mut self.bytes, metrics.len() << 1 | usize::from(ignored));
+        for PackedMetric { measure, value, lower_value, upper_value } in metrics {
+            let bit = |bound: Option<f64>, bit| if bound.is_some() { bit } else { 0 };
+            push_number(&mut self.bytes, measure << 2 | bit(lower_value, LOWER) | bit(upper_value, UPPER));
+            for number in [Some(value), lower_value, upper_value].into_iter().flatten() {
+                self.bytes.extend_from_slice(&number.to_le_bytes());
+            }
+        }
+        self.count += 1;
+    }
+}
+
+/// Returns the name without an ignore suffix; `None` if it has none.
+pub(crate) fn ignored_name(name: &str) -> Option<&str> {
+    // Every suffix ends with `gnore`.
+    let has_end = name.ends_with("gnore");
+    IGNORE_SUFFIXES.iter().filter(|_| has_end).find_map(|suffix| name.strip_suffix(suffix))
+}
+
+impl FromIterator<Entry> for Entries {
+    fn from_iter<T: IntoIterator<Item = Entry>>(entries: T) -> Self {
+        let mut all = Self::default();
+        all.extend(entries);
+        all
+    }
+}
+
+impl Extend<Entry> for Entries {
+    fn extend<T: IntoIterator<Item = Entry>>(&mut self, entries: T) {
+        entries.into_iter().for_each(|entry| self.push(entry));
+    }
+}
+
+impl From<Vec<Entry>> for Entries {
+    fn from(entries: Vec<Entry>) -> Self {
+        entries.into_iter().collect()
+    }
+}
+
+impl PartialEq for Entries {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl fmt::Debug for Entries {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(self).finish()
+    }
+}
+
+impl<'a> IntoIterator for &'a Entries {
+    type Item = EntryRef<'a>;
+    type IntoIter = Iter<'a>;
+
+    fn into_iter(self) -> Iter<'a> {
+        self.iter()
+    }
+}
+
+/// Iterator over the benchmarks of [`Entries`].
+#[derive(Clone)]
+pub struct Iter<'a> {
+    bytes: &'a [u8],
+    left: usize,
+    measures: &'a [Measure],
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = EntryRef<'a>;
+
+    fn next(&mut self) -> Option<EntryRef<'a>> {
+        self.left = self.left.checked_sub(1)?;
+        let start = self.bytes;
+        let kind = take(&mut self.bytes, 1)[0];
+        let name = take_text(&mut self.bytes);
+        let parameters = if kind & PARAMETERS == 0 { "" } else { take_text(&mut self.bytes) };
+        let key = &start[..start.len() - self.bytes.len()];
+        let count = take_number(&mut self.bytes);
+        let metrics = Metrics { bytes: self.bytes, left: count >> 1, measures: self.measures };
+        let mut rest = metrics;
+        while rest.next_packed().is_some() {}
+        self.bytes = rest.bytes;
+        let label = if kind & REFERENCE == 0 { Label::Name(name) } else { Label::Reference(name) };
+        Some(EntryRef { label, ignored: count & 1 == 1, parameters, key, metrics })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for Iter<'_> {}
+
+impl<'a> EntryRef<'a> {
+    /// Returns the metrics, one per measure.
+    pub fn metrics(&self) -> Metrics<'a> {
+        self.metrics
+    }
+
+    /// Returns the parameters of the variant.
+    pub fn parameters(&self) -> Option<Parameters> {
+        self.has_parameters().then(|| Parameters::from_packed(self.parameters))
+    }
+
+    /// Whether the variant has parameters.
+    pub fn has_parameters(&self) -> bool {
+        // Parameters have at least one name.
+        !self.parameters.is_empty()
+    }
+
+    /// Returns a key that is equal for the same label and parameters.
+    pub(crate) fn key(&self) -> &'a [u8] {
+        self.key
+    }
+
+    /// Returns a copy that does not borrow from the entries.
+    pub fn to_entry(&self) -> Entry {
+        Entry {
+            label: self.label.to_name(),
+            parameters: self.parameters(),
+            ignored: self.ignored,
+            metrics: self.metrics().map(MetricRef::to_metric).collect(),
+        }
+    }
+}
+
+impl PartialEq for EntryRef<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key && self.ignored == other.ignored && self.metrics().eq(other.metrics())
+    }
+}
+
+impl fmt::Debug for EntryRef<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.to_entry().fmt(formatter)
+    }
+}
+
+impl Metrics<'_> {
+    fn next_packed(&mut self) -> Option<PackedMetric> {
+        self.left = self.left.checked_sub(1)?;
+        let measure = take_number(&mut self.bytes);
+        let mut number = || {
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(take(&mut self.bytes, 8));
+            f64::from_le_bytes(bytes)
+        };
+        let value = number();
+        let lower_value = (measure & LOWER != 0).then(&mut number);
+        let upper_value = (measure & UPPER != 0).then(&mut number);
+        Some(PackedMetric { measure: measure >> 2, value, lower_value, upper_value })
+    }
+
+    fn packed(mut self) -> impl Iterator<Item = PackedMetric> {
+        std::iter::from_fn(move || self.next_packed())
+    }
+}
+
+impl<'a> Iterator for Metrics<'a> {
+    type Item = MetricRef<'a>;
+
+    fn next(&mut self) -> Option<MetricRef<'a>> {
+        let PackedMetric { measure, value, lower_value, upper_value } = self.next_packed()?;
+        let Measure { name, units, direction } = &self.measures[measure];
+        Some(MetricRef {
+            measure: name,
+            units: units.as_ref(),
+            direction: *direction,
+            value,
+            lower_value,
+            upper_value,
+        })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for Metrics<'_> {}
+
+/// A metric with the index of its measure.
+#[derive(Clone, Copy)]
+struct PackedMetric {
+    measure: usize,
+    value: f64,
+    lower_value: Option<f64>,
+    upper_value: Option<f64>,
+}
+
+/// What the output states about a measure.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Measure {
+    name: ResourceName,
+    units: Option<ResourceName>,
+    direction: Option<MeasureDirection>,
+}
+
+/// Distinct measures.
+#[derive(Clone, Default)]
+struct Measures {
+    all: Vec<Measure>,
+    /// Indexes of the measures after the first [`FEW`].
+    known: HashMap<Measure, usize>,
+}
+
+/// Number of measures that are compared one by one, which takes less time than a table.
+const FEW: usize = 16;
+
+impl Measures {
+    fn id(&mut self, measure: Measure) -> usize {
+        if let Some(id) = self.all.iter().take(FEW).position(|known| *known == measure) {
+            return id;
+        }
+        if self.all.len() < FEW {
+            self.all.push(measure);
+            return self.all.len() - 1;
+        }
+        if let Some(id) = self.known.get(&measure) {
+            return *id;
+        }
+        self.all.push(measure.clone());
+        self.known.insert(measure, self.all.len() - 1);
+        self.all.len() - 1
+    }
+
+    /// Keeps the last metric of each measure, in the order of the first ones.
+    fn last_of_each(&self, metrics: Vec<PackedMetric>) -> Vec<PackedMetric> {
+        let name = |metric: &PackedMetric| &self.all[metric.measure].name;
+        if metrics.len() <= FEW {
+            let mut last: Vec<PackedMetric> = metrics;
+            let mut end = 0;
+            for index in 0..last.len() {
+                let metric = last[index];
+                match last[..end].iter().position(|known| name(known) == name(&metric)) {
+                    Some(known) => last[known] = metric,
+                    None => {
+                        last[end] = metric;
+                        end += 1;
+                    }
+                }
+            }
+            last.truncate(end);
+            return last;
+        }
+        let mut places: HashMap<&ResourceName, usize> = HashMap::with_capacity(metrics.len());
+        let mut last: Vec<PackedMetric> = Vec::with_capacity(metrics.len());
+        for metric in metrics {
+            let place = *places.entry(name(&metric)).or_insert(last.len());
+            match last.get_mut(place) {
+                Some(known) => *known = metric,
+                None => last.push(metric),
+            }
+        }
+        last
+    }
+}
+
+/// Adds a number, seven bits per byte.
+fn push_number(bytes: &mut Vec<u8>, mut number: usize) {
+    while number >= 0x80 {
+        bytes.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+fn push_text(bytes: &mut Vec<u8>, text: &str) {
+    push_number(bytes, text.len());
+    bytes.extend_from_slice(text.as_bytes());
+}
+
+fn take<'a>(bytes: &mut &'a [u8], count: usize) -> &'a [u8] {
+    let (taken, rest) = bytes.split_at(count);
+    *bytes = rest;
+    taken
+}
+
+fn take_number(bytes: &mut &[u8]) -> usize {
+    let (mut number, mut shift) = (0, 0);
+    loop {
+        let byte = take(bytes, 1)[0];
+        number |= usize::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return number;
+        }
+        shift += 7;
+    }
+}
+
+fn take_text<'a>(bytes: &mut &'a [u8]) -> &'a str {
+    let length = take_number(bytes);
+    std::str::from_utf8(take(bytes, length)).expect("the entry was written from a text")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_unpacked_unchanged() {
+        let metric = |index: usize| ParsedMetric {
+            measure: format!("measure {index}").parse().unwrap(),
+            units: index.is_multiple_of(2).then(|| "u".parse().unwrap()),
+            direction: index.is_multiple_of(3).then_some(MeasureDirection::LowerIsBetter),
+            value: index as f64 / 3.0,
+            lower_value: index.is_multiple_of(5).then_some(-1.5),
+            upper_value: index.is_multiple_of(7).then_some(f64::MAX),
+        };
+        let entry = |index: usize| Entry {
+            label: match index % 2 {
+                0 => Label::Name("ä".repeat(index + 1).parse().unwrap()),
+                _ => Label::Reference("x".repeat(index * 7).parse().unwrap()),
+            },
+            parameters: index.is_multiple_of(3).then(|| {
+                Parameters::try_from(&[("n".to_owned(), index.to_string())].into_iter().collect()).unwrap()
+            }),
+            ignored: index.is_multiple_of(4),
+            metrics: (0..index * 3).map(metric).collect(),
+        };
+        let all: Vec<Entry> = (0..20).map(entry).collect();
+        let mut entries = Entries::from(all.clone());
+        assert_eq!(entries.iter().map(|entry| entry.to_entry()).collect::<Vec<_>>(), all);
+        entries.change_last(|entry| entry.metrics.truncate(1));
+        assert_eq!(entries.len(), 20);
+        assert_eq!(entries.iter().last().unwrap().metrics().len(), 1);
+        entries.retain(|entry| entry.ignored);
+        assert_eq!(entries.len(), 5);
+        let mut empty = Entries::default();
+        empty.change_last(|_| unreachable!("there is no entry"));
+        assert_eq!(empty, Entries::default());
+    }
+}
