@@ -209,6 +209,7 @@ const RIGHTS: Readonly<Record<string, string>> = {
   runner: "The runner in the path, with its key",
   registry: "Any registry token",
   session: "Everyone, but not with a key",
+  signature: "The code host, with a signed event",
   self: "The user in the path, and administrators",
   admin: "Administrators of the server",
   never: "Not available; kept for existing clients",

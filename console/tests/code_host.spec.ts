@@ -11,7 +11,7 @@ test("a project is connected to a code host", async ({ page }, { project }) => {
   await accessible(page);
   await page.getByLabel("Repository").fill("acme/widget");
   await page.getByLabel("Token").fill("s3cret");
-  await page.getByRole("button", { name: "Connect" }).click();
+  await page.getByRole("button", { name: "Connect", exact: true }).click();
   await expect(page.getByText("It is shown only once.")).toBeVisible();
   await expect(page.getByText("/code_host/webhook")).toBeVisible();
   await accessible(page);
@@ -28,6 +28,6 @@ test("a project is connected to a code host", async ({ page }, { project }) => {
 
   await page.getByRole("button", { name: "Disconnect" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Disconnect" }).click();
-  await expect(page.getByRole("button", { name: "Connect" })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Connect", exact: true })).toBeVisible();
   await expect(page.getByText("/code_host/webhook")).toHaveCount(0);
 });

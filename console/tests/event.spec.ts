@@ -1,6 +1,6 @@
 import type { APIRequestContext } from "@playwright/test";
 import { history, lab, step } from "./seed";
-import { accessible, expect, fits, test } from "./support";
+import { accessible, expect, fits, make, test } from "./support";
 
 /** Waits until detection has found the event of `step`. */
 async function found(request: APIRequestContext, slug: string): Promise<void> {
@@ -76,6 +76,46 @@ test("a regression is reviewed once, for all its series", async ({ page }, { pro
   await page.getByRole("link", { name: /1 regression/ }).click();
   await expect(page.getByRole("heading", { name: "1 regression", level: 1 })).toBeVisible();
   await expect(page.getByRole("button", { name: "Reopen" })).toHaveCount(0);
+});
+
+test("an event shows how to search for its commit, and the culprit", async ({ page }, { project }) => {
+  const { project: slug } = await lab(page, `Culprit-${project.name}`);
+  const { request } = page.context();
+  await step(request, slug);
+  await found(request, slug);
+  await page.goto(`/console/projects/${slug}/regressions`);
+  await page.getByRole("link", { name: /1 regression/ }).click();
+  const command = page.getByRole("group", { name: "Search for the commit", exact: true });
+  await expect(command).toContainText(new RegExp(`tidemark change bisect [\\w-]{36} --project ${slug} "COMMAND"`));
+  const commit = (hash: string, probability: number, value: number) => {
+    return { hash: hash.repeat(40), probability, values: [value], reused: [], skipped: null };
+  };
+  const event = new URL(page.url()).pathname.split("/").at(-1);
+  await make(request, `/v0/projects/${slug}/events/${event}/bisection`, {
+    status: "found",
+    culprit: { hash: "b".repeat(40), subject: "Keep the order", author: "Ada", date: "2026-11-18" },
+    candidates: ["b".repeat(40)],
+    probability: 0.9876,
+    good: "a".repeat(40),
+    bad: "b".repeat(40),
+    benchmark: "queue::push",
+    measure: "Latency",
+    units: "nanoseconds (ns)",
+    before: 100,
+    after: 120,
+    difference: { estimate: 0.2, lower: 0.18, upper: 0.22, relative: true },
+    runs: 2,
+    reused: 0,
+    total: 1,
+    commits: [commit("a", 0, 100), commit("b", 0.9876, 120)],
+  });
+  await page.reload();
+  await expect(page.getByText("Keep the order")).toBeVisible();
+  await expect(page.getByText("98.8 %").first()).toBeVisible();
+  await page.getByText("Measured commits").click();
+  await expect(page.getByRole("region", { name: "Measured commits" }).getByRole("row")).toHaveCount(3);
+  await accessible(page);
+  await fits(page);
 });
 
 test("an event says that the machine is the probable cause", async ({ page }, { project }) => {

@@ -64,8 +64,12 @@ export function View(): JSX.Element {
     >
       <p class="muted prose">
         Users with write access to the repository start jobs with the comments <code>/tidemark run</code> and{" "}
-        <code>/tidemark bisect</code>. The section <code>[on_demand]</code> in the <code>tidemark.toml</code> of the base
-        branch defines what runs. See <a href="/docs/on-demand.html" rel="external">the manual</a>.
+        <code>/tidemark bisect</code>. The section <code>[on_demand]</code> in the <code>tidemark.toml</code> of the
+        base branch defines what runs. See{" "}
+        <a href="/docs/on-demand.html" rel="external">
+          the manual
+        </a>
+        .
       </p>
       <Show when={loaded.error()}>{(error) => <Failure error={error()} retry={loaded.refresh} />}</Show>
       <Show

@@ -4,6 +4,7 @@
 import { createEffect, createMemo, createSignal, For, type JSX, onCleanup, onMount, Show } from "solid-js";
 import { Share } from "../change";
 import { day, plural, value } from "../format";
+import { Name } from "../ui/Value";
 import { type ValueAxis, valueAxis, valueLabels } from "./axes";
 import { palette } from "./colors";
 import { drawLines } from "./draw";
@@ -174,7 +175,9 @@ function Small(props: {
     <li>
       <button type="button" class="multiple" title="Show this line alone" onClick={() => props.onIsolate()}>
         <span class="row between">
-          <strong class="break small">{props.line.label}</strong>
+          <strong class="break small">
+            <Name of={props.line.label} />
+          </strong>
           <Show when={change()}>
             {(change) => <Share of={change().effect} direction={isOpen(change()) ? change().direction : "unknown"} />}
           </Show>

@@ -108,7 +108,6 @@ export function List<Row extends object>(props: {
       (_, before) => {
         if (before !== undefined) void rows.refresh();
       },
-      { defer: true },
     ),
   );
   const change = (next: Record<string, string | undefined>) =>

@@ -172,7 +172,10 @@ fn memory(name: &str) -> Result<f64, Box<dyn Error>> {
 fn enlarge(adapter: Adapter, text: &str, labels: &[String]) -> (String, &'static str) {
     let names = Names::of(text, labels);
     let mut ways: Vec<(&'static str, Grow<'_>)> = Vec::new();
-    if let Ok(document) = serde_json::from_str::<Value>(text) {
+    // Python writes numbers that JSON does not allow.
+    let document: serde_json::Result<Value> =
+        serde_json::from_str(text).or_else(|_| serde_json::from_str(&text.replace("NaN", "null")));
+    if let Ok(document) = document {
         let is_pretty = text.trim_end().contains('\n');
         let mut paths = Vec::new();
         containers(&document, String::new(), &mut paths);
@@ -202,6 +205,7 @@ fn enlarge(adapter: Adapter, text: &str, labels: &[String]) -> (String, &'static
     }
     let logs = "2026-01-01T00:00:00Z INFO worker 7 handled request 4711 in the queue default\n";
     ways.push(("log lines before", Box::new(move |copies| format!("{}{text}", logs.repeat(copies - 1)))));
+    let is_detected = parse(Adapter::Magic, text, None).is_ok();
     let mut best: Option<(usize, &'static str, Grow<'_>)> = None;
     for (how, grow) in ways {
         let trial = grow(TRIAL);
@@ -209,6 +213,10 @@ fn enlarge(adapter: Adapter, text: &str, labels: &[String]) -> (String, &'static
             continue;
         }
         let Ok(results) = parse(adapter, &trial, None) else { continue };
+        // A new name can replace a word that identifies the output.
+        if is_detected && parse(Adapter::Magic, &trial, None).is_err() {
+            continue;
+        }
         let metrics = results.entries.len();
         if best.as_ref().is_none_or(|(most, _, _)| metrics > *most) {
             best = Some((metrics, how, grow));

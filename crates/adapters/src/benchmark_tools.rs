@@ -50,13 +50,13 @@ struct Document(Versions, Vec<Saved>);
 
 /// A saved value: its type and its fields. The JSON parser limits the depth of groups.
 #[derive(Deserialize)]
-struct Saved(String, Fields);
+struct Saved(Box<str>, Fields);
 
 /// Fields of all types.
 #[derive(Deserialize)]
 struct Fields {
     data: Option<BTreeMap<String, Saved>>,
-    times: Option<Vec<f64>>,
+    times: Option<Box<[f64]>>,
     time: Option<f64>,
     memory: Option<f64>,
     allocs: Option<f64>,
@@ -64,20 +64,19 @@ struct Fields {
 
 fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let Document(_, values) = document::read::<Shape, _>(input.text)?;
-    let mut benchmarks = Benchmarks { input, entries: Entries::default(), paths: Vec::new() };
+    let mut benchmarks = Benchmarks { input, entries: Entries::default() };
     for (index, value) in values.into_iter().enumerate() {
         benchmarks.read(value, "", &format!("[1][{index}]"))?;
     }
-    let Benchmarks { mut entries, paths, .. } = benchmarks;
-    variant::distinguish(|index| Position::Path(paths[index].clone()), &mut entries, &[])?;
+    let Benchmarks { mut entries, .. } = benchmarks;
+    // The error contains the name, which has the keys of the groups.
+    variant::distinguish(|_| Position::Path("[1]".to_owned()), &mut entries, &[])?;
     document::require_entries(entries, "[1]")
 }
 
 struct Benchmarks<'a> {
     input: &'a Input<'a>,
     entries: Entries,
-    /// Path of each entry in the document.
-    paths: Vec<String>,
 }
 
 impl Benchmarks<'_> {
@@ -104,7 +103,7 @@ impl Benchmarks<'_> {
                 }
                 let (value, spread) = match self.input.average {
                     Some(Average::Mean) => sample::mean(&times),
-                    _ => sample::median(times),
+                    _ => sample::median(times.into_vec()),
                 };
                 ParsedMetric::latency(value).with_deviation(spread)
             }
@@ -121,7 +120,6 @@ impl Benchmarks<'_> {
         metrics.extend(fields.memory.map(|bytes| ParsedMetric::of("allocated", bytes)));
         metrics.extend(fields.allocs.map(|count| ParsedMetric::of("allocations", count)));
         self.entries.push(Entry::new(|| Position::Path(path.to_owned()), name, metrics)?);
-        self.paths.push(path.to_owned());
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! CSV and tables of BenchmarkDotNet: the printed summary and its Markdown exporters. Both have the same columns.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, rc::Rc};
 
 use tidemark_api::Average;
 
@@ -79,7 +79,7 @@ struct Row {
     allocated: Option<String>,
 }
 
-/// Rows of the rows of a table.
+/// Entries of the rows of a table.
 struct Rows<'a> {
     input: &'a Input<'a>,
     entries: Entries,
@@ -90,8 +90,8 @@ struct Rows<'a> {
 /// Properties of an entry that distinguish it from others.
 struct Properties {
     line: usize,
-    r#type: Option<String>,
-    job: Option<String>,
+    r#type: Option<Rc<str>>,
+    job: Option<Rc<str>>,
 }
 
 /// Parses the output of the CSV exporter, whose delimiter depends on the locale.
@@ -264,7 +264,10 @@ impl<'a> Rows<'a> {
         let entry = Entry::new(position, &row.method, row.metrics(average)?)?;
         let parameters = variant::of_texts(position, row.parameters)?;
         self.entries.push(Entry { parameters, ..entry });
-        self.properties.push(Properties { line: row.line, r#type: row.r#type, job: row.job });
+        let last = self.properties.last();
+        let r#type = variant::shared(row.r#type.as_deref(), last.and_then(|last| last.r#type.as_ref()));
+        let job = variant::shared(row.job.as_deref(), last.and_then(|last| last.job.as_ref()));
+        self.properties.push(Properties { line: row.line, r#type, job });
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, de::IgnoredAny};
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use tidemark_api::{Adapter, Parameters};
 
 use crate::{
@@ -39,7 +39,23 @@ struct Document {
     load_time: Option<f64>,
     data_size: Option<f64>,
     /// A query that failed has no time.
-    result: Vec<[Option<f64>; 3]>,
+    result: Vec<[Seconds; 3]>,
+}
+
+/// The time of a try; not a number if the query failed, because an option would take twice the memory.
+#[derive(Clone, Copy)]
+struct Seconds(f64);
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Option::deserialize(deserializer).map(|time| Self(time.unwrap_or(f64::NAN)))
+    }
+}
+
+impl Seconds {
+    fn get(self) -> Option<f64> {
+        Some(self.0).filter(|time| !time.is_nan())
+    }
 }
 
 fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
@@ -56,18 +72,19 @@ fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     };
     let latency = |seconds: f64| ParsedMetric::latency(Unit::Seconds.nanoseconds(seconds));
     let mut entries = Entries::default();
-    for (index, [cold, second, third]) in result.iter().enumerate() {
+    for (index, tries) in result.iter().enumerate() {
+        let [cold, second, third] = tries.map(Seconds::get);
         let name = format!("Q{index}");
         if let Some(cold) = cold {
-            entries.push(entry(index, &name, &cold_run, latency(*cold))?);
+            entries.push(entry(index, &name, &cold_run, latency(cold))?);
         }
         let hot = match (second, third) {
             (Some(second), Some(third)) => {
-                let (least, greatest) = (latency(second.min(*third)), latency(second.max(*third)));
+                let (least, greatest) = (latency(second.min(third)), latency(second.max(third)));
                 let (lower, upper) = (least.value, greatest.value);
                 Some(least.with_range(lower, upper))
             }
-            (one, other) => one.or(*other).map(latency),
+            (one, other) => one.or(other).map(latency),
         };
         match hot {
             Some(hot) => entries.push(entry(index, &name, &hot_run, hot)?),

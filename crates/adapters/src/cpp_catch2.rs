@@ -25,7 +25,8 @@ pub(crate) const TOOL: Tool = Tool {
             reject_json,
         ),
         Format::new(Syntax::Text, "./tests --benchmark-no-analysis", &["benchmark name ", RULE], parse_means),
-        Format::new(Syntax::Text, r#"./tests "[benchmark]""#, &[], parse),
+        // The second and the third line of a benchmark are indented.
+        Format::new(Syntax::Text, r#"./tests "[benchmark]""#, &["\n  "], parse),
     ],
 };
 

@@ -1,7 +1,7 @@
 //! CSV and console formats of Google Benchmark. Unlike the JSON format, both print the name of an aggregate as a suffix of the name
 //! of the benchmark.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use tidemark_api::{Average, Parameters, ResourceName};
 
@@ -39,7 +39,7 @@ struct Row {
     /// Real time in nanoseconds; `None` for a complexity estimate or a coefficient of variation.
     time: Option<f64>,
     /// Counters whose name is a valid name of a measure.
-    counters: Vec<(ResourceName, f64)>,
+    counters: Box<[(ResourceName, f64)]>,
 }
 
 /// Parses the output of `--benchmark_format=csv`.
@@ -226,11 +226,12 @@ fn counter(name: &str, text: &str) -> Option<f64> {
 fn entries(input: &Input<'_>, rows: &[Row]) -> Result<Entries, Failure> {
     let average = input.average.unwrap_or(Average::Mean);
     let groups = aggregates(rows);
-    let repeated: HashSet<&str> = groups.values().map(|(name, _)| *name).collect();
+    let repeated: HashSet<&str> = groups.iter().map(|(_, name, _)| *name).collect();
+    let mut groups = groups.into_iter().peekable();
     let mut entries = Entries::default();
     let mut index = 0;
     while let Some(row) = rows.get(index) {
-        if let Some((name, length)) = groups.get(&index) {
+        if let Some((_, name, length)) = groups.next_if(|(start, ..)| *start == index) {
             let [mean, median, deviation] = [0, 1, 2].map(|offset| &rows[index + offset]);
             let value = if average == Average::Mean { mean } else { median };
             let metrics = value.metrics().zip(mean.metrics()).zip(deviation.metrics()).map(
@@ -261,9 +262,9 @@ fn entries(input: &Input<'_>, rows: &[Row]) -> Result<Entries, Failure> {
     Ok(entries)
 }
 
-/// Returns the groups of aggregates by the index of their first row, with the name of the benchmark and the number of rows.
+/// Returns the groups of aggregates in order: the index of the first row, the name of the benchmark and the number of rows.
 /// Statistics that the benchmark defines itself follow the others.
-fn aggregates(rows: &[Row]) -> HashMap<usize, (&str, usize)> {
+fn aggregates(rows: &[Row]) -> Vec<(usize, &str, usize)> {
     let name_at = |index: usize| {
         let names: Option<Vec<&str>> = AGGREGATES
             .iter()
@@ -272,7 +273,7 @@ fn aggregates(rows: &[Row]) -> HashMap<usize, (&str, usize)> {
             .collect();
         names.filter(|names| names.iter().all(|name| *name == names[0])).map(|names| names[0])
     };
-    let mut groups = HashMap::new();
+    let mut groups = Vec::new();
     let mut index = 0;
     while index < rows.len() {
         let Some(name) = name_at(index) else {
@@ -290,7 +291,7 @@ fn aggregates(rows: &[Row]) -> HashMap<usize, (&str, usize)> {
         while is_statistic(index) {
             index += 1;
         }
-        groups.insert(start, (name, index - start));
+        groups.push((start, name, index - start));
     }
     groups
 }

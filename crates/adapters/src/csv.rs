@@ -66,11 +66,9 @@ fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
             input.skip(name, "they have no values");
             continue;
         }
-        let parameters = columns
-            .parameters
-            .iter()
-            .filter_map(|column| row.text(column).map(|value| ((*column).to_owned(), value.to_owned())));
-        let parameters: BTreeMap<_, _> = parameters.collect();
+        let parameters =
+            columns.parameters.iter().filter_map(|column| row.text(column).map(|value| (*column, value)));
+        let parameters: BTreeMap<&str, &str> = parameters.collect();
         let parameters = variant::of_texts(|| row.position(), parameters)?;
         entries.push(Entry { parameters, ..row.entry(name, metrics)? });
         lines.push(row.line());
@@ -88,14 +86,17 @@ struct Columns<'a> {
 struct Column<'a> {
     index: usize,
     header: &'a str,
-    measure: Measure<'a>,
+    measure: Measure,
 }
 
-enum Measure<'a> {
-    /// A built-in measure and the factor of its values.
-    BuiltIn(&'static BuiltIn, f64),
-    /// A name and units.
-    Other(&'a str, &'a str),
+/// The measure of a column.
+struct Measure {
+    /// A metric of the measure, whose value is replaced.
+    metric: ParsedMetric,
+    /// Factor of the values.
+    factor: f64,
+    /// Whether the measure is one of [`REQUIRED`].
+    is_required: bool,
 }
 
 impl<'a> Columns<'a> {
@@ -109,13 +110,22 @@ impl<'a> Columns<'a> {
             let (label, unit) = labelled.map_or((column, None), |(label, unit)| (label, Some(unit)));
             let measure = match (built_in(label), unit) {
                 (Some(measure), unit) => match factor(measure, unit) {
-                    Some(factor) => Measure::BuiltIn(measure, factor),
+                    Some(factor) => {
+                        let is_required = REQUIRED.contains(&measure.slug);
+                        Measure { metric: ParsedMetric::of(measure.slug, 0.0), factor, is_required }
+                    }
                     None => {
                         others.push(column);
                         continue;
                     }
                 },
-                (None, Some(unit)) => Measure::Other(label, unit),
+                (None, Some(unit)) => {
+                    let metric = ParsedMetric::named(label, Some(unit), 0.0).ok_or_else(|| {
+                        let expected = "a measure and a unit of 1 to 64 characters";
+                        Failure::invalid(position.clone(), expected, column)
+                    })?;
+                    Measure { metric, factor: 1.0, is_required: false }
+                }
                 (None, None) => {
                     let is_count = COUNTS.iter().any(|count| column.eq_ignore_ascii_case(count));
                     if columns.measures.is_empty() && !is_count && !column.is_empty() {
@@ -126,10 +136,7 @@ impl<'a> Columns<'a> {
             };
             columns.measures.push(Column { index, header: column, measure });
         }
-        let required = |column: &Column<'_>| match column.measure {
-            Measure::BuiltIn(measure, _) => REQUIRED.contains(&measure.slug),
-            Measure::Other(..) => false,
-        };
+        let required = |column: &Column<'_>| column.measure.is_required;
         match (columns.measures.iter().any(required), others.first()) {
             (false, _) => Ok(None),
             (true, Some(column)) => Err(Failure::invalid(position, "a unit of the measure, or none", column)),
@@ -138,16 +145,12 @@ impl<'a> Columns<'a> {
     }
 
     fn metrics(&self, row: &Record<'_>) -> Result<Vec<ParsedMetric>, Failure> {
-        let mut metrics = Vec::new();
+        let mut metrics = Vec::with_capacity(self.measures.len());
         for Column { index, header, measure } in &self.measures {
             let Some(cell) = row.cell(*index) else { continue };
             let number = || row.invalid(&format!("a number in the column `{header}`"), cell);
             let value = text::decimal(cell).ok_or_else(number)?;
-            metrics.push(match measure {
-                Measure::BuiltIn(measure, factor) => ParsedMetric::of(measure.slug, value * factor),
-                Measure::Other(name, units) => ParsedMetric::named(name, Some(units), value)
-                    .ok_or_else(|| row.invalid("a measure and a unit of 1 to 64 characters", header))?,
-            });
+            metrics.push(ParsedMetric { value: value * measure.factor, ..measure.metric.clone() });
         }
         Ok(metrics)
     }

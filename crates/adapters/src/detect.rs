@@ -77,7 +77,12 @@ pub(crate) fn candidates(input: &Input<'_>) -> Vec<Adapter> {
 fn claims(input: &Input<'_>, detection: Detection) -> (Vec<(Results, Vec<Skipped>)>, Option<ParseError>) {
     let mut claims = Vec::new();
     let mut invalid = None;
-    let fits = |format: &Format| format.detection == detection && format.is_marked(input);
+    let is_document = is_json_document(input.text);
+    let fits = |format: &Format| {
+        format.detection == detection
+            && (!is_document || matches!(format.syntax, Syntax::Json | Syntax::Ndjson))
+            && format.is_marked(input)
+    };
     for tool in ADAPTERS {
         if !tool.supports_average(input.average) || !tool.formats.iter().any(fits) {
             continue;
@@ -91,6 +96,14 @@ fn claims(input: &Input<'_>, detection: Detection) -> (Vec<(Results, Vec<Skipped
         }
     }
     (claims, invalid)
+}
+
+/// Whether an output is JSON from its first to its last character, so that no format of text can fit. Log lines in brackets are not.
+fn is_json_document(text: &str) -> bool {
+    let text = text.trim();
+    let is_object = text.starts_with('{') && text.ends_with('}');
+    let element = text.strip_prefix('[').map(str::trim_start);
+    is_object || text.ends_with(']') && element.is_some_and(|element| element.starts_with(['{', '[']))
 }
 
 fn unrecognized(input: &Input<'_>) -> ParseError {

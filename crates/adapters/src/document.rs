@@ -4,7 +4,7 @@ use std::{borrow::Cow, fmt, marker::PhantomData};
 
 use serde::{
     Deserializer,
-    de::{DeserializeOwned, DeserializeSeed, Error, SeqAccess, Visitor},
+    de::{DeserializeOwned, DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 use serde_path_to_error::Track;
 use tidemark_api::excerpt;
@@ -86,6 +86,74 @@ impl<'de, Row: DeserializeOwned, Each: FnMut(usize, Row) -> bool> Visitor<'de> f
                 return Err(A::Error::custom("the row is not valid"));
             }
             index += 1;
+        }
+        Ok(())
+    }
+}
+
+/// Passes the members of an object, which is a member of the document, to a function, one by one. The document is known to be valid.
+pub(crate) fn read_members<Row: DeserializeOwned>(
+    text: &str,
+    member: &str,
+    mut each: impl FnMut(&str, Row) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut failure = None;
+    let mut keep_first = |name: &str, row: Row| {
+        failure = each(name, row).err();
+        failure.is_none()
+    };
+    let members = Members { member: Some(member), each: &mut keep_first, row: PhantomData };
+    let read = members.deserialize(&mut serde_json::Deserializer::from_str(text));
+    match (failure, read) {
+        (Some(failure), _) => Err(failure),
+        (None, Err(error)) => Err(Failure::Invalid(reason(Some(member.to_owned()), &error))),
+        (None, Ok(())) => Ok(()),
+    }
+}
+
+/// An object whose members are passed to a function, until it returns false; or the document with this object.
+struct Members<'a, Row, Each> {
+    /// Name of the object in the document; `None` for the object itself.
+    member: Option<&'a str>,
+    each: &'a mut Each,
+    row: PhantomData<Row>,
+}
+
+impl<'de, Row: DeserializeOwned, Each: FnMut(&str, Row) -> bool> DeserializeSeed<'de>
+    for Members<'_, Row, Each>
+{
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de, Row: DeserializeOwned, Each: FnMut(&str, Row) -> bool> Visitor<'de> for Members<'_, Row, Each> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        while let Some(name) = members.next_key::<String>()? {
+            match self.member {
+                Some(member) if name == member => {
+                    members.next_value_seed(Members {
+                        member: None,
+                        each: &mut *self.each,
+                        row: PhantomData,
+                    })?;
+                }
+                Some(_) => drop(members.next_value::<IgnoredAny>()?),
+                None => {
+                    let row = members.next_value()?;
+                    if !(self.each)(&name, row) {
+                        return Err(A::Error::custom("the member is not valid"));
+                    }
+                }
+            }
         }
         Ok(())
     }

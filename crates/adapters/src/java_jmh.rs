@@ -1,7 +1,7 @@
 //! Adapter for JMH: parses its JSON format; `java_jmh_text` parses its CSV formats and the table of the console. Of the secondary
 //! metrics, it reads percentiles, the methods of a group, and the allocated bytes per operation.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, rc::Rc};
 
 use serde::{
     Deserialize, Deserializer,
@@ -80,11 +80,12 @@ struct Bound(Option<f64>);
 
 /// Parses a document: time per operation as latency, operations per time as throughput.
 fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
-    let rows: Vec<Row> = document::read::<Vec<Shape>, _>(input.text)?;
     let position = |index| Position::Path(format!("[{index}]"));
     let mut entries = Entries::default();
-    let mut modes = Vec::with_capacity(rows.len());
-    for (index, row) in rows.iter().enumerate() {
+    // Index and mode of the row of each entry.
+    let mut modes: Vec<(usize, Option<Rc<str>>)> = Vec::new();
+    document::read_rows::<Shape, Row>(input.text, |index, row| {
+        let mode = variant::shared(row.mode.as_deref(), modes.last().and_then(|(_, mode)| mode.as_ref()));
         let mut metrics = vec![row.primary_metric.measured().ok_or_else(|| {
             let expected = "a unit such as `ms/op` or `ops/s` as `scoreUnit`";
             Failure::invalid(position(index), expected, &row.primary_metric.score_unit)
@@ -118,12 +119,13 @@ fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
         let main = Entry::new(|| position(index), &row.benchmark, metrics)?;
         for entry in std::iter::once(Entry { parameters, ..main }).chain(methods) {
             entries.push(entry);
-            modes.push((index, row.mode.as_deref()));
+            modes.push((index, mode.clone()));
         }
-    }
+        Ok(())
+    })?;
     // Average, sampled and single-shot times are all latencies.
     let position = |index: usize| position(modes[index].0);
-    variant::distinguish(position, &mut entries, &[("mode", &|index| modes[index].1)])?;
+    variant::distinguish(position, &mut entries, &[("mode", &|index| modes[index].1.as_deref())])?;
     document::require_entries(entries, "[]")
 }
 

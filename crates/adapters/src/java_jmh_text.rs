@@ -1,7 +1,12 @@
 //! Parses the CSV formats of JMH and the table of its console. Both have a row per benchmark, and below it a row per secondary
 //! metric, whose name follows a colon.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    rc::Rc,
+};
+
+use tidemark_api::Parameters;
 
 use crate::{
     Entries, Entry, Failure, Input, ParsedMetric, Position,
@@ -17,12 +22,22 @@ const MAXIMUM_METHODS: usize = 100;
 /// A row of the CSV or of the console.
 struct Score<'a> {
     line: usize,
-    benchmark: Cow<'a, str>,
-    mode: String,
-    parameters: BTreeMap<String, String>,
+    benchmark: &'a str,
+    mode: &'a str,
+    parameters: Option<Parameters>,
     score: f64,
     error: Option<f64>,
-    unit: Cow<'a, str>,
+    unit: &'a str,
+}
+
+/// Entries of the scores.
+#[derive(Default)]
+struct Scores {
+    entries: Entries,
+    /// The last entries, to which the next rows may add metrics.
+    last: VecDeque<Entry>,
+    /// Line and mode of each entry.
+    rows: Vec<(usize, Option<Rc<str>>)>,
 }
 
 /// Parses the output of `-rf csv`, and of `-rf scsv`, whose separator is a semicolon.
@@ -38,7 +53,7 @@ pub(crate) fn parse_csv(input: &Input<'_>) -> Result<Entries, Failure> {
     let is_error = |column: &&String| column.starts_with("Score Error (");
     let error =
         header.iter().find(is_error).ok_or_else(|| Failure::unrecognized("a column `Score Error`"))?;
-    let mut scores = Vec::new();
+    let mut scores = Scores::default();
     for record in records.iter() {
         let benchmark = record.require_text("Benchmark")?;
         let unit = record.require_text("Unit")?;
@@ -46,43 +61,44 @@ pub(crate) fn parse_csv(input: &Input<'_>) -> Result<Entries, Failure> {
         if is_skipped(input, benchmark, mode, unit) {
             continue;
         }
-        let parameters = record.cells().filter_map(|(column, value)| {
-            Some((column.strip_prefix("Param: ")?.to_owned(), value.to_owned()))
-        });
-        let Position::Line(line) = record.position() else { continue };
+        let parameters =
+            record.cells().filter_map(|(column, value)| Some((column.strip_prefix("Param: ")?, value)));
+        let parameters: BTreeMap<&str, &str> = parameters.collect();
         let score = record.require_text("Score")?;
         scores.push(Score {
-            line,
-            benchmark: benchmark.to_owned().into(),
-            mode: mode.to_owned(),
-            parameters: parameters.collect(),
+            line: record.line(),
+            benchmark,
+            mode,
+            parameters: variant::of_texts(|| record.position(), parameters)?,
             score: number(score).ok_or_else(|| record.invalid("a number in the column `Score`", score))?,
             error: record.text(error).and_then(number),
-            unit: unit.to_owned().into(),
-        });
+            unit,
+        })?;
     }
-    entries(&scores)
+    scores.finish()
 }
 
 /// Parses the table that the console shows at the end of a run.
 pub(crate) fn parse_console(input: &Input<'_>) -> Result<Entries, Failure> {
-    let mut scores = Vec::new();
+    let mut scores = Scores::default();
     let mut columns: Option<Columns> = None;
     for line in text::lines(input.text) {
         if let Some(header) = Columns::new(line.text) {
             columns = Some(header);
         } else if line.text.trim().is_empty() {
             columns = None;
-        } else if let Some(columns) = &columns {
-            scores.extend(columns.score(input, line)?);
+        } else if let Some(columns) = &columns
+            && let Some(score) = columns.score(input, line)?
+        {
+            scores.push(score)?;
         }
     }
-    if scores.is_empty() {
+    if scores.rows.is_empty() {
         return Err(Failure::unrecognized(
             "a table with the columns `Benchmark`, `Mode`, `Cnt`, `Score`, `Error` and `Units`",
         ));
     }
-    entries(&scores)
+    scores.finish()
 }
 
 /// The header of a table: all columns but the first end with their title.
@@ -128,13 +144,13 @@ impl Columns {
         for (name, end) in &self.parameters {
             let value = cell(*end).ok_or_else(expected)?;
             if value != "N/A" {
-                parameters.insert(name.clone(), value.to_owned());
+                parameters.insert(name.as_str(), value);
             }
         }
-        let mode = cell(self.mode).ok_or_else(expected)?.to_owned();
+        let mode = cell(self.mode).ok_or_else(expected)?;
         let words: Vec<_> = line.text[start..].split_whitespace().collect();
         let (score, error, unit) = match words.as_slice() {
-            [.., unit] if is_skipped(input, benchmark, &mode, unit) => return Ok(None),
+            [.., unit] if is_skipped(input, benchmark, mode, unit) => return Ok(None),
             [_, score, "±", error, unit] => (score, Some(error), unit),
             [_, "≈", _, _] | ["≈", _, _] => {
                 input.skip(benchmark, "JMH rounded them to a power of ten");
@@ -146,7 +162,7 @@ impl Columns {
         let number = |text: &str| number(text).ok_or_else(|| line.invalid("a number as score and error"));
         let score = number(score)?;
         let error = error.map(|error| number(error)).transpose()?;
-        let (benchmark, unit) = (benchmark.into(), (*unit).into());
+        let parameters = variant::of_texts(|| Position::Line(line.number), parameters)?;
         Ok(Some(Score { line: line.number, benchmark, mode, parameters, score, error, unit }))
     }
 }
@@ -169,49 +185,59 @@ fn is_skipped(input: &Input<'_>, name: &str, mode: &str, unit: &str) -> bool {
     matches!(secondary, None | Some(Secondary::Percentile(None)))
 }
 
-fn entries(scores: &[Score<'_>]) -> Result<Entries, Failure> {
-    let mut rows: Vec<&Score<'_>> = Vec::with_capacity(scores.len());
-    let mut entries: Vec<Entry> = Vec::with_capacity(scores.len());
-    for score in scores {
+impl Scores {
+    fn push(&mut self, score: Score<'_>) -> Result<(), Failure> {
         let position = || Position::Line(score.line);
         let range =
             [score.error.map(|error| score.score - error), score.error.map(|error| score.score + error)];
         let secondary = score.benchmark.split_once(':').and_then(|(benchmark, metric)| {
-            Some((benchmark, Secondary::of(metric, Some(&score.mode), &score.unit)?))
+            Some((benchmark, Secondary::of(metric, Some(score.mode), score.unit)?))
         });
         let metric = match secondary {
             Some((_, Secondary::Allocated)) => {
                 let [lower_value, upper_value] = range;
                 Some(ParsedMetric { lower_value, upper_value, ..ParsedMetric::of("allocated", score.score) })
             }
-            Some((_, Secondary::Percentile(Some(slug)))) => measured(score.score, range, &score.unit)
+            Some((_, Secondary::Percentile(Some(slug)))) => measured(score.score, range, score.unit)
                 .map(|metric| ParsedMetric { value: metric.value, ..ParsedMetric::of(slug, 0.0) }),
-            _ => measured(score.score, range, &score.unit),
+            _ => measured(score.score, range, score.unit),
         };
         let metric = metric
-            .ok_or_else(|| Failure::invalid(position(), "a unit such as `ms/op` or `ops/s`", &score.unit))?;
+            .ok_or_else(|| Failure::invalid(position(), "a unit such as `ms/op` or `ops/s`", score.unit))?;
         if let Some((benchmark, Secondary::Allocated | Secondary::Percentile(_))) = secondary {
             // The row of the benchmark is above, perhaps with rows of its methods between.
-            let is_same = |row: &&Score<'_>| {
-                row.benchmark == benchmark && row.mode == score.mode && row.parameters == score.parameters
-            };
-            let mut near = rows.iter().enumerate().rev().take(MAXIMUM_METHODS + 1);
-            if let Some((index, _)) = near.find(|(_, row)| is_same(row)) {
-                entries[index].metrics.push(metric);
+            let first = self.rows.len() - self.last.len();
+            let mut near = self.last.iter_mut().enumerate().rev();
+            let same = near.find(|(index, entry)| {
+                entry.label.as_str() == benchmark
+                    && self.rows[first + index].1.as_deref() == Some(score.mode)
+                    && entry.parameters == score.parameters
+            });
+            if let Some((_, entry)) = same {
+                entry.metrics.push(metric);
             }
-            continue;
+            return Ok(());
         }
-        let parameters = variant::of_texts(position, score.parameters.clone())?;
-        entries.push(Entry { parameters, ..Entry::new(position, &score.benchmark, vec![metric])? });
-        rows.push(score);
+        let entry = Entry::new(position, score.benchmark, vec![metric])?;
+        self.last.push_back(Entry { parameters: score.parameters, ..entry });
+        let mode = variant::shared(Some(score.mode), self.rows.last().and_then(|(_, mode)| mode.as_ref()));
+        self.rows.push((score.line, mode));
+        if self.last.len() > MAXIMUM_METHODS + 1 {
+            self.entries.extend(self.last.pop_front());
+        }
+        Ok(())
     }
-    let mut entries = Entries::from(entries);
-    let position = |index: usize| Position::Line(rows[index].line);
-    variant::distinguish(position, &mut entries, &[("mode", &|index| Some(rows[index].mode.as_str()))])?;
-    if entries.is_empty() {
-        return Err(Failure::missing(Position::Line(1), "at least one benchmark"));
+
+    fn finish(self) -> Result<Entries, Failure> {
+        let Self { mut entries, last, rows } = self;
+        entries.extend(last);
+        let position = |index: usize| Position::Line(rows[index].0);
+        variant::distinguish(position, &mut entries, &[("mode", &|index| rows[index].1.as_deref())])?;
+        if entries.is_empty() {
+            return Err(Failure::missing(Position::Line(1), "at least one benchmark"));
+        }
+        Ok(entries)
     }
-    Ok(entries)
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! Adapter for llama-bench: its JSON, JSON Lines, CSV and Markdown. The model is the name of the benchmark, the test a parameter.
 
-use std::{collections::HashSet, rc::Rc};
+use std::{
+    collections::{BTreeMap, HashSet},
+    rc::Rc,
+};
 
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value};
@@ -209,7 +212,7 @@ impl Rows {
             Some(deviation) => tokens.with_deviation(deviation),
             None => tokens,
         };
-        let parameters = variant::of_texts(position, [("test".to_owned(), row.test.clone())].into())?;
+        let parameters = variant::of_texts(position, BTreeMap::from([("test", row.test.as_str())]))?;
         let entry = Entry::new(position, row.model, vec![tokens])?;
         self.entries.push(Entry { parameters, ..entry });
         self.places.push(place);

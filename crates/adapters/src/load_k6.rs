@@ -58,9 +58,10 @@ struct Document {
 #[derive(Default, Deserialize)]
 pub(crate) struct Metric {
     pub(crate) contains: Option<String>,
-    pub(crate) values: Option<Numbers>,
+    // Boxed, because most documents have only one of them.
+    pub(crate) values: Option<Box<Numbers>>,
     #[serde(flatten)]
-    pub(crate) own: Numbers,
+    pub(crate) own: Box<Numbers>,
 }
 
 /// The numbers of a metric, all optional; times are in milliseconds.
@@ -215,7 +216,7 @@ impl Series {
             },
             _ => Numbers::default(),
         };
-        Metric { contains: self.contains, values: Some(numbers), own: Numbers::default() }
+        Metric { contains: self.contains, values: Some(Box::new(numbers)), own: Box::default() }
     }
 }
 

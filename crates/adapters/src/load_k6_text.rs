@@ -109,7 +109,7 @@ fn printed(name: &str, values: &str) -> Option<Metric> {
     } else if let ([.., number, unit], true) = (words.as_slice(), BANDWIDTHS.contains(&name)) {
         numbers.rate = Some(text::bytes(&format!("{number} {}", unit.strip_suffix("/s")?))?);
     }
-    Some(Metric { contains: Some(contains.to_owned()), values: Some(numbers), own: Numbers::default() })
+    Some(Metric { contains: Some(contains.to_owned()), values: Some(Box::new(numbers)), own: Box::default() })
 }
 
 #[cfg(test)]

@@ -253,13 +253,6 @@ mod tests {
     #[test]
     fn composed_runs() {
         insta::assert_snapshot!(read(Memtier, JSON), @"
-        Gets throughput 35494.53
-        Gets latency 1272000
-        Gets latency-p50 1223000
-        Gets latency-p99 2735000
-        Gets latency-p99-9 4799000
-        Gets latency-max 4799000
-        Gets bandwidth 1419591.68
         Sets throughput 3549.45
         Sets latency 1284000
         Sets latency-p50 1231000
@@ -267,6 +260,13 @@ mod tests {
         Sets latency-p99-9 4863000
         Sets latency-max 4863000
         Sets bandwidth 279951.36
+        Gets throughput 35494.53
+        Gets latency 1272000
+        Gets latency-p50 1223000
+        Gets latency-p99 2735000
+        Gets latency-p99-9 4799000
+        Gets latency-max 4799000
+        Gets bandwidth 1419591.68
         Totals throughput 39043.98
         Totals latency 1273000
         Totals latency-p50 1223000
@@ -328,7 +328,7 @@ mod tests {
         .map(|text| read(Memtier, &text));
         insta::assert_snapshot!(errors.join("\n"), @"
         The adapter `memtier` cannot read the output at `ALL STATS`: expected the statistics of all commands.
-        The adapter `memtier` cannot read the output at `ALL STATS.Gets`: expected the member `Average Latency`.
+        The adapter `memtier` cannot read the output at `ALL STATS.Sets`: expected the member `Average Latency`.
         The adapter `memtier` cannot read the output at line 15: expected a command with a number or `---` in each column, found `Sets         fast          ---          ---         1.28440 …`.
         The adapter `memtier` cannot read the output at line 15: expected a command with a number or `---` in each column, found `Sets                  ---          ---         1.28440      …`.
         The adapter `memtier` cannot read the output: expected a title `ALL STATS` and a table with the columns `Type`, `Ops/sec` and `Avg. Latency`.

@@ -25,13 +25,17 @@ pub(crate) const TOOL: Tool = Tool {
 };
 
 fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
-    let mut runs: Vec<Run<'_>> = Vec::new();
+    let mut entries = Entries::default();
+    let mut current: Option<Run<'_>> = None;
     let mut is_statement = false;
     for line in text::lines(input.text) {
         if let Some(script) = line.text.strip_prefix("transaction type: ") {
             is_statement = false;
-            runs.push(Run { line, parameters: BTreeMap::new(), parts: vec![Part::new(line, script)] });
-        } else if let Some(run) = runs.last_mut() {
+            let run = Run { line, parameters: BTreeMap::new(), parts: vec![Part::new(line, script)] };
+            if let Some(finished) = current.replace(run) {
+                entries.extend(finished.entries()?);
+            }
+        } else if let Some(run) = &mut current {
             if line.text.trim().trim_start_matches("- ").starts_with("statement latencies in milliseconds") {
                 input.skip("statement latencies", "they are latencies of single statements");
                 is_statement = true;
@@ -43,9 +47,11 @@ fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
             }
         }
     }
-    let entries = runs.iter().map(Run::entries).collect::<Result<Vec<_>, _>>()?;
+    if let Some(finished) = current {
+        entries.extend(finished.entries()?);
+    }
     text::require_entries(
-        entries.into_iter().flatten().collect(),
+        entries,
         "a line such as `transaction type: <builtin: TPC-B (sort of)>` and what pgbench prints below it",
     )
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, de::IgnoredAny};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::{Entries, Entry, Failure, Input, ParsedMetric, Position, document, python_asv::Kind, variant};
 
@@ -26,24 +26,26 @@ struct Document {
     #[expect(dead_code, reason = "its presence identifies the tool")]
     env_name: IgnoredAny,
     result_columns: Option<Vec<String>>,
-    results: Map<String, Value>,
+    /// Benchmarks, which are read one by one.
+    #[expect(dead_code, reason = "its presence identifies the tool")]
+    results: IgnoredAny,
 }
 
 /// Parses a result file.
 pub(crate) fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let text = document::without_python_numbers(input.text);
-    let Document { result_columns, results, .. } = document::read::<Shape, _>(&text)?;
+    let Document { result_columns, .. } = document::read::<Shape, _>(&text)?;
     let columns = result_columns.unwrap_or_else(|| COLUMNS.map(str::to_owned).into());
     let mut entries = Entries::default();
-    for (name, result) in &results {
+    document::read_members(&text, "results", |name, result: Value| {
         // A list in the order of the columns, an object or a number, depending on the version of asv.
-        let column = |wanted: &str| match result {
+        let column = |wanted: &str| match &result {
             Value::Array(row) => row.get(columns.iter().position(|column| column == wanted)?),
             Value::Object(row) => row.get(wanted),
             bare => Some(bare).filter(|_| wanted == "result"),
         };
-        Benchmark { name, kind: Kind::of(name), column: &column }.read(input, &mut entries)?;
-    }
+        Benchmark { name, kind: Kind::of(name), column: &column }.read(input, &mut entries)
+    })?;
     document::require_entries(entries, "results")
 }
 
@@ -136,15 +138,15 @@ mod tests {
         suite.Half.time_half {param1=1} latency 256.7362405179824 [148.65, 352.64]
         suite.Sorting.time_sort {param1=10} latency 718.4999049059115 [366.63, 1221]
         suite.Sorting.time_sort {param1=1000} latency 6110.500180511735 [4214.4, 7992.6]
-        suite.Two.mem_two {param1=10, param2=heap} allocated 136
-        suite.Two.mem_two {param1=10, param2=list} allocated 136
-        suite.Two.mem_two {param1=100, param2=heap} allocated 856
         suite.Two.time_two {param1=10, param2=heap} latency 1182.5000001408625 [523.65, 2418]
         suite.Two.time_two {param1=10, param2=list} latency 721.0001058410853 [-142.79, 3052]
         suite.Two.time_two {param1=100, param2=heap} latency 2254.0000372828217 [753.41, 6615]
+        suite.time_sum latency 24424.593051849984 [13017, 43296]
+        suite.Two.mem_two {param1=10, param2=heap} allocated 136
+        suite.Two.mem_two {param1=10, param2=list} allocated 136
+        suite.Two.mem_two {param1=100, param2=heap} allocated 856
         suite.mem_list allocated 8056
         suite.peakmem_list peak-memory 24920064
-        suite.time_sum latency 24424.593051849984 [13017, 43296]
         suite.track_count value 42
         ");
         assert_eq!(read(Magic, text), read(PythonAsv, text));
@@ -152,9 +154,9 @@ mod tests {
         let skipped: Vec<_> = skipped.iter().map(|one| format!("{}: {}", one.name, one.reason)).collect();
         insta::assert_snapshot!(skipped.join("\n"), @"
         suite.Half.time_half: some of their parameters failed or were skipped
-        suite.Two.mem_two: some of their parameters failed or were skipped
         suite.Two.time_two: some of their parameters failed or were skipped
         suite.time_fails: they failed
+        suite.Two.mem_two: some of their parameters failed or were skipped
         ");
     }
 

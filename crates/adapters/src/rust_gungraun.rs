@@ -17,7 +17,8 @@ pub(crate) const TOOL: Tool = Tool {
             &[r#""version""#, r#""profiles""#],
             rust_gungraun_json::parse,
         ),
-        Format::new(Syntax::Text, "cargo bench", &[], rust_gungraun_stdout::parse),
+        // The metrics of a benchmark are indented.
+        Format::new(Syntax::Text, "cargo bench", &["\n  "], rust_gungraun_stdout::parse),
     ],
 };
 

@@ -167,11 +167,11 @@ struct Row {
 }
 
 fn parse_rows(input: &Input<'_>) -> Result<Entries, Failure> {
-    let rows: Vec<Row> = document::read::<Vec<ShapeRow>, _>(input.text)?;
     let mut entries = Entries::default();
-    for (index, row) in rows.iter().enumerate() {
+    document::read_rows::<ShapeRow, Row>(input.text, |index, row| {
         entries.extend(row.entry(&|| Position::Path(format!("[{index}]")), input)?);
-    }
+        Ok(())
+    })?;
     require_entries(entries, input)
 }
 

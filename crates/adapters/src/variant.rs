@@ -1,6 +1,6 @@
 //! Converts the parameters that tools report to the parameters of a variant. The adapters extract them from the output.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, rc::Rc};
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -53,17 +53,24 @@ pub(crate) fn is_given(value: Option<&Value>) -> bool {
 #[expect(clippy::needless_pass_by_value, reason = "callers build the parameters for this call")]
 pub(crate) fn of_texts(
     position: impl FnOnce() -> Position,
-    parameters: BTreeMap<String, String>,
+    parameters: BTreeMap<impl AsRef<str> + Ord, impl AsRef<str>>,
 ) -> Result<Option<Parameters>, Failure> {
     if parameters.is_empty() {
         return Ok(None);
     }
     Parameters::try_from(&parameters).map(Some).map_err(|_| {
-        let longest =
-            parameters.iter().map(|(name, value)| format!("{name}={value}")).max_by_key(String::len);
+        let texts = parameters.iter().map(|(name, value)| format!("{}={}", name.as_ref(), value.as_ref()));
+        let longest = texts.max_by_key(String::len);
         let expected = "up to 32 parameters with names of 1 to 64 bytes and values of up to 256 bytes";
         Failure::invalid(position(), expected, &longest.unwrap_or_default())
     })
+}
+
+/// Returns a property that shares its memory with the one of the previous entry if they are equal, because most entries of an output
+/// have the same properties.
+pub(crate) fn shared(value: Option<&str>, previous: Option<&Rc<str>>) -> Option<Rc<str>> {
+    let value = value?;
+    Some(previous.filter(|previous| ***previous == *value).map_or_else(|| value.into(), Rc::clone))
 }
 
 /// Ensures that no entry overwrites another: entries with the same key get the first property in which they differ as a
@@ -139,8 +146,8 @@ mod tests {
     #[test]
     fn invalid_parameters_are_an_error() {
         let position = || Position::Path("rows[0]".to_owned());
-        assert_eq!(of_texts(position, BTreeMap::new()).unwrap(), None);
-        assert!(of_texts(position, [("n".to_owned(), "1".to_owned())].into()).unwrap().is_some());
-        assert!(of_texts(position, [("n".to_owned(), "x".repeat(257))].into()).is_err());
+        assert_eq!(of_texts(position, BTreeMap::<String, String>::new()).unwrap(), None);
+        assert!(of_texts(position, BTreeMap::from([("n", "1")])).unwrap().is_some());
+        assert!(of_texts(position, BTreeMap::from([("n", "x".repeat(257))])).is_err());
     }
 }

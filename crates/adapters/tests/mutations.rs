@@ -3,13 +3,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::{fs, path::Path};
+use std::{env, fs, path::Path};
 
 use tidemark_adapters::{parse, unread_lines};
 use tidemark_api::Adapter;
 
-/// Number of truncations, changed lines and changed bytes per fixture.
-const MUTATIONS: usize = 2;
+/// Returns the number of truncations, changed lines and changed bytes per fixture. Set `TIDEMARK_TEST_MUTATIONS` for a longer run.
+fn mutations() -> usize {
+    env::var("TIDEMARK_TEST_MUTATIONS").ok().and_then(|count| count.parse().ok()).unwrap_or(2)
+}
 
 /// Bytes that have a meaning in one of the syntaxes.
 const SPECIAL: &[u8] = b"0-9.e,{}[]\"<>|\n \t";
@@ -64,14 +66,14 @@ fn check(adapter: Adapter, text: &str) {
 
 #[test]
 fn damaged_outputs_are_parsed_or_rejected() {
-    let mut random = Random(0x5eed);
+    let (mut random, mutations) = (Random(0x5eed), mutations());
     for (adapter, text) in fixtures() {
-        for part in 1..=MUTATIONS {
-            let end = (0..=text.len() * part / (MUTATIONS + 1)).rev().find(|end| text.is_char_boundary(*end));
+        for part in 1..=mutations {
+            let end = (0..=text.len() * part / (mutations + 1)).rev().find(|end| text.is_char_boundary(*end));
             check(adapter, &text[..end.unwrap_or_default()]);
         }
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
-        for _ in 0..MUTATIONS {
+        for _ in 0..mutations {
             let (one, other) = (random.below(lines.len()), random.below(lines.len()));
             let mut swapped = lines.clone();
             swapped.swap(one, other);
@@ -83,7 +85,7 @@ fn damaged_outputs_are_parsed_or_rejected() {
             without.remove(one);
             check(adapter, &without.concat());
         }
-        for _ in 0..MUTATIONS {
+        for _ in 0..mutations {
             let mut bytes = text.clone().into_bytes();
             let (one, other) = (random.below(bytes.len()), random.below(bytes.len()));
             bytes.swap(one, other);

@@ -70,14 +70,15 @@ impl TryFrom<BTreeMap<String, String>> for Parameters {
     }
 }
 
-impl TryFrom<&BTreeMap<String, String>> for Parameters {
+impl<N: AsRef<str> + Ord, V: AsRef<str>> TryFrom<&BTreeMap<N, V>> for Parameters {
     type Error = Invalid;
 
-    fn try_from(parameters: &BTreeMap<String, String>) -> Result<Self, Invalid> {
+    fn try_from(parameters: &BTreeMap<N, V>) -> Result<Self, Invalid> {
         if !(1..=COUNT_MAX).contains(&parameters.len()) {
             return Err(Invalid::new("a variant has 1 to 32 parameters"));
         }
         for (name, value) in parameters {
+            let (name, value) = (name.as_ref(), value.as_ref());
             if !(1..=NAME_MAX).contains(&name.len()) || name.contains('\0') {
                 return Err(Invalid::new(
                     "the name of a parameter is 1 to 64 bytes without the character NUL",
@@ -89,7 +90,8 @@ impl TryFrom<&BTreeMap<String, String>> for Parameters {
                 ));
             }
         }
-        let texts: Vec<_> = parameters.iter().flat_map(|(name, value)| [name.as_str(), value]).collect();
+        let texts: Vec<_> =
+            parameters.iter().flat_map(|(name, value)| [name.as_ref(), value.as_ref()]).collect();
         Ok(Self(texts.join("\0").into()))
     }
 }

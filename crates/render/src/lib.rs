@@ -6,11 +6,12 @@
 pub mod code_host;
 pub mod comment;
 mod confirmation;
+mod culprit;
 pub mod format;
 pub mod links;
 pub mod markup;
 pub mod metric;
 pub mod notification;
-
+mod style;
 pub mod test_notification;
 pub mod verdict;

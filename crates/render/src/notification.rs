@@ -7,13 +7,14 @@ use serde_json::{Value, json};
 
 use crate::{
     confirmation::{self, SeriesUuids},
-    format,
+    culprit, format,
     links::Links,
     metric::{self, MetricRow, ThresholdStatus},
+    style::{Style, truncate},
 };
 use tidemark_api::{
-    AlertStatus, Bisection, BisectionStatus, Change, ChangeCause, ChangeDirection, Confirmation, EventUuid,
-    MetricUuid, NoticeDirection, NotificationFilter, NotificationUuid, Report, ReportUuid, Timestamp, Url,
+    AlertStatus, Bisection, Change, ChangeCause, ChangeDirection, Confirmation, EventUuid, MetricUuid,
+    NoticeDirection, NotificationFilter, NotificationUuid, Report, ReportUuid, Timestamp, Url,
 };
 
 /// Maximum number of alerts per report in the payload of a webhook. The count includes all alerts.
@@ -28,8 +29,6 @@ const MATTERMOST_MAX: usize = 16_000;
 const DISCORD_MAX: usize = 4_000;
 /// Maximum length of a title.
 pub(crate) const TITLE_MAX: usize = 250;
-/// Maximum length of a name in a line.
-const NAME_MAX: usize = 200;
 /// Length of a short commit hash.
 const SHORT_HASH: usize = 10;
 /// Colors of a regression and of an improvement.
@@ -66,14 +65,6 @@ pub enum NotificationContent<'a> {
     Alerts,
     /// These changes, each with the report that the notification names, the worst first.
     Changes(&'a [(ReportUuid, Change)]),
-}
-
-/// Markup of a text for people.
-#[derive(Clone, Copy)]
-pub(crate) enum Style {
-    Plain,
-    Slack,
-    Markdown,
 }
 
 impl<'a> Notification<'a> {
@@ -229,7 +220,7 @@ impl<'a> Notification<'a> {
     fn text(&self, style: Style, limit: usize) -> String {
         let of_part = |part: &ReportPart<'_>| {
             let found = self.bisections_of(std::slice::from_ref(part));
-            let culprits = found.filter_map(|(_, bisection)| culprit_line(bisection, style));
+            let culprits = found.filter_map(|(_, bisection)| culprit::line(bisection, style));
             let mut lines = part.lines(style);
             lines.extend(culprits);
             lines
@@ -400,24 +391,6 @@ fn change_line(change: &Change, style: Style) -> String {
     )
 }
 
-/// Returns the culprit of a bisection as a line for people; `None` if no commit was found.
-fn culprit_line(bisection: &Bisection, style: Style) -> Option<String> {
-    let result = &bisection.result;
-    let culprit = result.culprit.as_ref().filter(|_| result.status == BisectionStatus::Found)?;
-    let hash: String = culprit.hash.as_str().chars().take(SHORT_HASH).collect();
-    let among = match result.candidates.len() {
-        0 | 1 => String::new(),
-        count => format!(" or one of the {} commits before it", count - 1),
-    };
-    Some(format!(
-        "Culprit: {hash} {}, by {}{among}; probability {}%",
-        style.name(&culprit.subject),
-        style.name(&culprit.author),
-        // Not rounded up to certainty.
-        (result.probability * 1_000.0).floor() / 10.0,
-    ))
-}
-
 /// Returns an alert as JSON.
 fn alert_json(row: &MetricRow<'_>) -> Value {
     let boundary = row.measured.boundary.unwrap_or_default();
@@ -486,55 +459,4 @@ fn counts<'a>(items: impl Iterator<Item = &'a Item<'a>>) -> String {
         outside,
     ];
     counts.into_iter().flatten().collect::<Vec<_>>().join(", ")
-}
-
-/// Cuts a text to at most this many characters.
-pub(crate) fn truncate(text: &str, limit: usize) -> String {
-    if text.chars().count() <= limit {
-        return text.to_owned();
-    }
-    let mut cut: String = text.chars().take(limit - 1).collect();
-    cut.push('…');
-    cut
-}
-
-impl Style {
-    /// Returns a name without mentions and markup, because users choose names.
-    fn name(self, name: &str) -> String {
-        let name = truncate(&format::plain(name), NAME_MAX);
-        match self {
-            Self::Plain => name,
-            // In code, only the closing backtick has a meaning.
-            Self::Slack | Self::Markdown => format!("`{}`", self.escape_controls(&name.replace('`', "'"))),
-        }
-    }
-
-    /// Escapes a text so that it contains no markup.
-    pub(crate) fn escape(self, text: &str) -> String {
-        match self {
-            Self::Markdown => {
-                let mut escaped = String::with_capacity(text.len());
-                for character in text.chars() {
-                    if "\\`*_{}[]()#~|>".contains(character) {
-                        escaped.push('\\');
-                    }
-                    escaped.push(character);
-                    // Prevents a mention of the name after the sign.
-                    if character == '@' {
-                        escaped.push('\u{200b}');
-                    }
-                }
-                escaped
-            }
-            Self::Plain | Self::Slack => self.escape_controls(text),
-        }
-    }
-
-    /// Escapes the three characters that have a meaning in Slack, also in code.
-    fn escape_controls(self, text: &str) -> String {
-        match self {
-            Self::Slack => text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"),
-            Self::Plain | Self::Markdown => text.to_owned(),
-        }
-    }
 }

@@ -5,7 +5,8 @@ use tidemark_api::{Notice, NotificationUuid, Project, Timestamp};
 
 use crate::{
     format,
-    notification::{COLORS, Style, TITLE_MAX, truncate},
+    notification::{COLORS, TITLE_MAX},
+    style::{Style, truncate},
 };
 
 /// A test of a notice.

@@ -10,7 +10,7 @@ use std::{env, error::Error, thread};
 use tidemark_stats::synthetic::{Found, Scenario, Tails};
 
 /// Default number of searches per scenario.
-const SEARCHES: u64 = 500;
+const SEARCHES: u64 = 400;
 /// Number of simulated binary searches per design.
 const BINARY_SEARCHES: u64 = 2_000;
 

@@ -20,7 +20,8 @@ const NOISE: f64 = 0.05;
 const CHANGE: f64 = 1.03;
 /// Defaults of `tidemark run --ab`.
 const CONFIDENCE: f64 = 0.99;
-const CRITERIA: Criteria = Criteria { smallest_change: 0.01, same_within: 0.03 };
+const SMALLEST_CHANGE: f64 = 0.01;
+const SAME_WITHIN: f64 = 0.03;
 /// Rounds of the comparisons without a change, and maximum number of rounds with a change.
 const MONITORED: usize = 200;
 const MAX_ROUNDS: usize = 600;
@@ -58,8 +59,9 @@ impl Simulation {
     }
 
     /// Inspects the comparison after every round. If `stops`, benchmarks with a verdict are not measured again.
-    fn run(&self, stops: bool) -> Outcome {
-        let mut pairs = vec![Pairs::new(CONFIDENCE, CRITERIA.same_within); BENCHMARKS];
+    fn run(&self, stops: bool, same_within: f64) -> Outcome {
+        let criteria = Criteria { smallest_change: SMALLEST_CHANGE, same_within };
+        let mut pairs = vec![Pairs::new(CONFIDENCE, same_within); BENCHMARKS];
         let mut outcome = Outcome {
             rounds: vec![0; BENCHMARKS],
             verdicts: vec![Verdict::Inconclusive; BENCHMARKS],
@@ -75,7 +77,7 @@ impl Simulation {
             }
             let compared: Vec<_> = pairs.iter().map(|one| (one.quick_comparison(), Worse::Up)).collect();
             outcome.verdicts =
-                verdicts(&compared, &CRITERIA).into_iter().map(|(verdict, _)| verdict).collect();
+                verdicts(&compared, &criteria).into_iter().map(|(verdict, _)| verdict).collect();
             outcome.has_alarm |= outcome.verdicts.iter().any(|verdict| *verdict < Verdict::Inconclusive);
             if stops && outcome.verdicts.iter().all(|verdict| *verdict != Verdict::Inconclusive) {
                 break;
@@ -91,7 +93,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         "A/A: {comparisons} comparisons of {BENCHMARKS} benchmarks, inspected after each of {MONITORED} rounds"
     );
     for noise in Noise::ALL {
-        let is_alarm = |seed: &u64| Simulation::new(noise, *seed, MONITORED, 1.0).run(false).has_alarm;
+        let is_alarm =
+            |seed: &u64| Simulation::new(noise, *seed, MONITORED, 1.0).run(false, SAME_WITHIN).has_alarm;
         let alarms = (0..comparisons).filter(is_alarm).count();
         println!(
             "{:45} {alarms:3} report a change ({:.1} %)",
@@ -99,13 +102,24 @@ fn main() -> Result<(), Box<dyn Error>> {
             percent(alarms, comparisons)
         );
     }
+    for same_within in [SAME_WITHIN, 0.05] {
+        detect(comparisons, same_within);
+    }
+    Ok(())
+}
+
+/// Prints how often, and after how many rounds, a change of one benchmark is found.
+fn detect(comparisons: u64, same_within: f64) {
     println!(
-        "A/B: {:+.0} % in one of {BENCHMARKS} benchmarks, noise of {:.0} %, at most {MAX_ROUNDS} rounds",
+        "A/B: {:+.0} % in one of {BENCHMARKS} benchmarks, noise of {:.0} %, at most {MAX_ROUNDS} rounds, equal within ±{:.0} %",
         (CHANGE - 1.0) * 100.0,
-        NOISE * 100.0
+        NOISE * 100.0,
+        same_within * 100.0
     );
     let outcomes: Vec<Outcome> = (0..comparisons)
-        .map(|seed| Simulation::new(Noise::Normal, seed + 1_000_000, MAX_ROUNDS, CHANGE).run(true))
+        .map(|seed| {
+            Simulation::new(Noise::Normal, seed + 1_000_000, MAX_ROUNDS, CHANGE).run(true, same_within)
+        })
         .collect();
     let found: Vec<&Outcome> =
         outcomes.iter().filter(|outcome| outcome.verdicts[0] == Verdict::Regression).collect();
@@ -138,7 +152,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let sum = quantile(1.0 - significance / 2.0) + quantile(power);
     let fixed = (sum / (CHANGE.ln() / (NOISE * 2_f64.sqrt()))).powi(2).ceil();
     println!("fixed design with a power of {:.2} %: {fixed} rounds", power * 100.0);
-    Ok(())
 }
 
 /// Returns the quantile of the standard normal distribution, by halving an interval.

@@ -9,10 +9,10 @@
 
 use std::time::Duration;
 
-use tidemark_api::{Actor, ActorKind, Timestamp};
+use tidemark_api::Timestamp;
 use tidemark_store::{
-    self as store, Db, Tx, WriteContext, audit, code_host, delivery, job, mute, oauth, outbox, plan,
-    rate_window, session, sign_in, unclaimed,
+    self as store, Db, WriteContext, code_host, delivery, job, mute, oauth, outbox, plan, rate_window,
+    session, sign_in,
 };
 use tokio::{
     sync::{Mutex, watch},
@@ -28,7 +28,7 @@ use crate::{
         housekeeping::{self, Housekeeper},
         jobs::callback::CallbackSender,
         notice::Notifier,
-        retention::Retention,
+        retention::{self, Retention},
     },
     infra::{
         clock::FreshSource,
@@ -75,9 +75,6 @@ const DELIVERY_RETENTION: i64 = 30 * 24 * 3600;
 /// Retention of an expired mute, in seconds.
 const MUTE_RETENTION: i64 = 30 * 24 * 3600;
 /// Seconds of a day.
-const DAY: i64 = 24 * 3600;
-/// Maximum number of unclaimed organizations that are deleted per hour.
-const MAX_EXPIRED_PER_HOUR: u32 = 64;
 /// Seconds between two deletions of expired rows.
 const CLEANUP_INTERVAL: i64 = 3600;
 
@@ -356,7 +353,7 @@ impl Worker {
                 mute::unlink_expired(tx, now)?;
                 mute::purge(tx, now.plus_seconds(-MUTE_RETENTION))?;
                 if idle_days > 0 {
-                    expire_unclaimed(tx, &fresh, idle_days)?;
+                    retention::expire_unclaimed(tx, &fresh, idle_days)?;
                 }
                 Ok(())
             })
@@ -438,28 +435,6 @@ fn log_panic(result: Result<(), JoinError>) {
     if let Err(error) = result {
         tracing::error!(%error, "outbox task panicked; retrying");
     }
-}
-
-/// Deletes unclaimed organizations without a run or push for `days` days.
-fn expire_unclaimed(tx: &mut Tx<'_>, fresh: &WriteContext, days: u32) -> store::Result<()> {
-    let expired =
-        unclaimed::expire(tx, fresh.now.plus_seconds(-DAY * i64::from(days)), MAX_EXPIRED_PER_HOUR)?;
-    if expired.is_empty() {
-        return Ok(());
-    }
-    let slugs = expired.join(", ");
-    tracing::info!(slugs, days, "deleted idle unclaimed organizations");
-    let actor = Actor { kind: ActorKind::System, uuid: None, name: None };
-    let (target, detail) = (format!("{} organizations", expired.len()), [("slugs", slugs.as_str())]);
-    let entry = audit::NewAuditRow {
-        actor: &actor,
-        address: None,
-        action: "organization.expire",
-        target: &target,
-        organization: None,
-        detail: &detail,
-    };
-    audit::add(tx, fresh, &entry)
 }
 
 /// Returns how long work is retried, in seconds. A cancellation is retried without limit, because the customer would pay too

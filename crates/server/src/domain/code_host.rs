@@ -72,7 +72,15 @@ enum Action {
     /// Answer with this text.
     Reply(String),
     /// Run the image of the head of the pull request.
-    Run(PullRequest, Box<OnDemand>, Vec<String>),
+    Run(Box<RunRequest>),
+}
+
+/// What to run.
+struct RunRequest {
+    pull: PullRequest,
+    settings: OnDemand,
+    /// Command of the job, with the benchmarks of the comment.
+    words: Vec<String>,
 }
 
 impl CommandRunner {
@@ -102,25 +110,21 @@ impl CommandRunner {
             Ok(waiting.zip(project.transpose()?))
         };
         let Some((waiting, project)) = self.db.read(find).await.map_err(later)? else { return Ok(()) };
-        let answer = Answer {
-            marker: comment::marker(&project.project.slug, &comment_id(&waiting.command)),
-            waiting: Arc::new(waiting),
-            allows_private: self.settings.private_callbacks,
-        };
-        let (text, is_permitted) = match answer.ask(decide).await? {
+        let allows_private = self.settings.private_callbacks;
+        let command =
+            Command { uuid, waiting: Arc::new(waiting), project: Arc::new(project), allows_private };
+        let (text, is_permitted) = match command.ask(decide).await? {
             Action::Refuse(text) => (text, false),
             Action::Reply(text) => (text, true),
-            Action::Run(pull, settings, command) => {
-                match self.start(uuid, &fresh, &answer, &project, pull, *settings, command).await? {
-                    Ok(()) => return Ok(()),
-                    Err(text) => (text, true),
-                }
-            }
+            Action::Run(run) => match self.start(&command, &fresh, *run).await? {
+                Ok(()) => return Ok(()),
+                Err(text) => (text, true),
+            },
         };
-        answer.write(text).await?;
+        command.reply(text).await?;
         let write = move |tx: &mut Tx<'_>| {
             if is_permitted {
-                audit_command(tx, &fresh, &answer.waiting.command, &project)?;
+                command.audit(tx, &fresh)?;
             }
             code_host::complete_command(tx, uuid, fresh.now)
         };
@@ -128,46 +132,50 @@ impl CommandRunner {
     }
 
     /// Creates the job of a command. Returns the answer if there is no job.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one command")]
     async fn start(
         &self,
-        uuid: Uuid,
+        command: &Command,
         fresh: &WriteContext,
-        answer: &Answer,
-        project: &ProjectRow,
-        pull: PullRequest,
-        settings: OnDemand,
-        command: Vec<String>,
+        run: RunRequest,
     ) -> Result<Result<(), String>, DeliveryError> {
-        let WaitingCommand { command: comment, .. } = &*answer.waiting;
-        let head = Images::new(&settings, project).tagged(&pull.head);
-        let (name, found, registry) = (head.clone(), project.clone(), self.settings.registry.clone());
-        let resolved = self.db.read(move |tx| Image::parse(&name, &registry)?.resolve(tx, &found)).await;
-        match resolved {
-            Ok(_) => {}
-            Err(Error::Invalid(reason)) => {
-                return Ok(Err(reply::missing_image(&head, &self.settings.registry, &reason)));
+        let images = Images::new(&run.settings, &command.project);
+        let head = images.tagged(&run.pull.head);
+        let base = run.pull.merge_base.as_deref().map(|hash| images.tagged(hash));
+        let (name, found, registry) =
+            (head.clone(), Arc::clone(&command.project), self.settings.registry.clone());
+        let resolve = move |tx: &mut Tx<'_>| {
+            if Image::parse(&name, &registry)?.find(tx, &found)?.is_none() {
+                return Ok(None);
             }
+            let Some(base) = base else { return Ok(Some(None)) };
+            let is_found = Image::parse(&base, &registry)?.find(tx, &found)?.is_some();
+            Ok(Some(Some(base).filter(|_| is_found)))
+        };
+        let base = match self.db.read(resolve).await {
+            Ok(Some(base)) => base,
+            Ok(None) => return Ok(Err(reply::missing_image(&head, &self.settings.registry))),
+            Err(Error::Invalid(reason)) => return Ok(Err(reply::rejected(&reason))),
             Err(error) => return Err(temporary(error)),
-        }
-        let (request, mut submission) =
-            match self.request(uuid, fresh, answer, &pull, settings, head.clone(), command) {
-                Ok(request) => request,
-                Err(error) => return Ok(Err(reply::rejected(&error.message()))),
-            };
+        };
+        let CommandRow { author, benchmark, .. } = &command.waiting.command;
+        let text = reply::queued(author, &run.pull, &head, benchmark.as_deref());
+        let (request, mut submission) = match self.request(command, fresh, run, (head, base)) {
+            Ok(request) => request,
+            Err(error) => return Ok(Err(reply::rejected(&error.message()))),
+        };
         // Written before the job exists: afterwards it could overwrite the result.
-        answer.write(reply::queued(&comment.author, &pull, &head, comment.benchmark.as_deref())).await?;
-        let (fresh, found, quota, waiting) =
-            (fresh.clone(), project.clone(), self.quota, Arc::clone(&answer.waiting));
+        command.reply(text).await?;
+        let (command, fresh, quota) = (command.clone(), fresh.clone(), self.quota);
         let write = move |tx: &mut Tx<'_>| {
-            if let JobCheck::Validated(job) = request.check(tx, &found, &mut submission, quota, fresh.now)? {
-                let target = TargetProject::of(&found);
+            let found = &*command.project;
+            if let JobCheck::Validated(job) = request.check(tx, found, &mut submission, quota, fresh.now)? {
+                let target = TargetProject::of(found);
                 let RecordedReport { report, .. } = ingest::record(tx, &fresh, quota, target, &submission)?;
-                job.enqueue(tx, &fresh, &found, report)?;
+                job.enqueue(tx, &fresh, found, report)?;
                 Signal::Queued.announce(tx)?;
-                audit_command(tx, &fresh, &waiting.command, &found)?;
+                command.audit(tx, &fresh)?;
             }
-            code_host::complete_command(tx, uuid, fresh.now)?;
+            code_host::complete_command(tx, command.uuid, fresh.now)?;
             Ok::<_, Error>(())
         };
         match self.db.write(write).await {
@@ -182,19 +190,15 @@ impl CommandRunner {
         }
     }
 
-    /// Returns the job and its report.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one command")]
+    /// Returns the job, which compares the image with the base if there is one, and its report.
     fn request(
         &self,
-        uuid: Uuid,
+        command: &Command,
         fresh: &WriteContext,
-        answer: &Answer,
-        pull: &PullRequest,
-        settings: OnDemand,
-        head: String,
-        command: Vec<String>,
+        RunRequest { pull, settings, words }: RunRequest,
+        (image, base): (String, Option<String>),
     ) -> Result<(JobRequest, Submission)> {
-        let WaitingCommand { code_host, command: comment } = &*answer.waiting;
+        let WaitingCommand { code_host, command: comment } = &*command.waiting;
         let name = |name: &str| {
             name.parse()
                 .map_err(|error| Error::Invalid(format!("The branch `{name}` cannot be used: {error}.")))
@@ -203,12 +207,12 @@ impl CommandRunner {
         let report_settings =
             ReportSettings { adapter: settings.adapter, average: settings.average, fold: settings.fold };
         let job = NewJob {
-            image: head,
-            base: None,
+            image,
+            base,
             duet: None,
             spec: settings.spec,
             entrypoint: settings.entrypoint,
-            cmd: Some(command).filter(|command| !command.is_empty()),
+            cmd: Some(words).filter(|words| !words.is_empty()),
             env: variables(settings.env),
             timeout: settings.timeout,
             file_paths: Some(settings.file).filter(|files| !files.is_empty()),
@@ -255,7 +259,7 @@ impl CommandRunner {
             end_time: fresh.now,
             results: Vec::new(),
             settings: Some(report_settings),
-            idempotency_key: Some(ReportIdempotencyKey(uuid)),
+            idempotency_key: Some(ReportIdempotencyKey(command.uuid)),
         };
         Ok((request, Submission::read(report, None, false)?))
     }
@@ -295,7 +299,7 @@ fn decide_permitted(repository: &Repository<'_>, command: &CommandRow) -> Result
         return Ok(Action::Reply(reply::bisect(&pull, &settings, benchmark)));
     }
     Ok(match settings.command_for(benchmark) {
-        Some(words) => Action::Run(pull, Box::new(settings), words),
+        Some(words) => Action::Run(Box::new(RunRequest { pull, settings, words })),
         None => Action::Reply(reply::no_filter(&pull.base)),
     })
 }
@@ -317,14 +321,16 @@ impl Images {
     }
 }
 
-/// The answer to a command: one comment, which a later text replaces.
-struct Answer {
+/// A command that is being run.
+#[derive(Clone)]
+struct Command {
+    uuid: Uuid,
     waiting: Arc<WaitingCommand>,
-    marker: String,
+    project: Arc<ProjectRow>,
     allows_private: bool,
 }
 
-impl Answer {
+impl Command {
     /// Sends requests to the code host, on a blocking thread.
     async fn ask<T: Send + 'static>(
         &self,
@@ -338,10 +344,32 @@ impl Answer {
         Ok(asked?)
     }
 
-    /// Writes the comment.
-    async fn write(&self, text: String) -> Result<(), DeliveryError> {
-        let marker = self.marker.clone();
+    /// Writes the comment that answers the command. A later text replaces it.
+    async fn reply(&self, text: String) -> Result<(), DeliveryError> {
+        let marker = comment::marker(&self.project.project.slug, &comment_id(&self.waiting.command));
         self.ask(move |repository, command| repository.reply(command.pull, &marker, &text)).await
+    }
+
+    /// Writes the command to the audit log.
+    fn audit(&self, tx: &mut Tx<'_>, fresh: &WriteContext) -> store::Result<()> {
+        let CommandRow { author, command, benchmark, pull, .. } = &self.waiting.command;
+        let actor = Actor { kind: ActorKind::System, uuid: None, name: None };
+        let (pull, target) = (pull.to_string(), self.project.project.slug.to_string());
+        let detail = [
+            ("author", author.as_str()),
+            ("command", command.as_str()),
+            ("benchmark", benchmark.as_deref().unwrap_or("*")),
+            ("pull", pull.as_str()),
+        ];
+        let entry = audit::NewAuditRow {
+            actor: &actor,
+            address: None,
+            action: "code_host.command",
+            target: &target,
+            organization: Some(self.project.organization),
+            detail: &detail,
+        };
+        audit::add(tx, fresh, &entry)
     }
 }
 
@@ -357,30 +385,4 @@ fn variables(env: BTreeMap<String, String>) -> Option<BTreeMap<String, JobSecret
 
 fn temporary(error: Error) -> DeliveryError {
     DeliveryError::Temporary(error.cause().unwrap_or_else(|| error.message()))
-}
-
-/// Writes a command that was answered to the audit log.
-fn audit_command(
-    tx: &mut Tx<'_>,
-    fresh: &WriteContext,
-    command: &CommandRow,
-    project: &ProjectRow,
-) -> store::Result<()> {
-    let actor = Actor { kind: ActorKind::System, uuid: None, name: None };
-    let (pull, target) = (command.pull.to_string(), project.project.slug.to_string());
-    let detail = [
-        ("author", command.author.as_str()),
-        ("command", command.command.as_str()),
-        ("benchmark", command.benchmark.as_deref().unwrap_or("*")),
-        ("pull", pull.as_str()),
-    ];
-    let entry = audit::NewAuditRow {
-        actor: &actor,
-        address: None,
-        action: "code_host.command",
-        target: &target,
-        organization: Some(project.organization),
-        detail: &detail,
-    };
-    audit::add(tx, fresh, &entry)
 }

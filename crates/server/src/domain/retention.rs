@@ -1,4 +1,4 @@
-//! Retention: deletes old entries of the audit log, old invitations, mail files and backups. The background worker calls it every
+//! Retention: deletes old entries of the audit log, old invitations, idle unclaimed organizations, mail files and backups. The background worker calls it every
 //! hour. The operator configures the retention of each.
 
 use std::{
@@ -6,8 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tidemark_api::Timestamp;
-use tidemark_store::{self as store, Db, audit, invitation};
+use tidemark_api::{Actor, ActorKind, Timestamp};
+use tidemark_store::{self as store, Db, Tx, WriteContext, audit, invitation, unclaimed};
 use tokio::task::spawn_blocking;
 
 use crate::{
@@ -16,6 +16,8 @@ use crate::{
 };
 
 const DAY: i64 = 24 * 3600;
+/// Maximum number of unclaimed organizations that are deleted per hour.
+const MAX_EXPIRED_PER_HOUR: u32 = 64;
 
 /// Deletes data that is older than the configured retention.
 #[derive(Clone)]
@@ -67,6 +69,28 @@ impl Retention {
         }
         Ok(())
     }
+}
+
+/// Deletes unclaimed organizations without a run or push for `days` days.
+pub(crate) fn expire_unclaimed(tx: &mut Tx<'_>, fresh: &WriteContext, days: u32) -> store::Result<()> {
+    let expired =
+        unclaimed::expire(tx, fresh.now.plus_seconds(-DAY * i64::from(days)), MAX_EXPIRED_PER_HOUR)?;
+    if expired.is_empty() {
+        return Ok(());
+    }
+    let slugs = expired.join(", ");
+    tracing::info!(slugs, days, "deleted idle unclaimed organizations");
+    let actor = Actor { kind: ActorKind::System, uuid: None, name: None };
+    let (target, detail) = (format!("{} organizations", expired.len()), [("slugs", slugs.as_str())]);
+    let entry = audit::NewAuditRow {
+        actor: &actor,
+        address: None,
+        action: "organization.expire",
+        target: &target,
+        organization: None,
+        detail: &detail,
+    };
+    audit::add(tx, fresh, &entry)
 }
 
 /// Returns the time before which data with a retention of `days` days is deleted; `None` for unlimited retention.

@@ -109,7 +109,7 @@ fn complete(mut document: OpenApi) -> OpenApi {
         .description(Some("A token of the registry, from `/v0/auth/oci/token`."))
         .build();
     components.add_security_scheme("registry", SecurityScheme::Http(registry));
-    name_schemas!(components: Error, ResourceId, Search, JobConfig, OrganizationPermission, ProjectPermission, Direction,
+    name_schemas!(components: Error, ResourceId, Search, JobConfig, JobBase, OrganizationPermission, ProjectPermission, Direction,
         KeysSort, OrgMembersSort, OrgSsoSort, OrganizationsSort, ProjAlertsSort, ProjBenchmarksSort, ProjBranchesSort, ProjJobsSort,
         ProjMeasuresSort, ProjPlotsSort, ProjReportsSort, ProjTestbedsSort, ProjThresholdsSort, ProjectsSort, RunnersSort,
         SpecsSort, UserTokensSort, UsersSort);

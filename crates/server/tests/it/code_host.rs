@@ -410,10 +410,13 @@ both! {
 
     async fn a_comment_on_forgejo_runs_a_job(server: TestServer = PRIVATE) {
         let (ada, host) = connect(&server, "forgejo").await;
+        // With an image of the merge base, the job compares both images.
+        tagged_image(&server, "lab", "bench", BASE, &"b".repeat(64)).await;
         command(&server, "forgejo", 1, "/tidemark run").await;
         let reply = host.replied(&server, 1).await;
         assert_snapshot!("code_host_forgejo", server.redact(&format!("{}{reply}\n", host.asked())));
-        only_job(&server, &ada).await;
+        let (_, job) = only_job(&server, &ada).await;
+        assert_snapshot!("code_host_forgejo_job", job);
     }
 
     async fn users_without_write_access_run_nothing(server: TestServer = PRIVATE) {

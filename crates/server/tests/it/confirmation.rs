@@ -2,6 +2,7 @@
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
+use tidemark_test_support::Request;
 
 use crate::{
     Answer, Lab, TestServer, both,
@@ -156,7 +157,7 @@ both! {
         assert_eq!(event.text("/status"), "open");
         assert_snapshot!("confirmation_confirmed", lab.server.redact(&format!("{:#}", event.body["confirmation"])));
         let received = receiver.wait_for(&lab, 2).await;
-        let bodies: Vec<Value> = received.iter().map(|request| request.json()).collect();
+        let bodies: Vec<Value> = received.iter().map(Request::json).collect();
         let webhook = bodies.iter().find(|body| body.get("type").is_some()).unwrap();
         assert_eq!(webhook["reports"][0]["confirmations"][0]["state"], json!("confirmed"));
         let slack = bodies.iter().find(|body| body.get("blocks").is_some()).unwrap();

@@ -149,7 +149,7 @@ both! {
         assert_eq!(lab.export_text("?format=ndjson").await, "");
         let file = lab.export_parquet("").await;
         let metadata = file.metadata().file_metadata();
-        assert_eq!((metadata.num_rows(), metadata.schema_descr().num_columns()), (0, 20));
+        assert_eq!((metadata.num_rows(), metadata.schema_descr().num_columns()), (0, 21));
     }
 
     async fn the_format_is_asked_for(server: TestServer) {

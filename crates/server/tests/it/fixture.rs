@@ -107,6 +107,26 @@ const ROWS: &[(&str, &str)] = &[
         "report_factor",
         "insert into report_factor (report_id, factors) values ((select min(id) from report), $2)",
     ),
+    (
+        "pair_series",
+        "insert into pair_series (report_id, benchmark_id, variant_id, measure_id, pairs)
+         values ((select min(id) from report), (select min(id) from benchmark), 0, (select min(id) from measure), $2)",
+    ),
+    (
+        "confirmation",
+        "insert into confirmation (event_id, report_id, state, pending, reason, deadline, created, modified)
+         values ((select min(id) from event), (select min(id) from report), 'suspected', false, 'no image', 1, 1, 1)",
+    ),
+    (
+        "code_host",
+        "insert into code_host (project_id, provider, url, repository, token, secret, commands, created, modified)
+         values ((select min(id) from project), 'github', 'https://example.org', 'lab/lab', 'token', 'secret', true, 1, 1)",
+    ),
+    (
+        "code_host_command",
+        "insert into code_host_command (uuid, code_host_id, comment, pull, author, author_id, command, created, completed)
+         values ($1, (select min(id) from code_host), 1, 1, 'ada', 1, 'run', 1, 1)",
+    ),
 ];
 
 /// Requests whose responses depend on more than the database.
@@ -158,6 +178,7 @@ pub(crate) async fn populate(server: TestServer) -> Lab {
     let event = lab.get("events").await.expect(200).body[0]["uuid"].as_str().unwrap().to_owned();
     let action = json!({ "status": "expected", "note": "A new allocator" });
     lab.patch(&format!("events/{event}"), action).await.expect(200);
+    lab.post(&format!("events/{event}/bisection"), crate::bisection::result()).await.expect(201);
     lab.post("mutes", json!({ "benchmark": "still", "reason": "Flaky" })).await.expect(201);
     let mut plot = json!({
         "lower_value": false, "upper_value": false, "lower_boundary": false, "upper_boundary": false,

@@ -14,7 +14,7 @@ use crate::{
 /// Fields with data of the server that are not moved.
 const SERVER_FIELDS: [&str; 6] = ["user", "spec", "organization", "claimed", "job", "request_id"];
 /// Resources of the project that belong to the server.
-const SERVER_NOUNS: [&str; 4] = ["jobs", "keys", "members", "notices"];
+const SERVER_NOUNS: [&str; 5] = ["code_host", "jobs", "keys", "members", "notices"];
 
 async fn export(server: &TestServer) -> Vec<u8> {
     let read = |tx: &mut tidemark_store::Tx<'_>| {

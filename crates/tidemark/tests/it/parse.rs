@@ -161,12 +161,10 @@ fn a_repository_describes_its_own_format() {
     Adapter    Format  Result
     lap        line 2  sort {n=4}: Hits 7 hits (higher is better), latency 1.500 ms
     lap        line 3  sort {n=8}: Hits 9 hits (higher is better), latency 3 ms
-    catch2     text    expected the name of a test case between rules, and three lines of times for each benchmark
     csv        CSV     expected a header with the column `name` or `benchmark` and a column of a measure such as `latency (ns)`
     gobench    text    expected a line such as `BenchmarkName-8  1000  1234.5 ns/op`
     json       JSON    expected valid JSON (expected value at line 1 column 1)
     perf_stat  CSV     expected lines such as `16,,context-switches,17340976,100.00,922.670,/sec`
-    gungraun   text    expected the path of a benchmark with a line such as `  Instructions:  1734|N/A  (***)` below it
     ");
     write("other.txt", "nothing");
     let other = run(&["parse", "--adapter", "lap", "other.txt"]);
@@ -189,23 +187,19 @@ fn each_format_is_explained() {
 
     Adapter       Format  Result
     criterion     text    reads 1 benchmark
-    catch2        text    expected the name of a test case between rules, and three lines of times for each benchmark
     csv           CSV     the output does not contain `,`
     gobench       text    expected a line such as `BenchmarkName-8  1000  1234.5 ns/op`
     console_time  text    expected a line such as `name: 12.5ms` or `name: 12ms - timer ended`
     json          JSON    expected valid JSON (expected value at line 1 column 1)
-    gungraun      text    expected the path of a benchmark with a line such as `  Instructions:  1734|N/A  (***)` below it
     tasty_bench   text    the output does not contain ` ± `
     ");
     let output = with_input(&["parse", "--explain"], b"hello");
     insta::assert_snapshot!(text(&output.stdout), @"
     standard input
 
-    Adapter   Format  Result
-    catch2    text    expected the name of a test case between rules, and three lines of times for each benchmark
-    gobench   text    expected a line such as `BenchmarkName-8  1000  1234.5 ns/op`
-    json      JSON    expected valid JSON (expected value at line 1 column 1)
-    gungraun  text    expected the path of a benchmark with a line such as `  Instructions:  1734|N/A  (***)` below it
+    Adapter  Format  Result
+    gobench  text    expected a line such as `BenchmarkName-8  1000  1234.5 ns/op`
+    json     JSON    expected valid JSON (expected value at line 1 column 1)
     ");
 }
 

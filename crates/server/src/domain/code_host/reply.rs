@@ -84,18 +84,16 @@ pub(super) fn no_filter(base: &str) -> String {
 }
 
 /// Answer if the registry has no image of the commit.
-pub(super) fn missing_image(image: &str, registry: &Url, reason: &str) -> String {
+pub(super) fn missing_image(image: &str, registry: &Url) -> String {
     let host = registry.as_str().split("://").nth(1).unwrap_or_default();
     let host = host.split('/').next().unwrap_or_default();
     let reference =
         if image.starts_with(&format!("{host}/")) { image.to_owned() } else { format!("{host}/{image}") };
     write(vec![
         vec![
-            Span::text("There is nothing to run for the image "),
+            Span::text("The registry has no image "),
             name(image),
-            Span::text(": "),
-            Span::text(format::plain(reason)),
-            Span::text(" Build and push it in CI or on your machine, then repeat the command:"),
+            Span::text(". Build and push it in CI or on your machine, then repeat the command:"),
         ],
         vec![name(&format!("docker build -t {reference} . && docker push {reference}"))],
     ])

@@ -71,6 +71,11 @@ impl Image {
 
     /// Returns the digest of the image, which must exist and belong to this project.
     pub(crate) fn resolve(&self, tx: &mut Tx<'_>, found: &project::ProjectRow) -> Result<String> {
+        self.find(tx, found)?.ok_or_else(|| wrong("the image does not exist; push it first"))
+    }
+
+    /// Returns the digest of the image, if it exists. It must belong to this project.
+    pub(crate) fn find(&self, tx: &mut Tx<'_>, found: &project::ProjectRow) -> Result<Option<String>> {
         let is_ours = match &self.project {
             ResourceId::Uuid(uuid) => *uuid == found.project.uuid.uuid(),
             ResourceId::Slug(slug) => *slug == found.project.slug,
@@ -87,9 +92,7 @@ impl Image {
             (Some(repository), Reference::Tag(tag)) => manifest::by_tag(tx, repository, tag)?,
             (Some(repository), Reference::Digest(digest)) => manifest::by_digest(tx, repository, digest)?,
         };
-        manifest
-            .map(|manifest| manifest.digest)
-            .ok_or_else(|| wrong("the image does not exist; push it first"))
+        Ok(manifest.map(|manifest| manifest.digest))
     }
 }
 

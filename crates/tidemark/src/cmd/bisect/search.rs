@@ -161,12 +161,15 @@ impl Search<'_> {
             let which = if commit == 0 { "good" } else { "bad" };
             return Err(Failure::with(
                 Exit::Benchmark,
-                format!("The {which} commit {} cannot be measured: {reason}", found.short()),
-            )
-            .and("Give a commit that can be measured."));
+                format!(
+                    "The {which} commit {} cannot be measured: {}. Give a commit that can be measured.",
+                    found.short(),
+                    reason.trim_end_matches('.')
+                ),
+            ));
         }
         if !self.quiet {
-            message!("Skipping {}: {reason}", found.short());
+            message!("Skipping {}: {}.", found.short(), reason.trim_end_matches('.'));
         }
         state.bisection.skip(commit);
         state.reasons[commit] = Some(reason);
