@@ -4,11 +4,6 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
-    sync::{
-        Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
-    thread,
 };
 
 use serde_json::json;
@@ -66,26 +61,12 @@ fn a_backup_under_load_can_be_restored(source: &Place, targets: &[Place]) {
     let mut ada = Client::connect(&server);
     ada.sign_up("Ada", &source.data);
     Reports::found_project(&mut ada);
-    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let acknowledged = Mutex::new(Vec::new());
     let backup = source.data.join("load.archive.zst");
-    let before = thread::scope(|scope| {
-        for _ in 0..CLIENTS {
-            let mut client = Client::connect_as(&server, &ada.token);
-            let (next, stop, acknowledged) = (&next, &stop, &acknowledged);
-            scope.spawn(move || {
-                while !stop.load(Ordering::Relaxed) {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    let (status, answer) = client.post_with_retries(PATH, &KIND.body(number)).unwrap();
-                    assert_eq!(status, 201, "{answer}");
-                    acknowledged.lock().unwrap().push(number);
-                }
-            });
-        }
+    let clients = (0..CLIENTS).map(|_| Client::connect_as(&server, &ada.token));
+    let (before, _) = KIND.send_during(clients, |acknowledged| {
         wait_until("there are ten reports", || acknowledged.lock().unwrap().len() >= 10);
         let before = acknowledged.lock().unwrap().clone();
         source.run(&["backup", backup.to_str().unwrap()]);
-        stop.store(true, Ordering::Relaxed);
         before
     });
     let original = KIND.check(&mut ada);

@@ -1,6 +1,13 @@
 //! Distinguishable reports, and the check that the server stores what was sent.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+};
 
 use serde_json::{Value, json};
 
@@ -11,6 +18,15 @@ pub(crate) const PATH: &str = "/v0/projects/lab/reports";
 
 /// The metrics of a report, by iteration, benchmark and measure.
 type Metrics = BTreeMap<(usize, String, String), f64>;
+
+/// Sets a flag when it is dropped.
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
 
 /// The kind of report that a test sends.
 #[derive(Clone, Copy)]
@@ -41,6 +57,36 @@ impl Reports {
             "thresholds": { "models": { "latency": { "test": "static", "upper_boundary": 1e9 } } },
             "idempotency_key": format!("00000000-0000-4000-8000-{number:012x}"),
         })
+    }
+
+    /// Sends reports with several clients while `during` runs; `during` gets the numbers of the acknowledged reports. Returns its
+    /// result and the numbers, in ascending order.
+    pub(crate) fn send_during<T>(
+        self,
+        clients: impl IntoIterator<Item = Client>,
+        during: impl FnOnce(&Mutex<Vec<usize>>) -> T,
+    ) -> (T, Vec<usize>) {
+        let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let acknowledged = Mutex::new(Vec::new());
+        let result = thread::scope(|scope| {
+            for mut client in clients {
+                let (next, stop, acknowledged) = (&next, &stop, &acknowledged);
+                scope.spawn(move || {
+                    while !stop.load(Ordering::Relaxed) {
+                        let number = next.fetch_add(1, Ordering::Relaxed);
+                        let (status, answer) = client.post_with_retries(PATH, &self.body(number)).unwrap();
+                        assert_eq!(status, 201, "{answer}");
+                        acknowledged.lock().unwrap().push(number);
+                    }
+                });
+            }
+            // The clients stop even if `during` panics.
+            let _stop = StopOnDrop(&stop);
+            during(&acknowledged)
+        });
+        let mut numbers = acknowledged.into_inner().unwrap();
+        numbers.sort_unstable();
+        (result, numbers)
     }
 
     /// Whether a report has a value that is too high: every fifth report.

@@ -2,21 +2,14 @@
 //!
 //! The migration of the newer release is applied directly, because there is no newer release yet.
 
-use std::{
-    fs,
-    sync::{
-        Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
-    thread,
-};
+use std::fs;
 
 use tidemark_store::{Db, Error, Location};
 
 use crate::{
     client::Client,
     process::{Server, create_database, tidemark, wait_until},
-    report::{PATH, Reports},
+    report::Reports,
 };
 
 const KIND: Reports = Reports { shared: 4 };
@@ -52,21 +45,8 @@ fn servers_of_the_old_release_continue_during_a_rolling_upgrade() {
     let mut ada = Client::connect(&servers[0]);
     ada.sign_up("Ada", &data);
     Reports::found_project(&mut ada);
-    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let acknowledged = Mutex::new(Vec::new());
-    thread::scope(|scope| {
-        for number in 0..CLIENTS {
-            let mut client = Client::connect_as(&servers[number % servers.len()], &ada.token);
-            let (next, stop, acknowledged) = (&next, &stop, &acknowledged);
-            scope.spawn(move || {
-                while !stop.load(Ordering::Relaxed) {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    let (status, answer) = client.post_with_retries(PATH, &KIND.body(number)).unwrap();
-                    assert_eq!(status, 201, "{answer}");
-                    acknowledged.lock().unwrap().push(number);
-                }
-            });
-        }
+    let clients = (0..CLIENTS).map(|number| Client::connect_as(&servers[number % servers.len()], &ada.token));
+    let ((), sent) = KIND.send_during(clients, |acknowledged| {
         let more = |what: &str| {
             let before = acknowledged.lock().unwrap().len();
             wait_until(what, || acknowledged.lock().unwrap().len() >= before + STEP);
@@ -74,10 +54,7 @@ fn servers_of_the_old_release_continue_during_a_rolling_upgrade() {
         more("there are reports before the upgrade");
         upgrade(&url);
         more("there are reports after the upgrade");
-        stop.store(true, Ordering::Relaxed);
     });
-    let mut sent = acknowledged.into_inner().unwrap();
-    sent.sort_unstable();
     for server in &servers {
         let found = KIND.check(&mut Client::connect_as(server, &ada.token));
         assert!(found.keys().eq(&sent), "a report is lost or duplicated");
