@@ -1,14 +1,14 @@
 // Detection settings of a project: the false-alarm budget with its preview, thresholds, and the kind of notifications.
 
 import { A, useSearchParams } from "@solidjs/router";
-import { createEffect, createSignal, For, type JSX, on, onCleanup, Show } from "solid-js";
+import { createEffect, createSignal, type JSX, on, onCleanup, Show } from "solid-js";
 import { type ConfirmMode, call, type JsonDetection, type JsonUpdateDetection, type Notifies } from "../api";
 import { loadDetection, monthly } from "../detection";
 import { count, day, plural } from "../format";
 import type { Loaded } from "../load";
 import { useProject } from "../project";
 import { Button, LinkButton } from "../ui/Button";
-import { CheckField, Form, type Values } from "../ui/Form";
+import { CheckField, ChoiceField, Form, type Values } from "../ui/Form";
 import { Page } from "../ui/Page";
 import { Raw } from "../ui/Raw";
 import { Failure, Skeleton } from "../ui/State";
@@ -210,32 +210,8 @@ function Notifications(props: {
         <A href={project.path("notices")}>Notifications</A> lists where the project sends them.
       </p>
       <Form action="Save" onSubmit={save}>
-        <fieldset class="roles">
-          <legend>Notify about</legend>
-          <For each={NOTIFIES}>
-            {({ value, label, about }) => (
-              <label class="check">
-                <input type="radio" name="notifies" value={value} checked={props.of.notifies === value} />
-                <span>
-                  <strong>{label}</strong> <span class="muted">{about}</span>
-                </span>
-              </label>
-            )}
-          </For>
-        </fieldset>
-        <fieldset class="roles">
-          <legend>Notify</legend>
-          <For each={CONFIRM}>
-            {({ value, label, about }) => (
-              <label class="check">
-                <input type="radio" name="confirm" value={value} checked={props.of.confirm === value} />
-                <span>
-                  <strong>{label}</strong> <span class="muted">{about}</span>
-                </span>
-              </label>
-            )}
-          </For>
-        </fieldset>
+        <ChoiceField name="notifies" legend="Notify about" choices={NOTIFIES} value={props.of.notifies} />
+        <ChoiceField name="confirm" legend="Notify" choices={CONFIRM} value={props.of.confirm} />
         <CheckField
           name="notifies_host"
           checked={props.of.notifies_host}

@@ -1,7 +1,7 @@
 // Projects: the list of an organization, a new project, and the settings of one.
 
 import { useNavigate, useParams } from "@solidjs/router";
-import { createSignal, For, type JSX, Show } from "solid-js";
+import { createSignal, type JSX, Show } from "solid-js";
 import { call, type JsonProject, type JsonUpdateProject, list, url, type Visibility } from "../api";
 import { useOrganization } from "../frames";
 import { webAddress } from "../links";
@@ -12,7 +12,7 @@ import { Badge } from "../ui/Badge";
 import { Button, LinkButton } from "../ui/Button";
 import { Confirm } from "../ui/Dialog";
 import { EditableFact, Fact, Facts } from "../ui/Facts";
-import { Form, SelectField, TextField } from "../ui/Form";
+import { ChoiceField, Form, SelectField, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
 import { Raw } from "../ui/Raw";
@@ -222,25 +222,14 @@ export function Settings(): JSX.Element {
           <Time at={project().created} />
         </Fact>
       </Facts>
-      <fieldset class="roles" disabled={!project.may("edit")}>
-        <legend>Visibility</legend>
-        <For each={VISIBILITIES}>
-          {({ value, label, about }) => (
-            <label class="check">
-              <input
-                type="radio"
-                name="visibility"
-                value={value}
-                checked={project().visibility === value}
-                onChange={() => void show(value)}
-              />
-              <span>
-                <strong>{label}</strong> <span class="muted">{about}</span>
-              </span>
-            </label>
-          )}
-        </For>
-      </fieldset>
+      <ChoiceField
+        name="visibility"
+        legend="Visibility"
+        choices={VISIBILITIES}
+        value={project().visibility}
+        disabled={!project.may("edit")}
+        onChange={(value) => void show(value)}
+      />
       <section class="stack tight">
         <div class="row between">
           <h2>Notifications, badge and feed</h2>

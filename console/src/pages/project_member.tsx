@@ -1,7 +1,7 @@
 // Members of a project: users with a project role, in addition to the leaders of the organization.
 
 import { useNavigate, useParams } from "@solidjs/router";
-import { createSignal, For, type JSX, Show } from "solid-js";
+import { createSignal, type JSX, Show } from "solid-js";
 import { ApiError, call, type JsonProjectMember, list, type ProjectRole } from "../api";
 import { load } from "../load";
 import { useProject } from "../project";
@@ -10,7 +10,7 @@ import { Badge } from "../ui/Badge";
 import { Button, LinkButton } from "../ui/Button";
 import { Confirm } from "../ui/Dialog";
 import { Fact, Facts } from "../ui/Facts";
-import { Form, SelectField } from "../ui/Form";
+import { ChoiceField, Form, SelectField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { LoadingPage, Page } from "../ui/Page";
 import { type Choice, Picker } from "../ui/Picker";
@@ -190,25 +190,14 @@ export function View(): JSX.Element {
             </Show>
           }
         >
-          <fieldset class="roles" disabled={!project.may("edit_role")}>
-            <legend>Role</legend>
-            <For each={ROLES}>
-              {({ value, label, about }) => (
-                <label class="check">
-                  <input
-                    type="radio"
-                    name="role"
-                    value={value}
-                    checked={shown().role === value}
-                    onChange={() => void setRole(value)}
-                  />
-                  <span>
-                    <strong>{label}</strong> <span class="muted">{about}</span>
-                  </span>
-                </label>
-              )}
-            </For>
-          </fieldset>
+          <ChoiceField
+            name="role"
+            legend="Role"
+            choices={ROLES}
+            value={shown().role}
+            disabled={!project.may("edit_role")}
+            onChange={(value) => void setRole(value)}
+          />
           <Facts>
             <Fact label="Slug" copy={shown().slug}>
               {shown().slug}

@@ -194,6 +194,38 @@ export function SelectField(props: FieldProps & { options: readonly { value: str
   );
 }
 
+/** Radio buttons, each with an explanation. */
+export function ChoiceField<T extends string>(props: {
+  name: string;
+  legend: string;
+  choices: readonly { value: T; label: string; about: string }[];
+  value: T | undefined;
+  disabled?: boolean;
+  onChange?: (value: T) => void;
+}): JSX.Element {
+  return (
+    <fieldset class="roles" disabled={props.disabled}>
+      <legend>{props.legend}</legend>
+      <For each={props.choices}>
+        {({ value, label, about }) => (
+          <label class="check">
+            <input
+              type="radio"
+              name={props.name}
+              value={value}
+              checked={props.value === value}
+              onChange={() => props.onChange?.(value)}
+            />
+            <span>
+              <strong>{label}</strong> <span class="muted">{about}</span>
+            </span>
+          </label>
+        )}
+      </For>
+    </fieldset>
+  );
+}
+
 /** A checkbox; its value is `on` or missing. */
 export function CheckField(props: {
   name: string;
