@@ -11,7 +11,6 @@ more than two runs in 220 have a regression.
 
 import argparse
 import json
-import multiprocessing
 import os
 import random
 import statistics
@@ -19,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from load import Load
 
 BENCHMARKS = {
     "append": "values = []\nfor number in range(2000):\n    values.append(number)",
@@ -59,15 +60,6 @@ def measure():
     print(json.dumps(results))
 
 
-def load():
-    """Loads the machine in bursts of up to two seconds."""
-    while True:
-        until = time.monotonic() + random.random() * 2
-        while time.monotonic() < until:
-            sum(range(10_000))
-        time.sleep(random.random() * 2)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=220)
@@ -78,9 +70,7 @@ def main():
     if arguments.measure:
         return measure()
     binary = os.path.abspath(arguments.binary)
-    for _ in range(arguments.busy):
-        multiprocessing.Process(target=load, daemon=True).start()
-    with tempfile.TemporaryDirectory() as folder:
+    with Load(arguments.busy), tempfile.TemporaryDirectory() as folder:
         return repeat(binary, folder, arguments.runs)
 
 

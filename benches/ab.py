@@ -14,14 +14,14 @@ as a duet, without and with the load.
 
 import argparse
 import json
-import multiprocessing
 import os
-import random
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+
+from load import Load
 
 BENCHMARKS = {
     "append": "values = []\nfor number in range(1000):\n    values.append(number)",
@@ -54,31 +54,6 @@ def measure():
             exec(code, space)
         results[name] = {"latency": {"value": (time.perf_counter_ns() - started) / LOOPS}}
     print(json.dumps(results))
-
-
-def load():
-    """Loads the machine in bursts of up to two seconds."""
-    while True:
-        until = time.monotonic() + random.random() * 2
-        while time.monotonic() < until:
-            sum(range(10_000))
-        time.sleep(random.random() * 2)
-
-
-class Load:
-    """Processes that load the machine."""
-
-    def __init__(self, count):
-        self.processes = [multiprocessing.Process(target=load, daemon=True) for _ in range(count)]
-
-    def __enter__(self):
-        for process in self.processes:
-            process.start()
-
-    def __exit__(self, *_):
-        for process in self.processes:
-            process.terminate()
-            process.join()
 
 
 class Repository:
