@@ -34,8 +34,10 @@ pub struct NewBisection {
     /// Most probable commit; if the search cannot distinguish several commits, the last of them. Null if there is no difference.
     pub culprit: Option<BisectionCulprit>,
     /// Commits of which one is the culprit, oldest first. More than one if the commits before the last one cannot be measured.
+    #[schema(max_items = 1024)]
     pub candidates: Vec<GitHash>,
     /// Probability of the culprit or, if there is no difference, of no difference; from 0 to 1.
+    #[schema(minimum = 0, maximum = 1)]
     pub probability: f64,
     /// Good commit.
     pub good: GitHash,
@@ -60,6 +62,7 @@ pub struct NewBisection {
     /// Number of commits in the range.
     pub total: u32,
     /// Measured and skipped commits, oldest first.
+    #[schema(max_items = 1024)]
     pub commits: Vec<BisectionCommit>,
 }
 
@@ -101,10 +104,13 @@ pub struct BisectionCommit {
     /// Hash of the commit.
     pub hash: GitHash,
     /// Probability that the commit is the culprit, from 0 to 1.
+    #[schema(minimum = 0, maximum = 1)]
     pub probability: f64,
     /// Measured values, in the order of time.
+    #[schema(max_items = 1024)]
     pub values: Vec<f64>,
     /// Earlier results of the commit, which the search used.
+    #[schema(max_items = 1024)]
     pub reused: Vec<f64>,
     /// Reason why the commit cannot be measured; null if it can.
     pub skipped: Option<NonEmpty>,
