@@ -61,7 +61,7 @@ pub(crate) fn build() -> Result {
     )
 }
 
-/// Checks the links of the manual without building it.
+/// Checks the links, headings and tables of the manual without building it.
 pub(crate) fn check() -> Result {
     let problems = Manual::read(&tools::root()?)?.problems()?;
     if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
@@ -80,7 +80,8 @@ impl Manual {
         Ok(Self { root: root.to_owned(), groups, files })
     }
 
-    /// Returns a message for each dead link, and for each page that the navigation does not name.
+    /// Returns a message for each dead link, each page that the navigation does not name, and each page that fails the
+    /// accessibility rules.
     pub(crate) fn problems(&self) -> Result<Vec<String>> {
         let mut problems = link::dead(&self.root, &self.files);
         for file in sources(&self.root, &self.root, &["md", "rs", "toml", "ts", "tsx"])? {
@@ -92,6 +93,7 @@ impl Manual {
         }
         let named: BTreeSet<&str> = self.pages().map(|(_, path)| path).collect();
         for path in self.files.keys().filter(|path| path.starts_with("docs/") && *path != SUMMARY) {
+            problems.extend(self.files[path].accessibility_problems());
             if !named.contains(path.as_str()) {
                 problems.push(format!("{path}: {SUMMARY} does not name this page; add it to a group"));
             }

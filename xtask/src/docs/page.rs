@@ -92,6 +92,18 @@ impl Page {
         page
     }
 
+    /// Returns a message for each skipped level of headings and for each empty table header: screen readers announce both.
+    pub(crate) fn accessibility_problems(&self) -> Vec<String> {
+        let skipped = self.headings.windows(2).filter(|pair| pair[1].level > pair[0].level + 1).map(|pair| {
+            let Heading { level, text, .. } = &pair[1];
+            format!("{}: `{text}` has level {level} below level {}", self.path, pair[0].level)
+        });
+        let cells = self.html.split("<th").skip(1).filter_map(|rest| rest.split_once('>'));
+        let empty = cells.filter(|(_, rest)| rest.starts_with("</th>"));
+        let empty = empty.map(|_| format!("{}: a table has an empty column header", self.path));
+        skipped.chain(empty).collect()
+    }
+
     /// Returns the path of the built page below the folder of the manual: `cli.html`.
     pub(crate) fn output(&self) -> String {
         output(&self.path)
@@ -304,6 +316,19 @@ mod tests {
         assert_eq!(ids, ["tidemark-login-logout", "run---ab", "run---ab-1"]);
         assert_eq!(page.title, "tidemark login, logout");
         assert_eq!(page.headings[1].body.trim(), "text");
+    }
+
+    #[test]
+    fn skipped_headings_and_empty_column_headers_are_problems() {
+        let page = parse("# A\n\n### B\n\n| | c |\n|---|---:|\n| d | |\n");
+        assert_eq!(
+            page.accessibility_problems(),
+            [
+                "docs/guide/a.md: `B` has level 3 below level 1",
+                "docs/guide/a.md: a table has an empty column header"
+            ]
+        );
+        assert!(parse("# A\n\n## B\n\n# C\n\n| a |\n|---|\n| |\n").accessibility_problems().is_empty());
     }
 
     #[test]
