@@ -2,14 +2,15 @@
 """Measures comparisons of commits with real processes: false alarms, detected changes, and the precision of each method.
 
     cargo build --release -p tidemark
-    python3 benches/ab.py [aa] [ab] [widths] [--comparisons 20] [--busy 2] [--binary target/release/tidemark]
+    python3 benches/ab.py [aa] [ab] [widths] [--comparisons 500] [--busy 2] [--noise 0.05] [--binary target/release/tidemark]
 
-`aa` compares a commit with itself: each change is a false alarm. `ab` makes one of eight benchmarks 3 % slower. Both run beside
-`--busy` processes that load the machine in bursts. `widths` shows the median width of the confidence intervals of eight equal
-benchmarks after 40 runs per side, and the median error of the change, which should be 0: one side after the other, interleaved, and
-as a duet, without and with the load.
+The benchmarks are in ab.c, which the script compiles. `aa` compares a commit with itself: each change is a false alarm. `ab` makes
+one of eight benchmarks 3 % slower. Both run beside `--busy` processes that load the machine in bursts; `--noise` adds normal noise of
+this standard deviation to each time. `widths` shows the median width of the confidence intervals of eight equal benchmarks after 40
+runs per side, and the median error of the change, which should be 0: one side after the other, interleaved, and as a duet, without
+and with the load.
 
-`cargo run --release -p tidemark-stats --example pairs` runs the same test on simulated noise, 500 times and more.
+`cargo run --release -p tidemark-stats --example pairs` runs the same test on simulated noise.
 """
 
 import argparse
@@ -23,49 +24,24 @@ import time
 
 from load import Load
 
-BENCHMARKS = {
-    "append": "values = []\nfor number in range(1000):\n    values.append(number)",
-    "comprehension": "[number * number for number in range(1000)]",
-    "dictionary": "{number: str(number) for number in range(400)}",
-    "format": "[f'{number:08d}' for number in range(400)]",
-    "join": "','.join(str(number) for number in range(500))",
-    "lookup": "sum(table[number % 97] for number in range(800))",
-    "sum": "sum(number for number in range(1500))",
-    "while": "count = 0\nwhile count < 1200:\n    count += 1",
-}
-# Number of executions of a benchmark in a run; the slower benchmark has one more, which is 3 %.
-LOOPS = 34
-SLOWER = "while"
+# The benchmark that is 3 % slower in `ab`.
+SLOWER = "sum"
 # Runs per side for the widths.
 RUNS = 40
-
-
-def measure():
-    """Prints the time of each selected benchmark, in the format of Tidemark."""
-    selected = os.environ.get("TIDEMARK_BENCHMARKS", "\n".join(BENCHMARKS)).split("\n")
-    is_slower = os.environ.get("SLOWER") and os.environ.get("TIDEMARK_SIDE") == "new"
-    results = {}
-    for name in selected:
-        code = compile(BENCHMARKS[name], name, "exec")
-        space = {"table": list(range(97))}
-        loops = LOOPS + 1 if is_slower and name == SLOWER else LOOPS
-        started = time.perf_counter_ns()
-        for _ in range(loops):
-            exec(code, space)
-        results[name] = {"latency": {"value": (time.perf_counter_ns() - started) / LOOPS}}
-    print(json.dumps(results))
 
 
 class Repository:
     """A repository with one commit."""
 
-    def __init__(self, folder, binary):
+    def __init__(self, folder, binary, noise):
         self.folder, self.binary = os.path.join(folder, "repository"), os.path.abspath(binary)
         os.mkdir(self.folder)
         names = {f"GIT_{who}_{what}": "ab@example.com" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
         clean = {key: value for key, value in os.environ.items() if key != "CI" and not key.startswith("TIDEMARK_")}
-        self.environment = {**clean, **names}
-        self.benchmark = f"'{sys.executable}' '{os.path.abspath(__file__)}' --measure"
+        self.environment = {**clean, **names, "NOISE": str(noise)}
+        self.benchmark = os.path.join(folder, "benchmark")
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ab.c")
+        subprocess.run(("cc", "-O1", "-o", self.benchmark, source, "-lm"), check=True)
         self.call("git", "init", "--quiet", "--initial-branch", "main")
         self.call("git", "commit", "--quiet", "--allow-empty", "--message", "first")
 
@@ -113,15 +89,16 @@ def false_alarms(repository, arguments):
 def detected(repository, arguments):
     for flags in ((), ("--duet",)):
         method = " ".join(flags) or "interleaved"
-        found, others, rounds = 0, 0, []
+        found, undecided, others, rounds = 0, 0, 0, []
         for _ in range(arguments.comparisons):
-            rows = repository.compare(*flags, "--max-time", str(arguments.max_time), SLOWER="yes")
+            rows = repository.compare(*flags, "--max-time", str(arguments.max_time), SLOWER=SLOWER)
             found += SLOWER in changes(rows)
+            undecided += any((row["benchmark"], row["verdict"]) == (SLOWER, "inconclusive") for row in rows)
             others += bool(changes(rows) - {SLOWER})
             rounds += [row["base"]["runs"] for row in rows if row["benchmark"] == SLOWER]
         print(
             f"A/B {method}: {found} of {arguments.comparisons} find +3 % in one of 8 benchmarks; "
-            f"median of {statistics.median(rounds):.0f} rounds; {others} report another change",
+            f"{undecided} are inconclusive; median of {statistics.median(rounds):.0f} rounds; {others} report another change",
             flush=True,
         )
 
@@ -160,14 +137,12 @@ def main():
     parser.add_argument("--max-time", type=int, default=120)
     parser.add_argument("--busy", type=int, default=2)
     parser.add_argument("--binary", default="target/release/tidemark")
-    parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--noise", type=float, default=0.0)
     arguments = parser.parse_args()
-    if arguments.measure:
-        return measure()
     parts = arguments.parts or ["aa", "ab", "widths"]
     print(f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f} before the measurement", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        repository = Repository(folder, arguments.binary)
+        repository = Repository(folder, arguments.binary, arguments.noise)
         if "widths" in parts:
             widths(repository, arguments)
         with Load(arguments.busy):
