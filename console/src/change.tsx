@@ -1,6 +1,7 @@
 // Shared elements of changes: size, levels and probable cause.
 
 import { type JSX, Show } from "solid-js";
+import { colorDirection } from "./answer";
 import type { ChangeCause, ChangeDirection, JsonChange } from "./api";
 import { ratio, scaled, scaleOf } from "./format";
 import { Badge, type Tone } from "./ui/Badge";
@@ -30,12 +31,11 @@ export function Share(props: { of: number | null | undefined; direction: ChangeD
 }
 
 export function Effect(props: { change: JsonChange }): JSX.Element {
-  const direction = () => DIRECTIONS[props.change.direction];
   return (
     <>
-      <Share of={props.change.effect} direction={props.change.direction} />
+      <Share of={props.change.effect} direction={colorDirection(props.change)} />
       <span class="subtext">
-        <Badge tone={direction().tone}>{direction().word}</Badge>
+        <Badge tone={DIRECTIONS[colorDirection(props.change)].tone}>{DIRECTIONS[props.change.direction].word}</Badge>
         <Show when={CAUSES[props.change.cause]}>
           {(cause) => (
             <>

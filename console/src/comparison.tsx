@@ -1,10 +1,11 @@
 // Shared elements of verdicts: the baseline, the probable cause, intervals, and polling until detection is done.
 
 import { type Accessor, createSignal, type JSX, Show } from "solid-js";
-import type { ChangeDirection, JsonBranch, JsonVerdict, JsonVerdictBaseline, VerdictAnswer } from "./api";
-import { DIRECTIONS } from "./change";
+import { answerOf } from "./answer";
+import type { JsonBranch, JsonVerdict, JsonVerdictBaseline, JsonVerdictComparison } from "./api";
 import { plural, ratio, share, shortHash } from "./format";
 import { refreshWhile } from "./load";
+import { MutedBadge } from "./mute";
 import { Badge } from "./ui/Badge";
 import { Notice } from "./ui/State";
 
@@ -29,19 +30,15 @@ export function pollUntilSettled(
   return isUnsettled;
 }
 
-/** The words of a change, as in comments and in the command line. */
-const CHANGED: Readonly<Record<ChangeDirection, string>> = {
-  regression: "regressed",
-  improvement: "improved",
-  unknown: "changed",
-};
-
-/** The result of one comparison. Only a change has a color. */
-export function AnswerBadge(props: { of: { answer: VerdictAnswer; direction: ChangeDirection } }): JSX.Element {
+/** The result of one comparison. Only a change that is not muted has a color. */
+export function AnswerBadge(props: { of: Pick<JsonVerdictComparison, "answer" | "direction" | "muted"> }): JSX.Element {
   return (
-    <Show when={props.of.answer === "changed"} fallback={<span class="muted nowrap">{props.of.answer}</span>}>
-      <Badge tone={DIRECTIONS[props.of.direction].tone}>{CHANGED[props.of.direction]}</Badge>
-    </Show>
+    <>
+      <Show when={props.of.answer === "changed"} fallback={<span class="muted nowrap">{props.of.answer}</span>}>
+        <Badge tone={answerOf(props.of).tone}>{answerOf(props.of).word}</Badge>
+      </Show>{" "}
+      <MutedBadge of={props.of.muted} />
+    </>
   );
 }
 

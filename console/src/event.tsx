@@ -33,8 +33,10 @@ export const ACTIONS = [
   { status: "false_alarm", label: "False alarm", about: "Nothing has changed", key: "x" },
 ] as const;
 
-export function StatusBadge(props: { status: EventStatus }): JSX.Element {
-  return <Badge tone={STATUSES[props.status].tone}>{STATUSES[props.status].word}</Badge>;
+/** The status of an event or a change; without a color if it is muted. */
+export function StatusBadge(props: { of: Pick<JsonEvent, "status" | "muted"> }): JSX.Element {
+  const status = () => STATUSES[props.of.status];
+  return <Badge tone={props.of.muted ? "neutral" : status().tone}>{status().word}</Badge>;
 }
 
 export const CONFIRMATIONS: Readonly<Record<ConfirmationState, { word: string; tone: Tone; about: string }>> = {

@@ -1,6 +1,6 @@
 import type { APIRequestContext } from "@playwright/test";
-import { lab, step } from "./seed";
-import { accessible, countClicks, expect, fits, make, test } from "./support";
+import { lab, reports, step } from "./seed";
+import { accessible, countClicks, expect, fits, make, settled, test } from "./support";
 
 /** Waits until a list of events has a number of rows. */
 async function events(request: APIRequestContext, slug: string, query: string, wanted: number): Promise<void> {
@@ -67,6 +67,38 @@ test("a muted event leaves the list, and its mute is listed", async ({ page }, {
   await row.getByRole("button", { name: "Unmute" }).click();
   await expect(page.getByRole("heading", { name: "No mutes" })).toBeVisible();
   await events(request, slug, "status=open&muted=false", 1);
+});
+
+test("a muted regression has no color on any page", async ({ page }, { project }) => {
+  const { project: slug } = await lab(page, `Muted-color-${project.name}`);
+  const { request } = page.context();
+  await reports(request, slug, "main", 24);
+  await reports(request, slug, "slower", 1, 1.3, { start_point: { branch: "main" } });
+  const compare = `/console/projects/${slug}/compare?from=branch:main&to=branch:slower`;
+  await page.goto(compare);
+  const verdict = page.getByRole("region", { name: "Verdict", exact: true });
+  await expect(verdict).toContainText("1 regression, 1 unchanged");
+  await expect(page.getByRole("main").locator(".badge.alert").first()).toBeVisible();
+  await make(request, `/v0/projects/${slug}/mutes`, { benchmark: "parse::large", reason: "Flaky" });
+
+  const base = `/console/projects/${slug}`;
+  const pages: readonly [string, string][] = [
+    [compare, "Comparison"],
+    [`${base}/benchmarks?branch=slower`, "List of series"],
+    [`${base}/benchmarks/parse-large?branch=slower`, "List of newest values"],
+    [`${base}/pulls`, "List of branches"],
+  ];
+  for (const [path, table] of pages) {
+    await page.goto(path);
+    await settled(page);
+    const row = page.getByRole("region", { name: table, exact: true }).getByRole("row").nth(1);
+    await expect(row, path).toContainText("muted");
+    await expect(page.getByRole("main").locator(".badge.alert, .delta.worse"), path).toHaveCount(0);
+    await fits(page);
+  }
+  await page.goto(compare);
+  await expect(verdict).toContainText("1 muted, 1 unchanged");
+  await expect(page.getByRole("region", { name: "Verdicts by measure" })).toContainText("1 muted, 1 unchanged");
 });
 
 test("a benchmark is muted on its page and in the list", async ({ page }, { project }) => {

@@ -3,7 +3,7 @@
 import { useSearchParams } from "@solidjs/router";
 import { createMemo, type JSX, Show } from "solid-js";
 import { type JsonBenchmark, type JsonMeasure, type JsonVerdictComparison, list } from "../api";
-import { DIRECTIONS } from "../change";
+import { AnswerBadge } from "../comparison";
 import { fetchVerdict } from "../fetch_verdict";
 import { parametersOf } from "../history";
 import { load } from "../load";
@@ -12,7 +12,6 @@ import { Chart } from "../plot/Chart";
 import { fetchSeries } from "../plot/fetch";
 import { type PerfQuery, parse, search } from "../plot/query";
 import { useProject } from "../project";
-import { Badge } from "../ui/Badge";
 import { LinkButton } from "../ui/Button";
 import { Select, toOption } from "../ui/Select";
 import { Failure, Skeleton } from "../ui/State";
@@ -175,7 +174,7 @@ function NewestValues(props: { rows: readonly Newest[] }): JSX.Element {
                 <Time at={newest.start_time} />
               </span>
               <span class="subtext on-phone">
-                <SeriesVerdict of={comparison} />
+                <AnswerBadge of={comparison} />
               </span>
               <Show when={comparison.variant}>
                 {(variant) => <span class="subtext">{parametersOf(variant())}</span>}
@@ -207,7 +206,7 @@ function NewestValues(props: { rows: readonly Newest[] }): JSX.Element {
             </>
           ),
         },
-        { title: "Verdict", wide: true, end: true, cell: ({ comparison }) => <SeriesVerdict of={comparison} /> },
+        { title: "Verdict", wide: true, end: true, cell: ({ comparison }) => <AnswerBadge of={comparison} /> },
         {
           title: "Noise",
           wide: true,
@@ -231,10 +230,4 @@ function NewestValues(props: { rows: readonly Newest[] }): JSX.Element {
       ]}
     />
   );
-}
-
-/** The verdict of one series: `regression`, `improvement`, `unchanged` or `inconclusive`. */
-function SeriesVerdict(props: { of: JsonVerdictComparison }): JSX.Element {
-  const changed = () => (props.of.answer === "changed" ? DIRECTIONS[props.of.direction] : undefined);
-  return <Badge tone={changed()?.tone ?? "neutral"}>{changed()?.word ?? props.of.answer}</Badge>;
 }

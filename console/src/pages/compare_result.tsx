@@ -1,7 +1,8 @@
 // The result of a comparison: the verdict, counts by measure, filters and the table.
 
 import { createMemo, For, type JSX, Show } from "solid-js";
-import type { JsonMeasure, JsonReport, JsonVerdict, JsonVerdictComparison, JsonVerdictCounts } from "../api";
+import { colorDirection, countAnswers } from "../answer";
+import type { JsonMeasure, JsonReport, JsonVerdict, JsonVerdictComparison } from "../api";
 import { baselineText, branchVersion, Cause, interval } from "../comparison";
 import { count, plural, ratio } from "../format";
 import { nameOf } from "../history";
@@ -47,7 +48,7 @@ export function Comparison(props: {
         nameOf(one).toLowerCase().includes(words) &&
         (props.params.moved !== "true" || one.answer === "changed"),
     );
-    const isBetter = ({ direction }: JsonVerdictComparison) => Number(direction === "improvement");
+    const isBetter = (one: JsonVerdictComparison) => Number(colorDirection(one) === "improvement");
     const size = ({ change }: JsonVerdictComparison) => Math.abs(Math.log1p(Math.max(change ?? 0, -0.999999)));
     type Order = (one: JsonVerdictComparison, two: JsonVerdictComparison) => number;
     const orders: Readonly<Record<string, Order>> = {
@@ -151,24 +152,9 @@ export function Comparison(props: {
 
 /** The verdicts of one measure, and the common factor of its benchmarks. */
 function OfMeasure(props: { measure: JsonMeasure; verdict: JsonVerdict }): JSX.Element {
-  const counts = createMemo(() => {
-    const counts: JsonVerdictCounts = {
-      regressions: 0,
-      improvements: 0,
-      differences: 0,
-      unchanged: 0,
-      inconclusive: 0,
-    };
-    for (const { measure, answer, direction } of props.verdict.comparisons) {
-      if (measure.uuid !== props.measure.uuid) continue;
-      if (answer !== "changed") counts[answer]++;
-      else
-        counts[
-          direction === "regression" ? "regressions" : direction === "improvement" ? "improvements" : "differences"
-        ]++;
-    }
-    return counts;
-  });
+  const counts = createMemo(() =>
+    countAnswers(props.verdict.comparisons.filter(({ measure }) => measure.uuid === props.measure.uuid)),
+  );
   const factor = () => props.verdict.factors.find(({ measure }) => measure.uuid === props.measure.uuid);
   return (
     <div class="card">

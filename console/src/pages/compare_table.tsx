@@ -1,6 +1,7 @@
 // The table of a comparison.
 
 import { createMemo, type JSX, Show } from "solid-js";
+import { colorDirection } from "../answer";
 import type { JsonReport, JsonVerdict, JsonVerdictComparison } from "../api";
 import { Levels, Share } from "../change";
 import { AnswerBadge, interval, smallestDetectable } from "../comparison";
@@ -63,7 +64,7 @@ export function ComparisonTable(props: {
             end: true,
             cell: (one) => (
               <>
-                <Share of={one.change} direction={one.direction} />
+                <Share of={one.change} direction={colorDirection(one)} />
                 <span class="subtext number nowrap">{interval(one.lower, one.upper)}</span>
                 <span class="subtext on-phone">
                   <AnswerBadge of={one} />
@@ -94,7 +95,7 @@ export function ComparisonTable(props: {
 function Interval(props: { of: JsonVerdictComparison; reach: number }): JSX.Element {
   const WIDTH = 96;
   const x = (part: number) => Math.min(Math.max(((part / props.reach + 1) / 2) * WIDTH, 2), WIDTH - 2);
-  const tone = () => (props.of.answer === "changed" ? props.of.direction : "");
+  const tone = () => (props.of.answer === "changed" ? colorDirection(props.of) : "");
   return (
     <svg class={`interval ${tone()}`} width={WIDTH} height="18" viewBox={`0 0 ${WIDTH} 18`} aria-hidden="true">
       <line class="zero" x1={WIDTH / 2} x2={WIDTH / 2} y1="1" y2="17" />

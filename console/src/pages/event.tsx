@@ -193,7 +193,10 @@ export function List(): JSX.Element {
                 title: "Worst effect",
                 end: true,
                 cell: (event) => (
-                  <Show when={event.changes[0]} fallback={<AlertEffect alert={event.alerts[0]} />}>
+                  <Show
+                    when={event.changes[0]}
+                    fallback={<AlertEffect alert={event.alerts[0]} isMuted={Boolean(event.muted)} />}
+                  >
                     {(worst) => <Effect change={worst()} />}
                   </Show>
                 ),
@@ -201,7 +204,7 @@ export function List(): JSX.Element {
               { title: "Commit", wide: true, end: true, cell: (event) => <Commits event={event} /> },
               { title: "Began", wide: true, end: true, cell: (event) => <Time at={event.start_time} /> },
               ...(shown === "all"
-                ? [{ title: "Status", wide: true, cell: (event: JsonEvent) => <StatusBadge status={event.status} /> }]
+                ? [{ title: "Status", wide: true, cell: (event: JsonEvent) => <StatusBadge of={event} /> }]
                 : []),
             ]}
             empty={<EmptyList status={shown} />}
@@ -318,7 +321,7 @@ function EventPage(props: {
       crumbs={project.crumbs("regressions", "Regressions")}
       aside={
         <>
-          <StatusBadge status={props.event.status} /> <MutedBadge of={props.event.muted} />
+          <StatusBadge of={props.event} /> <MutedBadge of={props.event.muted} />
         </>
       }
       actions={

@@ -14,7 +14,7 @@ export function Actions(props: { of: JsonEvent["actions"] }): JSX.Element {
           <For each={props.of}>
             {(action) => (
               <li>
-                <StatusBadge status={action.status} /> by{" "}
+                <StatusBadge of={action} /> by{" "}
                 {action.actor.name ?? (action.actor.kind === "system" ? "Tidemark" : "a deleted user")}{" "}
                 <span class="muted">
                   <Time at={action.created} />

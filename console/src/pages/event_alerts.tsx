@@ -88,14 +88,14 @@ function Limit(props: { of: JsonEventAlert }): JSX.Element {
 }
 
 /** The newest value of an event without changes, relative to its baseline or limit. */
-export function AlertEffect(props: { alert: JsonEventAlert | undefined }): JSX.Element {
+export function AlertEffect(props: { alert: JsonEventAlert | undefined; isMuted: boolean }): JSX.Element {
   return (
     <Show when={props.alert}>
       {(alert) => (
         <>
-          <Share of={alertShare(alert())} direction="regression" />
+          <Share of={alertShare(alert())} direction={props.isMuted ? "unknown" : "regression"} />
           <span class="subtext">
-            <Badge tone="alert">outside threshold</Badge>
+            <Badge tone={props.isMuted ? "neutral" : "alert"}>outside threshold</Badge>
           </span>
         </>
       )}

@@ -1,6 +1,7 @@
 // The history of a series of an event: of a change with its levels before and after, or of an alert with the limits.
 
 import { createMemo, type JSX, Show } from "solid-js";
+import { colorDirection } from "../answer";
 import { call, type JsonChange, type JsonEvent, type JsonEventAlert, type JsonPerfMetric } from "../api";
 import { Levels, Share } from "../change";
 import { alertShare, isSameSeries } from "../event";
@@ -110,7 +111,7 @@ export function ChangeHistory(props: { change: JsonChange }): JSX.Element {
         )}
       >
         <p class="row">
-          <Share of={props.change.effect} direction={props.change.direction} />
+          <Share of={props.change.effect} direction={colorDirection(props.change)} />
           <Levels before={props.change.before} after={props.change.after} units={props.change.measure.units} />
         </p>
       </HistoryPlot>
@@ -154,7 +155,10 @@ export function AlertHistory(props: { event: JsonEvent; alert: JsonEventAlert })
         )}
       >
         <p class="row">
-          <Share of={alertShare(props.alert)} direction="regression" />
+          <Share
+            of={alertShare(props.alert)}
+            direction={colorDirection({ direction: "regression", muted: props.event.muted })}
+          />
           <span>
             <Value value={props.alert.value} units={props.alert.measure.units} />{" "}
             <span class="muted">Allowed: {limitsText(props.alert.boundary, props.alert.measure.units)}</span>

@@ -2,11 +2,13 @@
 
 import { A } from "@solidjs/router";
 import { For, type JSX, Show } from "solid-js";
+import { colorDirection } from "../answer";
 import { type JsonBenchmark, type JsonEvent, list, type Page as Rows } from "../api";
 import { Share } from "../change";
 import { alertShare, Commits, eventSeries, eventTitle, leadOf, StatusBadge } from "../event";
 import { count, plural } from "../format";
 import { type Loaded, load } from "../load";
+import { MutedBadge } from "../mute";
 import { useProject } from "../project";
 import { Failure, Skeleton } from "../ui/State";
 import { Name, Time } from "../ui/Value";
@@ -183,7 +185,7 @@ function EventRow(props: { event: JsonEvent; status: boolean; benchmark: string 
         </A>
         <p class="small muted">
           <Show when={props.status}>
-            <StatusBadge status={props.event.status} />{" "}
+            <StatusBadge of={props.event} /> <MutedBadge of={props.event.muted} />{" "}
           </Show>
           <Commits event={props.event} /> · <Time at={props.event.start_time} />
         </p>
@@ -191,9 +193,12 @@ function EventRow(props: { event: JsonEvent; status: boolean; benchmark: string 
       <Show when={lead()} keyed>
         {(lead) =>
           "direction" in lead ? (
-            <Share of={lead.effect} direction={lead.direction} />
+            <Share of={lead.effect} direction={colorDirection(lead)} />
           ) : (
-            <Share of={alertShare(lead)} direction="regression" />
+            <Share
+              of={alertShare(lead)}
+              direction={colorDirection({ direction: "regression", muted: props.event.muted })}
+            />
           )
         }
       </Show>

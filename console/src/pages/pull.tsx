@@ -2,6 +2,7 @@
 
 import { A } from "@solidjs/router";
 import { createSignal, type JSX, onCleanup, Show } from "solid-js";
+import { isChanged } from "../answer";
 import { type JsonReport, type JsonVerdict, list, sentence } from "../api";
 import { Share } from "../change";
 import { fetchVerdict } from "../fetch_verdict";
@@ -150,7 +151,7 @@ function rank(verdict: JsonVerdict | undefined): number {
 function Verdict(props: { outcome: Outcome | undefined }): JSX.Element {
   const verdict = () => (props.outcome && "verdict" in props.outcome ? props.outcome.verdict : undefined);
   const error = () => (props.outcome && "error" in props.outcome ? props.outcome.error : undefined);
-  const worst = () => verdict()?.comparisons.find(({ answer }) => answer === "changed");
+  const worst = () => verdict()?.comparisons.find(isChanged);
   return (
     <Show
       when={verdict()}

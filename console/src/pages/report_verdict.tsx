@@ -3,6 +3,7 @@
 
 import { A } from "@solidjs/router";
 import { createEffect, createSignal, type JSX, Show } from "solid-js";
+import { colorDirection } from "../answer";
 import {
   call,
   type JsonChange,
@@ -154,7 +155,7 @@ function Comparisons(props: {
             end: true,
             cell: (one) => (
               <>
-                <Share of={one.change} direction={one.direction} />
+                <Share of={one.change} direction={colorDirection(one)} />
                 <span class="subtext number">{interval(one.lower, one.upper)}</span>
               </>
             ),

@@ -3,12 +3,14 @@
 
 import { A, useSearchParams } from "@solidjs/router";
 import { createMemo, For, type JSX, Show } from "solid-js";
+import { colorDirection } from "../answer";
 import { call, type JsonVerdict, type JsonVerdictComparison } from "../api";
 import { Share } from "../change";
 import { fetchVerdict } from "../fetch_verdict";
 import { count, plural, share, value } from "../format";
 import { nameOf } from "../history";
 import { load } from "../load";
+import { MutedBadge } from "../mute";
 import type { TestbedReports } from "../newest";
 import { useProject } from "../project";
 import { IconButton } from "../ui/Button";
@@ -204,7 +206,9 @@ function Series(props: { verdict: JsonVerdict; of: TestbedReports; order: Order 
                   <td class="first">
                     <A class="row-link break" href={href(one)}>
                       <Name of={nameOf(one)} />
-                      <span class="subtext">{one.measure.name}</span>
+                      <span class="subtext">
+                        {one.measure.name} <MutedBadge of={one.muted} />
+                      </span>
                       <span class="subtext on-phone">
                         {value(one.head, one.measure.units)} · noise <Noise of={one.noise} /> · detectable{" "}
                         <Detectable change={one.detectable} />
@@ -273,7 +277,7 @@ function Trend(props: { values: readonly number[] | undefined; isLoading: boolea
 export function ChangeFromBaseline(props: { of: Comparison }): JSX.Element {
   return (
     <Show when={typeof props.of.base === "number"} fallback={<span class="muted">no baseline</span>}>
-      <Share of={props.of.change} direction={props.of.direction} />
+      <Share of={props.of.change} direction={colorDirection(props.of)} />
       <span class="subtext number" title={`Baseline of ${plural(props.of.base_runs, "run")}`}>
         from {value(props.of.base ?? 0, props.of.measure.units)}
       </span>

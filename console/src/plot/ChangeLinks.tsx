@@ -87,7 +87,7 @@ function ChangeSummary(props: { change: JsonChange }): JSX.Element {
         <span>
           <Effect change={props.change} />
         </span>
-        <StatusBadge status={props.change.status} />
+        <StatusBadge of={props.change} />
       </div>
       <strong class="break">{nameOf(props.change)}</strong>
       <dl class="readout-facts small">

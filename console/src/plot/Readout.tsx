@@ -2,6 +2,7 @@
 
 import { A } from "@solidjs/router";
 import { type JSX, Show } from "solid-js";
+import { colorDirection } from "../answer";
 import { DIRECTIONS, Share } from "../change";
 import { STATUSES } from "../event";
 import { change, moment, shortHash, value } from "../format";
@@ -75,8 +76,8 @@ export function Readout(props: { line: PerfLine; at: number; links: Links }): JS
               <dt>Event</dt>
               <dd>
                 <A target={props.links.target} href={props.links.path("regressions", change().event)}>
-                  <Share of={change().effect} direction={change().direction} /> {DIRECTIONS[change().direction].word},{" "}
-                  {STATUSES[change().status].word}
+                  <Share of={change().effect} direction={colorDirection(change())} />{" "}
+                  {DIRECTIONS[change().direction].word}, {STATUSES[change().status].word}
                 </A>
               </dd>
             </>

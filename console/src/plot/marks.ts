@@ -1,6 +1,7 @@
 // Draws the marks of a plot: a diamond where a change begins, or a square if the machine is the probable cause, and a
 // triangle at an alert. Legend.tsx explains the shapes.
 
+import { colorDirection } from "../answer";
 import type { ChangeDirection, JsonChange } from "../api.gen";
 import { type Line, lowerBound, pointOf } from "./line";
 import { axisOf, placeOf, type Sheet, visible } from "./sheet";
@@ -9,8 +10,8 @@ import { axisOf, placeOf, type Sheet, visible } from "./sheet";
 const SIZE = 6;
 
 /** Whether a change needs review. Its mark is filled. */
-export function isOpen({ status }: JsonChange): boolean {
-  return status === "open";
+export function isOpen({ status, muted }: JsonChange): boolean {
+  return status === "open" && !muted;
 }
 
 function colorOf(sheet: Sheet, direction: ChangeDirection): string {
@@ -28,7 +29,7 @@ export function drawGuides(sheet: Sheet, line: Line, alpha: number): void {
     if (x < from || x > to) continue;
     const left = placeOf(x, sheet.x);
     context.globalAlpha = (isOpen(change) ? 0.8 : 0.4) * alpha;
-    context.strokeStyle = colorOf(sheet, change.direction);
+    context.strokeStyle = colorOf(sheet, colorDirection(change));
     context.beginPath();
     context.moveTo(left, bottom);
     context.lineTo(left, bottom + length);
@@ -56,7 +57,7 @@ export function drawChanges(sheet: Sheet, line: Line, alpha: number): void {
       shape.lineTo(left - size, top);
       shape.closePath();
     }
-    const color = colorOf(sheet, mark.change.direction);
+    const color = colorOf(sheet, colorDirection(mark.change));
     context.globalAlpha = alpha;
     context.lineWidth = 1.5 * density;
     context.fillStyle = isOpen(mark.change) ? color : sheet.background;
