@@ -187,10 +187,8 @@ function sections(here: ProjectHere): SectionGroup[] {
         { href: here.path("thresholds"), label: "Thresholds", icon: "threshold", keys: "g l" },
         { href: here.path("alerts"), label: "Alerts", icon: "bell", keys: "g a", count: here.alerts() },
         { href: here.path("detection"), label: "Detection", icon: "search", keys: "g d" },
-        ...own(
-          { href: here.path("notices"), label: "Notifications", icon: "out", keys: "g i", words: "notices" },
-          { href: here.path("mutes"), label: "Mutes", icon: "mute", keys: "g u", words: "mute unmute flaky" },
-        ),
+        ...own({ href: here.path("notices"), label: "Notifications", icon: "out", keys: "g i", words: "notices" }),
+        { href: here.path("mutes"), label: "Mutes", icon: "mute", keys: "g u", words: "mute unmute flaky" },
       ],
     },
     {

@@ -90,6 +90,7 @@ const READABLE: RouteDefinition[] = [
   { path: "/alerts", component: page(alert, "List") },
   { path: "/alerts/:alert", component: page(alert, "View") },
   { path: "/detection", component: page(detection, "View") },
+  { path: "/mutes", component: page(mute, "List") },
 ];
 
 export const routes: RouteDefinition[] = [
@@ -156,7 +157,6 @@ export const routes: RouteDefinition[] = [
           { path: "/keys/add", component: page(projectKey, "Add") },
           { path: "/keys/:key", component: page(projectKey, "View") },
           { path: "/code_host", component: page(codeHost, "View") },
-          { path: "/mutes", component: page(mute, "List") },
           { path: "/notices", component: page(notice, "OfProject") },
           { path: "/notices/add", component: page(notice, "AddToProject") },
           { path: "/notices/:notice", component: page(notice, "ViewOfProject") },

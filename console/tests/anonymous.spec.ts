@@ -17,6 +17,7 @@ const REACHED = [
   "thresholds",
   "alerts",
   "detection",
+  "mutes",
   "jobs",
 ];
 
@@ -45,6 +46,8 @@ test("an anonymous visitor can follow every link of a public project", async ({ 
   });
   const events = async () => ((await (await request.get(`/v0/projects/${slug}/events`)).json()) as object[]).length;
   await expect.poll(events).toBe(1);
+  // The pages of the event and of the alert link to the mutes.
+  await make(request, `/v0/projects/${slug}/mutes`, { benchmark: "queue::push", reason: "Flaky" });
   await page.context().clearCookies();
   const refused: string[] = [];
   page.on("response", (response) => {
@@ -62,7 +65,9 @@ test("an anonymous visitor can follow every link of a public project", async ({ 
       expect(new URL(page.url()).pathname).not.toMatch(/^\/(auth|console)/);
       await expect(page.getByRole("heading", { name: /No page at this URL|Project not found/ })).toHaveCount(0);
       await expect(page.getByRole("main").getByRole("link", { name: /^(Add|Get started|Send)/ })).toHaveCount(0);
-      await expect(page.getByRole("button", { name: /^(Dismiss|Apply|Save|Delete|Edit|Archive)/ })).toHaveCount(0);
+      await expect(
+        page.getByRole("button", { name: /^(Dismiss|Apply|Save|Delete|Edit|Archive|Mute|Unmute)/ }),
+      ).toHaveCount(0);
       const links = await page
         .locator("main a[href], nav.sections a[href]")
         .evaluateAll((all) => all.map((link) => (link as HTMLAnchorElement).href));
