@@ -133,9 +133,17 @@ test("a notice is filtered and tested", async ({ page }, { project }) => {
   await expect(page.getByText("failed", { exact: true })).toBeVisible();
 
   await page.getByRole("button", { name: "Edit: Branch" }).click();
-  await page.getByRole("textbox", { name: "Branch" }).fill("");
+  await expect(page.getByText("If empty: the default branch. * matches all branches.")).toBeVisible();
+  await accessible(page);
+  await fits(page);
+  await page.getByRole("textbox", { name: "Branch" }).fill("*");
   await page.getByRole("button", { name: "Save" }).click();
   await expect(sentence("any branch")).toBeVisible();
+  // As on creation, an empty text is the default branch.
+  await page.getByRole("button", { name: "Edit: Branch" }).click();
+  await page.getByRole("textbox", { name: "Branch" }).fill("");
+  await page.getByRole("button", { name: "Save" }).click();
+  await expect(sentence("branch main")).toBeVisible();
   await page.getByRole("button", { name: "Edit: Minimum size in percent" }).click();
   await page.getByRole("textbox", { name: "Minimum size in percent" }).fill("-1");
   await page.getByRole("button", { name: "Save" }).click();

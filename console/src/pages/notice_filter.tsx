@@ -1,7 +1,8 @@
 // The filters of a notice: the fields of the form, and the editable fields of its page.
 
 import type { JSX } from "solid-js";
-import type { JsonNewNotice, JsonNotice, JsonUpdateNotice, NoticeDirection } from "../api";
+import { type JsonNewNotice, type JsonNotice, type JsonUpdateNotice, list, type NoticeDirection } from "../api";
+import { mainBranch } from "../main_branch";
 import { EditableFact, SelectFact } from "../ui/Facts";
 import { SelectField, TextField, type Values } from "../ui/Form";
 
@@ -12,6 +13,10 @@ const DIRECTIONS: readonly { value: NoticeDirection; label: string }[] = [
 ];
 /** Maximum length of a pattern. */
 const PATTERN_MAX = 255;
+/** The text that selects all branches; an empty text selects the default branch. The API has null for all branches. */
+const ANY = "*";
+
+const EMPTY_BRANCH = "If empty: the default branch. * matches all branches.";
 
 /** The filters of a new notice. */
 export function FilterFields(props: { isUser: boolean }): JSX.Element {
@@ -23,8 +28,8 @@ export function FilterFields(props: { isUser: boolean }): JSX.Element {
         maxLength={PATTERN_MAX}
         hint={
           props.isUser
-            ? "A name or a pattern, for example main or release/*. If empty: the default branch of the project, or all branches without a project."
-            : "A name or a pattern, for example main or release/*. If empty: the default branch. * matches all branches."
+            ? `A name or a pattern, for example main or release/*. ${EMPTY_BRANCH} Without a project: all branches.`
+            : `A name or a pattern, for example main or release/*. ${EMPTY_BRANCH}`
         }
       />
       <TextField name="testbed" label="Testbed" maxLength={PATTERN_MAX} hint="A name or a pattern. If empty: all." />
@@ -50,7 +55,7 @@ export function FilterFields(props: { isUser: boolean }): JSX.Element {
 /** The filters of a form, as fields of the request. */
 export function filterOf({ branch, testbed, benchmark, direction, min_change }: Values): Partial<JsonNewNotice> {
   return {
-    ...(branch && { branch }),
+    ...(branch && { branch: branch === ANY ? null : branch }),
     ...(testbed && { testbed }),
     ...(benchmark && { benchmark }),
     direction: (direction ?? "any") as NoticeDirection,
@@ -64,7 +69,8 @@ export function FilterFacts(props: {
   save: (body: JsonUpdateNotice) => Promise<unknown>;
   pick: (body: JsonUpdateNotice) => unknown;
 }): JSX.Element {
-  const pattern = (label: string, field: "branch" | "testbed" | "benchmark") => (
+  const branch = () => props.notice.branch ?? ANY;
+  const pattern = (label: string, field: "testbed" | "benchmark") => (
     <EditableFact
       label={label}
       value={props.notice[field] ?? ""}
@@ -78,7 +84,21 @@ export function FilterFacts(props: {
   );
   return (
     <>
-      {pattern("Branch", "branch")}
+      <EditableFact
+        label="Branch"
+        value={branch()}
+        optional
+        maxLength={PATTERN_MAX}
+        editable
+        hint={props.notice.project ? EMPTY_BRANCH : undefined}
+        save={async (text) => {
+          const { project } = props.notice;
+          const named = text || (project ? await defaultBranch(project) : ANY);
+          return props.save({ branch: named === ANY ? null : named });
+        }}
+      >
+        {branch() === ANY ? <span class="muted">all</span> : branch()}
+      </EditableFact>
       {pattern("Testbed", "testbed")}
       {pattern("Benchmark", "benchmark")}
       <SelectFact
@@ -99,6 +119,13 @@ export function FilterFacts(props: {
       </EditableFact>
     </>
   );
+}
+
+/** The name of the default branch, as the server determines it for a new notice. */
+async function defaultBranch(project: string): Promise<string> {
+  const path = { project };
+  const { rows } = await list("/v0/projects/{project}/reports", { path, query: { per_page: 255 } });
+  return mainBranch(rows)?.name ?? "main";
 }
 
 /** A share from a text in percent. */

@@ -34,6 +34,8 @@ export function EditableFact(props: {
   maxLength?: number;
   /** Whether it can be empty. */
   optional?: boolean;
+  /** A note below the field. */
+  hint?: string | undefined;
   /** The display while not editing. */
   children?: JSX.Element;
 }): JSX.Element {
@@ -89,6 +91,7 @@ export function EditableFact(props: {
               required={!props.optional}
               maxLength={props.maxLength}
               aria-labelledby={id}
+              aria-describedby={props.hint ? `${id}-hint` : undefined}
               aria-invalid={failure() !== undefined}
               onKeyDown={(event) => {
                 if (event.key === "Escape") end();
@@ -100,6 +103,11 @@ export function EditableFact(props: {
             <button type="button" class="button" onClick={end}>
               Cancel
             </button>
+            <Show when={props.hint}>
+              <p class="small muted" id={`${id}-hint`}>
+                {props.hint}
+              </p>
+            </Show>
             <Show when={failure()}>
               {(text) => (
                 <p class="field-error" role="alert">
