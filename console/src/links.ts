@@ -121,6 +121,12 @@ export function perfOfComparison(
   );
 }
 
+/** The URL to share a page of a project: the public one, which requires no sign-in, if the project is public. */
+export function sharedUrl(project: ProjectHere, ...segments: string[]): string {
+  const base = project().visibility === "public" ? "perf" : "console/projects";
+  return [location.origin, base, ...[project().slug, ...segments].map(encodeURIComponent)].join("/");
+}
+
 /** The comparison of a report with its default baseline. */
 export function comparePath(project: ProjectHere, report: string): string {
   return `${project.path("compare")}?${new URLSearchParams({ from: "baseline", to: `report:${report}` })}`;
@@ -132,16 +138,37 @@ export function webAddress(website: string | null | undefined): string | undefin
   return /^https?:$/.test(new URL(website).protocol) ? website : undefined;
 }
 
-/** The URL of a commit at a code host; undefined if the website of the project is not a known code host. */
-export function commitUrl(website: string | null | undefined, hash: string): string | undefined {
+/** A repository at a code host; undefined if the website of the project is not a known code host. */
+function repositoryOf(
+  website: string | null | undefined,
+): { kind: "github" | "gitlab" | "bitbucket"; base: string } | undefined {
   const address = webAddress(website);
   if (!address) return undefined;
-  const { protocol, host, pathname } = new URL(address);
+  const { origin, host, pathname } = new URL(address);
   const repository = /^\/[^/]+\/[^/]+/.exec(pathname)?.[0].replace(/\.git$/, "");
   if (!repository) return undefined;
-  if (/(^|\.)(github|gitea|codeberg|forgejo)\./.test(host)) return `${protocol}//${host}${repository}/commit/${hash}`;
+  if (/(^|\.)(github|gitea|codeberg|forgejo)\./.test(host)) return { kind: "github", base: origin + repository };
   // Repositories can be in nested groups.
-  if (/(^|\.)gitlab\./.test(host)) return `${protocol}//${host}${pathname.replace(/\/$|\.git$/, "")}/-/commit/${hash}`;
-  if (/(^|\.)bitbucket\./.test(host)) return `${protocol}//${host}${repository}/commits/${hash}`;
+  if (/(^|\.)gitlab\./.test(host)) return { kind: "gitlab", base: origin + pathname.replace(/\/$|\.git$/, "") };
+  if (/(^|\.)bitbucket\./.test(host)) return { kind: "bitbucket", base: origin + repository };
   return undefined;
+}
+
+/** The URL of a commit at a code host; undefined if the website of the project is not a known code host. */
+export function commitUrl(website: string | null | undefined, hash: string): string | undefined {
+  const repository = repositoryOf(website);
+  const segment = { github: "commit", gitlab: "-/commit", bitbucket: "commits" };
+  return repository && `${repository.base}/${segment[repository.kind]}/${hash}`;
+}
+
+/** The URL with all commits after the good commit up to the bad one, at a code host. */
+export function compareUrl(website: string | null | undefined, good: string, bad: string): string | undefined {
+  const repository = repositoryOf(website);
+  const segment = {
+    github: `compare/${good}...${bad}`,
+    gitlab: `-/compare/${good}...${bad}`,
+    // Bitbucket expects the newer commit first.
+    bitbucket: `branches/compare/${bad}..${good}`,
+  };
+  return repository && `${repository.base}/${segment[repository.kind]}`;
 }

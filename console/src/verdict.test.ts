@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { BoundaryLimit, JsonBoundary, JsonReportMeasure, MeasureDirection } from "./api.gen";
 import { elapsed } from "./format";
-import { commitUrl, webAddress } from "./links";
+import { commitUrl, compareUrl, webAddress } from "./links";
 import { describe } from "./model";
 import { reach, resultOf } from "./verdict";
 
@@ -50,6 +50,17 @@ test("commits are found at the forges", () => {
   assert.equal(commitUrl("https://example.org/a/b", "1f"), undefined);
   assert.equal(commitUrl("javascript:alert(1)", "1f"), undefined);
   assert.equal(commitUrl(null, "1f"), undefined);
+  assert.equal(commitUrl("https://bitbucket.org/a/b", "1f"), "https://bitbucket.org/a/b/commits/1f");
+  assert.equal(compareUrl("https://github.com/a/b.git", "1e", "1f"), "https://github.com/a/b/compare/1e...1f");
+  assert.equal(
+    compareUrl("https://gitlab.example.org/group/team/b", "1e", "1f"),
+    "https://gitlab.example.org/group/team/b/-/compare/1e...1f",
+  );
+  assert.equal(
+    compareUrl("https://bitbucket.org/a/b", "1e", "1f"),
+    "https://bitbucket.org/a/b/branches/compare/1f..1e",
+  );
+  assert.equal(compareUrl("https://example.org/a/b", "1e", "1f"), undefined);
   assert.equal(webAddress("https://example.org/a"), "https://example.org/a");
   for (const website of [
     "javascript:alert(1)",

@@ -17,6 +17,28 @@ test("without regressions it says how they are found", async ({ page }, { projec
   await fits(page);
 });
 
+test("an event links to its commits at the code host", async ({ page }, { project }) => {
+  const url = "https://github.com/acme/widget";
+  const { project: slug } = await lab(page, `Range-${project.name}`, { url });
+  const { request } = page.context();
+  await step(request, slug);
+  await found(request, slug);
+  type Version = { number: number; hash: string };
+  const [event] = (await (await request.get(`/v0/projects/${slug}/events`)).json()) as {
+    uuid: string;
+    candidates: Version[];
+  }[];
+  await page.goto(`/console/projects/${slug}/regressions/${event?.uuid}`);
+  const [first, last] = [event?.candidates[0] as Version, event?.candidates.at(-1) as Version];
+  // `step` sends one run per commit, and the hash of a version is its number plus one.
+  const good = first.number.toString(16).padStart(40, "b");
+  await expect(page.getByRole("link", { name: "Compare commits" })).toHaveAttribute(
+    "href",
+    `${url}/compare/${good}...${last.hash}`,
+  );
+  await fits(page);
+});
+
 test("a regression is reviewed once, for all its series", async ({ page }, { project }) => {
   const { project: slug } = await lab(page, `Step-${project.name}`);
   const { request } = page.context();
@@ -48,9 +70,12 @@ test("a regression is reviewed once, for all its series", async ({ page }, { pro
   await accessible(page);
   await fits(page);
 
-  await page.context().grantPermissions(["clipboard-write"]);
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   await page.getByRole("button", { name: "Share" }).click();
   await expect(page.getByText("Link copied.")).toBeVisible();
+  // The project is public, and its link requires no sign-in.
+  const copied = await page.evaluate(() => navigator.clipboard.readText());
+  expect(new URL(copied).pathname).toMatch(new RegExp(`^/perf/${slug}/regressions/[\\w-]{36}$`));
 
   await page.getByRole("button", { name: "Expected" }).click();
   await expect(page.getByText("Marked as expected.")).toBeVisible();

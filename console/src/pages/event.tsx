@@ -16,7 +16,7 @@ import { ACTIONS, Commits, eventHeading, isSameSeries, StatusBadge, updateEvent 
 import { plural } from "../format";
 import { nameOf } from "../history";
 import { bindKeys } from "../keys";
-import { perfAround } from "../links";
+import { perfAround, sharedUrl } from "../links";
 import { load } from "../load";
 import { MuteDialog, MutedBadge, untilText } from "../mute";
 import { useProject } from "../project";
@@ -35,6 +35,7 @@ import { AlertEffect, AlertTable } from "./event_alerts";
 import { Bisection } from "./event_bisection";
 import { ConfirmationSection } from "./event_confirmation";
 import { AlertHistory, ChangeHistory } from "./event_history";
+import { CommitRange } from "./event_range";
 import { EventSummary } from "./event_summary";
 import "./lists.css";
 
@@ -301,7 +302,7 @@ function EventPage(props: {
     navigate(other ? project.path("regressions", other.uuid) : project.path("regressions"));
   };
   const share = () =>
-    void copyText(location.href)
+    void copyText(sharedUrl(project, "regressions", props.event.uuid))
       .then(() => toast("Link copied."))
       .catch(toastFailure);
   bindKeys([
@@ -370,7 +371,7 @@ function EventPage(props: {
       </Show>
       <Facts>
         <Fact label={props.event.candidates.length > 1 ? "Possible commits" : "Commit"}>
-          <Commits event={props.event} />
+          <Commits event={props.event} /> <CommitRange event={props.event} />
         </Fact>
         <Fact label="Branch">
           <A href={project.path("branches", props.event.branch.slug)}>{props.event.branch.name}</A>
