@@ -1,5 +1,6 @@
+import { pages } from "./routes";
 import { lab, reports } from "./seed";
-import { accessible, expect, fits, pressReplaced, settled, test } from "./support";
+import { accessible, asAdmin, expect, fits, pressReplaced, settled, test } from "./support";
 
 test("the palette finds pages, projects and what is in one", async ({ page }, info) => {
   const { project } = await lab(page, `Palette-${info.project.name}`);
@@ -58,6 +59,50 @@ test("the palette opens every page of the project", async ({ page }, info) => {
     await page.keyboard.press("Enter");
     await expect(page, words).toHaveURL(new RegExp(`${base}/${segment}($|\\?)`));
   }
+});
+
+/** Pages without an entry in the palette. */
+const NOT_IN_PALETTE: readonly { paths: RegExp; reason: string }[] = [
+  {
+    paths: /:(?!project\b|organization\b|user\b|step\b)|^\/console\/server\/users\/:user$/,
+    reason: "one item: the palette finds it by name",
+  },
+  { paths: /\/add$/, reason: "a form: its list opens it" },
+  { paths: /^\/auth\/|^\/console\/plan$|\/checkout$/, reason: "a step of signing in or of a payment" },
+  { paths: /\/embed$|\*$/, reason: "not a page to open" },
+  { paths: /^\/perf\/:project/, reason: "the public view has the sidebar of the project as entries" },
+];
+
+test("every page has an entry in the palette", async ({ page }, info) => {
+  test.skip(info.project.name === "phone", "The entries do not depend on the screen.");
+  await asAdmin(page);
+  await page.goto("/console/projects/demo/plots");
+  await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
+  const demo = await page.context().request.get("/v0/projects/demo");
+  const { organization } = (await demo.json()) as { organization: string };
+  const wanted = pages()
+    .map(({ path }) => path.replace(/\/:step\?$/, "").replace(/\/\*operation$/, ""))
+    .filter((path) => !NOT_IN_PALETTE.some(({ paths }) => paths.test(path)))
+    .map((path) =>
+      path.replace(":project", "demo").replace(":organization", organization).replace(":user", "ada-lovelace"),
+    );
+  expect(wanted.length).toBeGreaterThan(40);
+  await page.keyboard.press("Control+k");
+  const field = page.getByRole("combobox", { name: "Search pages and projects" });
+  const options = page.getByRole("dialog", { name: "Go to" }).getByRole("option");
+  await field.fill("/");
+  await expect(options.first()).toBeVisible();
+  const entries = await options.locator(".muted").allTextContents();
+  for (const path of wanted) expect(entries, "a page without an entry in Palette.tsx").toContain(path);
+  // The start of a path opens the page.
+  await field.fill("/console/projects/demo/code");
+  await expect(options).toHaveCount(1);
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("heading", { level: 1, name: "Commands in pull requests" })).toBeVisible();
+  await page.keyboard.press("Control+k");
+  await field.fill("manual");
+  await page.keyboard.press("Enter");
+  await expect(page).toHaveURL(/\/docs\//);
 });
 
 test("a press counts although results replace the entry", async ({ page }, info) => {

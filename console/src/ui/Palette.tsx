@@ -54,7 +54,7 @@ export default function Palette(props: {
     const { project } = props;
     const organization =
       /^\/console\/organizations\/(?!add$)([^/]+)/.exec(location.pathname)?.[1] ?? project?.organization;
-    const notices: Entry[] = project
+    const ofProject: Entry[] = project
       ? [
           {
             href: `/console/projects/${project.slug}/notices`,
@@ -63,16 +63,30 @@ export default function Palette(props: {
             icon: "bell",
             words: "notifications",
           },
+          {
+            href: `/console/projects/${project.slug}/code_host`,
+            label: "Commands in pull requests",
+            about: project.name,
+            icon: "branch",
+            words: "code host github gitlab forgejo gitea connection",
+          },
         ]
       : [];
-    if (!organization) return notices;
+    if (!organization) return ofProject;
     const base = `/console/organizations/${organization}`;
     const members = `${base}/members`;
     return [
-      ...notices,
+      ...ofProject,
       { href: `${base}/projects`, label: "Projects", about: "Organization", icon: "benchmark" },
       { href: members, label: "Members", about: "Organization", icon: "people" },
       { href: `${base}/usage`, label: "Usage", about: "Organization", icon: "chart" },
+      {
+        href: `${base}/billing`,
+        label: "Plan and payment",
+        about: "Organization",
+        icon: "chart",
+        words: "billing subscription",
+      },
       { href: `${base}/audit`, label: "Audit", about: "Organization", icon: "report" },
       { href: `${base}/settings`, label: "Settings", about: "Organization", icon: "settings" },
       { href: `${members}#invited`, label: "Invitations", about: "Organization", icon: "people", words: "members" },
@@ -91,6 +105,21 @@ export default function Palette(props: {
     );
     const me = user();
     const known = new Set<Entry["href"]>(own.map(({ href }) => href));
+    // The server sends the manual: it is not a page of the console.
+    const manual: Entry = {
+      href: () => location.assign("/docs"),
+      label: "Manual",
+      about: "Page",
+      icon: "book",
+      words: "docs documentation",
+    };
+    const getStarted: Entry = {
+      href: "/console/onboard",
+      label: "Get started",
+      about: "Page",
+      icon: "right",
+      words: "onboarding create project",
+    };
     const always: Entry[] = me
       ? [
           { href: "/console/organizations", label: "Organizations", about: "Page", icon: "people" },
@@ -105,7 +134,9 @@ export default function Palette(props: {
           { href: `/console/users/${me.slug}/settings`, label: "Your settings", about: "Page", icon: "settings" },
           { href: `/console/users/${me.slug}/tokens`, label: "Legacy tokens", about: "Page", icon: "key" },
           { href: `/console/users/${me.slug}/help`, label: "Help", about: "Page", icon: "book" },
+          manual,
           { href: "/console/api", label: "API reference", about: "Page", icon: "book" },
+          getStarted,
           { href: "/perf", label: "Public projects", about: "Page", icon: "chart" },
           ...(me.admin
             ? ([
@@ -119,7 +150,7 @@ export default function Palette(props: {
               ] as const)
             : []),
         ]
-      : [{ href: "/perf", label: "Public projects", about: "Page", icon: "chart" }];
+      : [{ href: "/perf", label: "Public projects", about: "Page", icon: "chart" }, manual];
     return [...own, ...[...related(), ...always].filter(({ href }) => !known.has(href)), ...THEMES];
   });
 
@@ -174,6 +205,9 @@ export default function Palette(props: {
   );
   const entries = createMemo(() => {
     const wanted = words().trim().toLowerCase();
+    // The start of a path finds its pages.
+    if (wanted.startsWith("/"))
+      return pages().filter(({ href }) => typeof href === "string" && href.startsWith(wanted));
     const fits = ({ label, about, words = "" }: Entry) =>
       wanted.split(/\s+/).every((word) => `${label} ${about} ${words}`.toLowerCase().includes(word));
     return [
@@ -267,7 +301,9 @@ export default function Palette(props: {
             >
               <Icon name={entry.icon} />
               <span class="grow break">{entry.label}</span>
-              <span class="small muted ellipsis">{entry.about}</span>
+              <span class="small muted ellipsis">
+                {words().startsWith("/") && typeof entry.href === "string" ? entry.href : entry.about}
+              </span>
             </div>
           )}
         </For>
