@@ -26,20 +26,34 @@ test("a pull request against main: 1 click to its comparison, 2 clicks to its be
   await expect(rows.nth(2)).toContainText("same");
   await expect(rows.nth(2)).toContainText("2 unchanged");
   await expect(page.getByText(/verdicts$/)).toBeHidden();
-  if (info.project.name === "desktop") {
-    await expect(rows.nth(1)).toContainText("trunk #23");
-    await expect(rows.nth(1).getByRole("link", { name: "01010101" })).toHaveAttribute(
-      "href",
-      "https://github.com/acme/widget/commit/0101010101010101010101010101010101010101",
-    );
-  }
+  if (info.project.name === "desktop") await expect(rows.nth(1)).toContainText("trunk #23");
+  // Both layouts link to the commit.
+  await expect(rows.nth(1).getByRole("link", { name: "01010101" })).toHaveAttribute(
+    "href",
+    "https://github.com/acme/widget/commit/0101010101010101010101010101010101010101",
+  );
   await accessible(page);
   await fits(page);
+
+  // A slow verdict moves no row: the list appears when the verdicts of its page are known.
+  let release = () => {};
+  const released = new Promise<void>((resolve) => (release = resolve));
+  const last = (await (await request.get(`/v0/projects/${project}/pulls`)).json()) as { reports: { uuid: string }[] }[];
+  await page.route(new RegExp(`/reports/${last[1]?.reports[0]?.uuid}/verdict`), async (route) => {
+    await released;
+    await route.continue();
+  });
+  await page.reload();
+  await expect(page.getByText("1 of 2 verdicts")).toBeVisible();
+  await expect(rows).toHaveCount(0);
+  release();
+  await expect(rows.nth(1)).toContainText("slower");
+  await expect(rows.nth(2)).toContainText("same");
 
   await rows.nth(1).getByRole("link", { name: "slower" }).click();
   await expect(page).toHaveURL(/from=baseline&to=report%3A/);
   const verdict = page.getByRole("region", { name: "Verdict", exact: true });
-  await expect(verdict).toContainText("1 regression, 1 unchanged · against trunk@18181818, 24 reports on ci");
+  await expect(verdict).toContainText("1 regression, 1 unchanged · against trunk@18181818, 24 runs on ci");
   await page.getByRole("link", { name: /parse::large/ }).click();
   await expect(page).toHaveURL(/\/perf\?branches=[\w-]+%2C[\w-]+&/);
 
@@ -47,10 +61,10 @@ test("a pull request against main: 1 click to its comparison, 2 clicks to its be
   await page
     .getByRole("row")
     .filter({ hasText: "slower" })
-    .getByRole("link", { name: /^Report, / })
+    .getByRole("link", { name: /^Run, / })
     .click();
   await expect(page).toHaveURL(/\/reports\/[\w-]{36}$/);
   await expect(page.getByRole("region", { name: "Comparison with the baseline" })).toContainText(
-    "1 regression, 1 unchanged · against trunk@18181818, 24 reports on ci",
+    "1 regression, 1 unchanged · against trunk@18181818, 24 runs on ci",
   );
 });

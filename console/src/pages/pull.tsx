@@ -1,7 +1,7 @@
 // Pull requests: the branches that start from another branch, each with the verdict against its start point.
 
 import { A } from "@solidjs/router";
-import { createSignal, type JSX, onCleanup, Show } from "solid-js";
+import { createSignal, type JSX, Show } from "solid-js";
 import { isChanged } from "../answer";
 import { type JsonReport, type JsonVerdict, list, sentence } from "../api";
 import { Share } from "../change";
@@ -12,47 +12,48 @@ import { comparePath } from "../links";
 import { useProject } from "../project";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
-import { Empty, Skeleton } from "../ui/State";
+import { Empty } from "../ui/State";
 import { Name, Time } from "../ui/Value";
 import { Version } from "../ui/Version";
 import { Answer, countsText } from "../verdict_badge";
 import "./lists.css";
 
-/** The answer to a request for a verdict. */
-type Outcome = { verdict: JsonVerdict } | { error: unknown };
+/** A branch with its newest run of a testbed, and the verdict or the reason why there is none. */
+interface Pull {
+  report: JsonReport;
+  verdict?: JsonVerdict;
+  failure?: string;
+}
 
 /** Number of requested comparisons; the first one is the worst. */
 const COMPARISONS = 3;
 
 export function List(): JSX.Element {
   const project = useProject();
-  const [reports, setReports] = createSignal<readonly JsonReport[]>([]);
-  const [outcomes, setOutcomes] = createSignal<ReadonlyMap<string, Outcome>>(new Map());
-  const loaded = () => reports().filter(({ uuid }) => outcomes().has(uuid)).length;
-  const verdictOf = (report: JsonReport) => {
-    const outcome = outcomes().get(report.uuid);
-    return outcome && "verdict" in outcome ? outcome.verdict : undefined;
-  };
-  let requests = new AbortController();
-  onCleanup(() => requests.abort());
-  const loadVerdicts = (reports: readonly JsonReport[]) => {
-    requests.abort();
-    requests = new AbortController();
-    const { signal } = requests;
-    setReports(reports);
-    for (const { uuid } of reports) {
-      const keep = (outcome: Outcome) => {
-        if (!signal.aborted) setOutcomes((known) => new Map(known).set(uuid, outcome));
-      };
-      fetchVerdict(project.slug(), uuid, { limit: COMPARISONS }, signal).then(
-        (verdict) => keep({ verdict }),
-        (error) => keep({ error }),
-      );
-    }
+  const [progress, setProgress] = createSignal<{ known: number; all: number }>();
+  /** Adds the verdicts, and sorts the rows once: no row moves after the user sees it. */
+  const withVerdicts = async (reports: readonly JsonReport[], signal: AbortSignal): Promise<Pull[]> => {
+    let known = 0;
+    const advance = () => {
+      if (!signal.aborted) setProgress({ known: known++, all: reports.length });
+    };
+    advance();
+    const pulls = await Promise.all(
+      reports.map(async (report): Promise<Pull> => {
+        try {
+          return { report, verdict: await fetchVerdict(project.slug(), report.uuid, { limit: COMPARISONS }, signal) };
+        } catch (error) {
+          return { report, failure: sentence(error) };
+        } finally {
+          advance();
+        }
+      }),
+    );
+    return pulls.sort((one, two) => rank(one) - rank(two));
   };
   return (
     <Page title="Pull requests" crumbs={project.crumbs()}>
-      <Rows<JsonReport>
+      <Rows<Pull>
         noun="branch"
         load={async (query, signal) => {
           const pulls = await list("/v0/projects/{project}/pulls", {
@@ -60,25 +61,23 @@ export function List(): JSX.Element {
             query,
             signal,
           });
-          const rows = pulls.rows.flatMap(({ reports }) => reports);
-          loadVerdicts(rows);
-          return { rows, total: pulls.total };
+          const reports = pulls.rows.flatMap(({ reports }) => reports);
+          return { rows: await withVerdicts(reports, signal), total: pulls.total };
         }}
-        order={(rows) =>
-          loaded() === rows.length ? [...rows].sort((one, two) => rank(verdictOf(one)) - rank(verdictOf(two))) : rows
-        }
-        href={({ uuid }) => comparePath(project, uuid)}
-        tools={() => (
-          <Show when={loaded() < reports().length}>
-            <span class="muted small number" role="status">
-              {count(loaded())} of {count(reports().length)} verdicts
-            </span>
+        href={({ report }) => comparePath(project, report.uuid)}
+        tools={(rows) => (
+          <Show when={rows.pending() && progress()}>
+            {(progress) => (
+              <span class="muted small number" role="status">
+                {count(progress().known)} of {count(progress().all)} verdicts
+              </span>
+            )}
           </Show>
         )}
         columns={[
           {
             title: "Branch",
-            cell: (report) => (
+            cell: ({ report }) => (
               <>
                 {report.branch.name}
                 <span class="subtext">{report.testbed.name}</span>
@@ -87,39 +86,37 @@ export function List(): JSX.Element {
           },
           {
             title: "Verdict",
-            cell: (report) => (
+            cell: (pull) => (
               <>
-                <Verdict outcome={outcomes().get(report.uuid)} />
+                <Verdict of={pull} />
                 <span class="subtext on-phone">
-                  <ReportLink report={report} />
+                  <Version version={pull.report.branch.head.version} /> · <RunLink report={pull.report} />
                 </span>
               </>
             ),
           },
-          { title: "Commit", wide: true, cell: ({ branch }) => <Version version={branch.head.version} /> },
+          { title: "Commit", wide: true, cell: ({ report }) => <Version version={report.branch.head.version} /> },
           {
             title: "Base",
             wide: true,
-            cell: (report) => (
-              <Show when={verdictOf(report)} fallback={<span class="muted">–</span>}>
-                {(verdict) => (
-                  <Show when={verdict().baseline} fallback={<span class="muted">none</span>}>
-                    {(baseline) => (
-                      <>
-                        <span class="break">{baseline().branch.name}</span>{" "}
-                        <Version version={baseline().branch.head.version} />
-                      </>
-                    )}
-                  </Show>
-                )}
+            cell: ({ verdict }) => (
+              <Show when={verdict} fallback={<span class="muted">–</span>}>
+                <Show when={verdict?.baseline} fallback={<span class="muted">none</span>}>
+                  {(baseline) => (
+                    <>
+                      <span class="break">{baseline().branch.name}</span>{" "}
+                      <Version version={baseline().branch.head.version} />
+                    </>
+                  )}
+                </Show>
               </Show>
             ),
           },
           {
-            title: "Report",
+            title: "Run",
             wide: true,
             end: true,
-            cell: (report) => <ReportLink report={report} />,
+            cell: ({ report }) => <RunLink report={report} />,
           },
         ]}
         empty={
@@ -133,39 +130,29 @@ export function List(): JSX.Element {
   );
 }
 
-function ReportLink(props: { report: JsonReport }): JSX.Element {
+function RunLink(props: { report: JsonReport }): JSX.Element {
   const project = useProject();
   return (
     <A class="above-row-link nowrap" href={project.path("reports", props.report.uuid)}>
-      Report, <Time at={props.report.start_time} />
+      Run, <Time at={props.report.start_time} />
     </A>
   );
 }
 
 /** The position of a row: regressions, inconclusive verdicts, then the others, each by time. */
-function rank(verdict: JsonVerdict | undefined): number {
+function rank({ verdict }: Pull): number {
   if (verdict?.counts.regressions) return 0;
   return !verdict || verdict.answer === "inconclusive" ? 1 : 2;
 }
 
-function Verdict(props: { outcome: Outcome | undefined }): JSX.Element {
-  const verdict = () => (props.outcome && "verdict" in props.outcome ? props.outcome.verdict : undefined);
-  const error = () => (props.outcome && "error" in props.outcome ? props.outcome.error : undefined);
-  const worst = () => verdict()?.comparisons.find(isChanged);
+function Verdict(props: { of: Pull }): JSX.Element {
   return (
-    <Show
-      when={verdict()}
-      fallback={
-        <Show when={error()} fallback={<Skeleton />}>
-          {(error) => <span class="muted">{sentence(error())}</span>}
-        </Show>
-      }
-    >
+    <Show when={props.of.verdict} fallback={<span class="muted">{props.of.failure}</span>}>
       {(verdict) => (
         <>
           <Answer of={verdict()} />
           <span class="subtext">{countsText(verdict().counts)}</span>
-          <Show when={worst()}>
+          <Show when={verdict().comparisons.find(isChanged)}>
             {(worst) => (
               <span class="subtext break">
                 <Name of={nameOf(worst())} /> <Share of={worst().change} direction={worst().direction} />

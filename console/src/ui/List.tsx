@@ -64,8 +64,6 @@ export function List<Row extends object>(props: {
   empty: JSX.Element;
   /** Buttons at the end of each row. */
   rowActions?: (row: Row, list: Loaded<Rows<Row>>) => JSX.Element;
-  /** Orders the rows of the loaded page by data that the page loads separately. */
-  order?: (rows: readonly Row[]) => readonly Row[];
   /** Reloads the rows when it changes; its first value after undefined is not a change. */
   again?: unknown;
   /** Whether these rows change on the server and need polling. */
@@ -249,7 +247,7 @@ export function List<Row extends object>(props: {
                   </tr>
                 </thead>
                 <tbody>
-                  <For each={props.order ? props.order(shown().rows) : shown().rows}>
+                  <For each={shown().rows}>
                     {(row) => (
                       <tr>
                         <For each={props.columns}>
