@@ -71,6 +71,14 @@ test("benchmarks show their newest value, its change and its noise", async ({ pa
   await page.reload();
   await expect(rows.nth(0)).toContainText("parse::large");
 
+  // The largest value first, then the smallest one.
+  await page.getByRole("button", { name: "Newest value" }).click();
+  await expect(rows.nth(0)).toContainText("parse::large");
+  await expect(page).toHaveURL(/series_sort=head/);
+  await page.getByRole("button", { name: "Newest value" }).click();
+  await expect(rows.nth(0)).toContainText("parse::small");
+  await expect(page.getByRole("columnheader", { name: "Newest value" })).toHaveAttribute("aria-sort", "ascending");
+
   await page.getByRole("link", { name: "All benchmarks" }).click();
   await expect(page.getByRole("link", { name: "parse::unused" })).toBeVisible();
   await accessible(page);
@@ -81,7 +89,7 @@ test("benchmarks show their newest value, its change and its noise", async ({ pa
   const newest = page.getByRole("region", { name: "List of newest values" }).locator("tbody tr");
   await expect(newest).toHaveCount(1);
   await expect(newest).toContainText(/1\.2\d+ µs/);
-  await expect(newest).toContainText("regression");
+  await expect(newest).toContainText("regressed");
   await expect(newest).toContainText(/0\.\d+ %/);
   await expect(page.getByRole("group", { name: /of parse::large: 1 line with 20 points/ })).toBeVisible();
   await accessible(page);
@@ -103,7 +111,7 @@ test("a benchmark without values in the newest report says so", async ({ page },
   await reports(request, slug, "main", 2);
   await make(request, `/v0/projects/${slug}/benchmarks`, { name: "unused" });
   await page.goto(`/console/projects/${slug}/benchmarks/unused`);
-  await expect(page.getByText("The newest reports of this branch do not contain this benchmark.")).toBeVisible();
+  await expect(page.getByText("The newest runs of this branch do not contain this benchmark.")).toBeVisible();
   await expect(page.getByText("No values of this measure on this branch.")).toBeVisible();
   await expect(page.getByText("No events")).toBeVisible();
   await accessible(page);

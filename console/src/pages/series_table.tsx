@@ -32,6 +32,8 @@ const LAST = 40;
 /** The orders and the titles of their columns. */
 const ORDERS = {
   name: "Series",
+  /** By measure, because the units differ. */
+  head: "Newest value",
   /** Regressions first, as the server sorts them. */
   change: "Change",
   noise: "Noise",
@@ -93,6 +95,7 @@ function Series(props: { verdict: JsonVerdict; of: TestbedReports; order: Order 
     );
     const by = order();
     if (by === "name") found.sort((a, b) => nameOf(a).localeCompare(nameOf(b)));
+    else if (by === "head") found.sort((a, b) => a.measure.name.localeCompare(b.measure.name) || b.head - a.head);
     else if (by !== "change") found.sort((a, b) => (b[by] ?? -1) - (a[by] ?? -1));
     return direction() === natural(by) ? found : found.reverse();
   });
@@ -180,11 +183,9 @@ function Series(props: { verdict: JsonVerdict; of: TestbedReports; order: Order 
             <tr>
               {head("name")}
               <th scope="col" class="wide">
-                Last reports
+                Last runs
               </th>
-              <th scope="col" class="end wide">
-                Newest value
-              </th>
+              {head("head", "end wide")}
               {head("change", "end")}
               {head("noise", "end wide")}
               {head("detectable", "end wide")}
