@@ -48,9 +48,9 @@ export function branchVersion({ name, head: { version } }: JsonBranch): string {
   return version.hash ? `${name}@${shortHash(version.hash)}` : `${name} #${version.number}`;
 }
 
-/** Formats a baseline: `main@1a2b3c4d, 60 reports on ci`. */
+/** Formats a baseline: `main@1a2b3c4d, 60 runs on ci`. */
 export function baselineText({ branch, reports, testbed }: JsonVerdictBaseline): string {
-  return `${branchVersion(branch)}, ${plural(reports, "report")} on ${testbed.name}`;
+  return `${branchVersion(branch)}, ${plural(reports, "run")} on ${testbed.name}`;
 }
 
 /** Formats a confidence interval: `+1.2 % to +3.4 %`. */

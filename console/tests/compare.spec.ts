@@ -20,7 +20,7 @@ test("branches, versions and reports are compared by the server, and the URL con
   await expect(rows.nth(1)).toContainText(/\+(19|2\d)(\.\d+)? %/);
   await expect(rows.nth(1)).toContainText("regressed");
   await expect(rows.nth(2)).toContainText("unchanged");
-  await expect(verdict).toContainText("1 regression, 1 unchanged · against stable@18181818, 24 reports on ci");
+  await expect(verdict).toContainText("1 regression, 1 unchanged · against stable@18181818, 24 runs on ci");
   await accessible(page);
   await fits(page);
 
@@ -35,7 +35,7 @@ test("branches, versions and reports are compared by the server, and the URL con
   await page.getByRole("group", { name: "From: what to compare" }).getByRole("button", { name: "Run" }).click();
   await page.getByRole("group", { name: "To: what to compare" }).getByRole("button", { name: "Version" }).click();
   await expect(page).toHaveURL(/from=report%3A.*to=version%3A/);
-  await expect(verdict).toContainText("1 regression, 1 unchanged · against stable@18181818, 24 reports on ci");
+  await expect(verdict).toContainText("1 regression, 1 unchanged · against stable@18181818, 24 runs on ci");
   await page.getByText("How the verdicts are computed").click();
   await expect(page.getByText("Inconclusive means")).toBeVisible();
   await accessible(page);
@@ -43,11 +43,11 @@ test("branches, versions and reports are compared by the server, and the URL con
 
   await page.getByRole("button", { name: "Swap sides" }).click();
   await expect(verdict.getByRole("heading")).toHaveText("stable@18181818");
-  await expect(verdict).toContainText("against slow@02020202, 2 reports on ci");
+  await expect(verdict).toContainText("against slow@02020202, 2 runs on ci");
 
   // Without a start point, the default baseline is the earlier runs of the branch.
   await page.getByRole("group", { name: "From: what to compare" }).getByRole("button", { name: "Baseline" }).click();
   await expect(page).toHaveURL(/from=baseline/);
-  await expect(verdict).toContainText("against stable@17171717, 23 reports on ci");
+  await expect(verdict).toContainText("against stable@17171717, 23 runs on ci");
   await expect(page.getByRole("button", { name: "Swap sides" })).toBeHidden();
 });

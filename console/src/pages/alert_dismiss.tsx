@@ -76,7 +76,7 @@ export function DismissAlerts(props: { open: boolean; onClose: () => void; onDon
       onConfirm={confirm}
       onClose={close}
     >
-      <p class="muted">Select the active alerts to dismiss: those that match the filters, or all of them.</p>
+      <p class="muted">Select the active alerts to dismiss: the alerts that match the filters, or all alerts.</p>
       <label class="check">
         <input
           type="checkbox"

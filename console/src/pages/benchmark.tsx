@@ -75,7 +75,7 @@ function NewestValues(props: { of: NewestReports }): JSX.Element {
           <section class="stack">
             <div class="row between">
               <p class="small muted">
-                Report of <Time at={testbed().newest.start_time} />, compared with its baseline
+                Run of <Time at={testbed().newest.start_time} />, compared with its baseline
               </p>
               <NewestPickers of={props.of} />
             </div>
@@ -128,7 +128,7 @@ function AllBenchmarks(): JSX.Element {
             </Show>
           }
         >
-          The first report that contains a benchmark creates it. Send a report with <code>tidemark run</code>.
+          The first run with a benchmark creates it: use <code>tidemark run</code>.
         </Empty>
       }
     />

@@ -89,7 +89,7 @@ export function BenchmarkHistory(props: { benchmark: JsonBenchmark }): JSX.Eleme
   const series = fetchSeries(project.slug, query);
   const isEmpty = () => newest.all()?.total === 0;
   return (
-    <Show when={!isEmpty()} fallback={<p class="muted">The project has no reports yet.</p>}>
+    <Show when={!isEmpty()} fallback={<p class="muted">The project has no runs yet.</p>}>
       <section class="stack" aria-labelledby="benchmark-newest">
         <header class="row between">
           <h2 id="benchmark-newest">Newest values</h2>
@@ -119,7 +119,7 @@ export function BenchmarkHistory(props: { benchmark: JsonBenchmark }): JSX.Eleme
           {(rows) => (
             <Show
               when={rows().length}
-              fallback={<p class="muted">The newest reports of this branch do not contain this benchmark.</p>}
+              fallback={<p class="muted">The newest runs of this branch do not contain this benchmark.</p>}
             >
               <NewestValues rows={rows()} />
             </Show>
@@ -166,7 +166,7 @@ function NewestValues(props: { rows: readonly Newest[] }): JSX.Element {
       href={({ newest }) => project.path("reports", newest.uuid)}
       columns={[
         {
-          title: "Report",
+          title: "Run",
           cell: ({ newest, testbed, comparison }) => (
             <>
               {testbed.name}

@@ -80,8 +80,8 @@ export function Comparison(props: {
       </section>
       <Show when={baseline() && baseline()?.testbed.uuid !== props.verdict.testbed.uuid}>
         <Notice tone="warn">
-          The reports are from different testbeds: a difference may come from the machines instead of the code. Select
-          one testbed.
+          The runs are from different testbeds: a difference may come from the machines instead of the code. Select one
+          testbed.
         </Notice>
       </Show>
       <Cause verdict={props.verdict} />
@@ -188,7 +188,7 @@ function Explanation(): JSX.Element {
           <em>Regressed</em> and <em>improved</em> series have a significant change after the correction for the number
           of comparisons. <em>Unchanged</em> means that the 95 % confidence interval is close to zero.{" "}
           <em>Inconclusive</em> means that the baseline has too few runs or the noise is too large: the column{" "}
-          <em>Smallest detectable</em> shows the change that would be significant.
+          <em>Noise</em> shows the smallest detectable change.
         </p>
         <p>
           <em>Common factor</em> is the median change of all benchmarks of a measure. If most benchmarks changed
