@@ -23,6 +23,19 @@ export function bindKeys(own: readonly Binding[]): void {
   onCleanup(() => setBindings((all) => all.filter((binding) => !own.includes(binding))));
 }
 
+/** Binds shortcuts that move the focus between the links of the rows of a list; Enter opens the row. */
+export function bindRowKeys(noun: string): void {
+  const move = (by: 1 | -1) => {
+    const links = [...document.querySelectorAll<HTMLElement>("main .row-link")];
+    const place = links.indexOf(document.activeElement as HTMLElement) + by;
+    links[Math.min(Math.max(place, 0), links.length - 1)]?.focus();
+  };
+  bindKeys([
+    { keys: "j", label: `Go to the next ${noun}; Enter opens it`, run: () => move(1) },
+    { keys: "k", label: `Go to the previous ${noun}`, run: () => move(-1) },
+  ]);
+}
+
 let first: { key: string; at: number } | undefined;
 
 function onKey(event: KeyboardEvent): void {

@@ -15,7 +15,7 @@ import { Effect, Levels } from "../change";
 import { ACTIONS, Commits, eventHeading, isSameSeries, StatusBadge, updateEvent } from "../event";
 import { plural } from "../format";
 import { nameOf } from "../history";
-import { bindKeys } from "../keys";
+import { bindKeys, bindRowKeys } from "../keys";
 import { perfAround, sharedUrl } from "../links";
 import { load } from "../load";
 import { MuteDialog, MutedBadge, untilText } from "../mute";
@@ -68,6 +68,7 @@ export function List(): JSX.Element {
   const order = () => ORDERS.find(({ value }) => value === params.sort)?.value ?? "time";
   const direction = () => DIRECTIONS.find((value) => value === params.change_direction) ?? "";
   const muted = () => MUTED.find((value) => value === params.muted) ?? "";
+  bindRowKeys("event");
   /** The benchmark whose events the list shows, if any. */
   const benchmark = () => (typeof params.benchmark === "string" ? params.benchmark : undefined);
   const filter = (status: Shown) => {
