@@ -1,6 +1,6 @@
 import type { APIRequestContext, Page } from "@playwright/test";
 import { lab, step } from "./seed";
-import { accessible, expect, fits, idle, make, test } from "./support";
+import { accessible, countClicks, expect, fits, idle, make, test } from "./support";
 
 const DAY = 86_400_000;
 /** The one benchmark whose level changes. */
@@ -63,6 +63,7 @@ const plot = (page: Page) => page.getByRole("group", { name: /with [\d,]+ points
 
 test("find the moving line among 200 with 1 click", async ({ page }, { project }) => {
   const slug = await many(page, `Crowd-${project.name}`, 200);
+  const clicks = await countClicks(page);
   await page.goto(await all(page, slug));
   await expect(plot(page)).toHaveAccessibleName(/200 lines/);
   await idle(page);
@@ -75,6 +76,7 @@ test("find the moving line among 200 with 1 click", async ({ page }, { project }
   await legend(page).getByRole("button", { name: MOVING, exact: true }).click();
   await expect(page).toHaveURL(/isolated=\d+/);
   await expect(page.locator(".plot-units")).toContainText(MOVING);
+  expect(clicks()).toBe(1);
   await page.keyboard.press("Escape");
   await expect(page).not.toHaveURL(/isolated=/);
 

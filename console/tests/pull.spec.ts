@@ -1,5 +1,5 @@
 import { lab, reports } from "./seed";
-import { accessible, expect, fits, test } from "./support";
+import { accessible, countClicks, expect, fits, test } from "./support";
 
 test("a project without pull requests shows how to send their reports", async ({ page }, { project }) => {
   const { project: slug } = await lab(page, `No-pulls-${project.name}`);
@@ -17,6 +17,7 @@ test("a pull request against main: 1 click to its comparison, 2 clicks to its be
   const fromTrunk = { start_point: { branch: "trunk" } };
   await reports(request, project, "slower", 1, 1.2, fromTrunk);
   await reports(request, project, "same", 1, 1, fromTrunk);
+  const clicks = await countClicks(page);
   await page.goto(`/console/projects/${project}/pulls`);
   const rows = page.getByRole("row");
   // The regression is first, although its report is older.
@@ -52,10 +53,12 @@ test("a pull request against main: 1 click to its comparison, 2 clicks to its be
 
   await rows.nth(1).getByRole("link", { name: "slower" }).click();
   await expect(page).toHaveURL(/from=baseline&to=report%3A/);
+  expect(clicks()).toBe(1);
   const verdict = page.getByRole("region", { name: "Verdict", exact: true });
   await expect(verdict).toContainText("1 regression, 1 unchanged · against trunk@18181818, 24 runs on ci");
   await page.getByRole("link", { name: /parse::large/ }).click();
   await expect(page).toHaveURL(/\/perf\?branches=[\w-]+%2C[\w-]+&/);
+  expect(clicks()).toBe(2);
 
   await page.goto(`/perf/${project}/pulls`);
   await page

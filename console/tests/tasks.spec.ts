@@ -2,8 +2,9 @@
 // and pull.spec.ts.
 
 import type { APIRequestContext } from "@playwright/test";
-import { lab, reports, step } from "./seed";
-import { countClicks, expect, make, test } from "./support";
+import { lab, reports } from "./seed";
+import { startServer } from "./server";
+import { countClicks, expect, mailedToken, make, test } from "./support";
 
 /** Waits until detection has found a number of open events. */
 async function events(request: APIRequestContext, slug: string, wanted: number): Promise<void> {
@@ -12,39 +13,100 @@ async function events(request: APIRequestContext, slug: string, wanted: number):
   await expect.poll(open).toBe(wanted);
 }
 
-test("from an empty project to the first plot with 4 clicks", async ({ page }) => {
-  await lab(page, "Tasks-first");
+/** Stops the separate server of a test. */
+let stop: (() => void) | undefined;
+test.afterEach(() => stop?.());
+
+test("from an empty server to the first plot with 6 clicks", async ({ page, playwright }) => {
+  const server = await startServer("");
+  stop = server.stop;
+  const { base, data } = server;
   const clicks = await countClicks(page);
-  await page.goto("/console/onboard/project");
-  await page.getByLabel("Name").fill("Tasks first plot");
+  await page.goto(base);
+  await expect(page.getByText("The first account becomes the administrator.")).toBeVisible();
+  await page.getByLabel("Your name").fill("Ada Lovelace");
+  await page.getByLabel("Your e-mail address").fill("ada@example.org");
+  await page.getByLabel("I agree").check();
+  await page.getByRole("button", { name: "Create administrator account" }).click();
+  await expect(page.getByRole("heading", { name: "Check your e-mail" })).toBeVisible();
+  await page.goto(`${base}/auth/confirm?token=${await mailedToken("ada@example.org", undefined, data)}`);
+  await page.getByLabel("Name").fill("Widget");
   await page.getByRole("button", { name: "Create project" }).click();
   await page.getByRole("button", { name: "Create key" }).click();
+  const key = await page.getByText(/^svc_run_\w{30}$/).textContent();
   await page.getByRole("link", { name: "Open project" }).click();
   await expect(page.getByRole("heading", { name: "No runs yet" })).toBeVisible();
-  // The user runs the command of the page. The overview shows the report without a reload.
-  await reports(page.context().request, "tasks-first-plot", "main", 9);
+  // The user runs the command of the page. The overview shows the runs without a reload.
+  const ci = await playwright.request.newContext({
+    baseURL: base,
+    extraHTTPHeaders: { authorization: `Bearer ${key}` },
+  });
+  await reports(ci, "widget", "main", 9);
+  await ci.dispose();
   await page.getByRole("main").getByRole("link", { name: "Explore" }).click();
   await expect(page.getByRole("group", { name: /2 lines with 18 points/ })).toBeVisible();
-  expect(clicks()).toBe(4);
+  expect(clicks()).toBe(6);
 });
 
-test("find the commit of the worst regression and mark it as expected with 2 clicks", async ({ page }) => {
+/** The benchmarks of `steps`, with the day of their change and its size. */
+const STEPS: Readonly<Record<string, readonly [number, number]>> = {
+  "queue::push": [40, 1.5],
+  "queue::pop": [40, 1.4],
+  "queue::peek": [40, 1.45],
+  "text::parse": [50, 1.15],
+  "text::scan": [60, 1],
+  "text::sort": [60, 1],
+  "net::send": [60, 1],
+  "net::wait": [60, 1],
+};
+
+/** Reports for 60 days: three benchmarks change with one commit, and another one changes less, ten days later. */
+async function steps(request: APIRequestContext, project: string): Promise<void> {
+  const names = Object.keys(STEPS);
+  for (let day = 0; day < 60; day++) {
+    const time = new Date(Date.now() - (60 - day) * 86_400_000).toISOString();
+    const results = names.map((name, place) => {
+      const [start, factor] = STEPS[name] as readonly [number, number];
+      const noise = Math.sin((day + 11 * place) * (day + 3 * place)) * 1.4;
+      return [name, { latency: { value: (100 + noise) * (day < start ? 1 : factor) } }];
+    });
+    await make(request, `/v0/projects/${project}/reports`, {
+      branch: "main",
+      testbed: "ci",
+      hash: (day + 1).toString(16).padStart(40, "b"),
+      start_time: time,
+      end_time: time,
+      results: [JSON.stringify(Object.fromEntries(results))],
+    });
+  }
+}
+
+test("find the commit of the worst regression and mark all its series as expected with 4 clicks", async ({ page }) => {
   const { project } = await lab(page, "Tasks-expected");
   const { request } = page.context();
-  await step(request, project);
-  await events(request, project, 1);
+  await steps(request, project);
+  await events(request, project, 2);
   const clicks = await countClicks(page);
   await page.goto(`/console/projects/${project}/plots`);
-  await page
-    .getByRole("region", { name: "Open regressions" })
-    .getByRole("link", { name: /queue::push/ })
-    .click();
-  await expect(page.getByRole("heading", { name: "1 regression", level: 1 })).toBeVisible();
-  await expect(page.getByText("bbbbbb").first()).toBeVisible();
+  await page.getByRole("link", { name: /^Regressions/ }).click();
+  const rows = page.getByRole("row");
+  // The newest event is not the worst one.
+  await expect(rows.nth(1)).toContainText("text::parse");
+  await page.getByRole("button", { name: "Largest first" }).click();
+  await expect(rows.nth(1)).toContainText("queue::push and 2 more");
+  await rows.nth(1).getByRole("link").first().click();
+  await expect(page.getByRole("heading", { name: "3 regressions in queue::push and 2 more", level: 1 })).toBeVisible();
+  const commit = (41).toString(16).padStart(40, "b");
+  await expect(page.locator(`[title="${commit}"]`).first()).toBeVisible();
   await page.getByRole("button", { name: "Expected", exact: true }).click();
   await expect(page.getByText("Marked as expected.")).toBeVisible();
-  expect(clicks()).toBe(2);
-  await events(request, project, 0);
+  expect(clicks()).toBe(4);
+  // The status applies to all series of the event, and to no other event.
+  await events(request, project, 1);
+  type Change = { benchmark: { name: string }; status: string };
+  const changes = (await (await request.get(`/v0/projects/${project}/changes`)).json()) as Change[];
+  const expected = changes.filter(({ status }) => status === "expected").map(({ benchmark }) => benchmark.name);
+  expect(expected.sort()).toEqual(["queue::peek", "queue::pop", "queue::push"]);
 });
 
 test("notify Slack about regressions on main with 3 clicks", async ({ page }) => {
@@ -124,13 +186,21 @@ test("review five events with the keyboard", async ({ page }) => {
   }
   await events(request, project, 5);
   const clicks = await countClicks(page);
-  await page.goto(`/console/projects/${project}/regressions`);
+  await page.goto(`/console/projects/${project}/plots`);
+  await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
+  await page.keyboard.press("g");
+  await page.keyboard.press("g");
   await expect(page.getByRole("row")).toHaveCount(6);
-  // Open the first event from the list.
-  await page
-    .getByRole("link", { name: /1 regression/ })
-    .first()
-    .focus();
+  await page.keyboard.press("?");
+  await expect(page.getByRole("dialog").getByText("Go to the next event; Enter opens it")).toBeVisible();
+  await page.keyboard.press("Escape");
+  await expect(page.getByRole("dialog")).toHaveCount(0);
+  const links = page.getByRole("link", { name: /1 regression/ });
+  await page.keyboard.press("j");
+  await expect(links.nth(0)).toBeFocused();
+  await page.keyboard.press("j");
+  await expect(links.nth(1)).toBeFocused();
+  await page.keyboard.press("k");
   await page.keyboard.press("Enter");
   for (const key of ["e", "f", "x", "e", "f"]) {
     await expect(page.getByRole("button", { name: "Expected", exact: true })).toBeVisible();

@@ -59,6 +59,19 @@ async function countsOn(page: Page, path: string, section: string): Promise<Coun
   return parseCounts((await text.textContent()) ?? "");
 }
 
+/** The counts of the badge of a run on the overview; the tooltip contains all of them. */
+async function countsOnOverview(page: Page, report: string): Promise<Counts> {
+  await page.goto("/perf/demo/plots");
+  const row = page.getByRole("row").filter({ has: page.locator(`a[href$="/reports/${report}"]`) });
+  await row.first().scrollIntoViewIfNeeded();
+  const badge = row.first().locator(".verdict-badge [title]");
+  const counts = parseCounts((await badge.getAttribute("title")) ?? "");
+  // The text of the badge is the start of the counts.
+  const { regressions, improvements, differences } = parseCounts((await badge.textContent()) ?? "");
+  expect({ ...counts, regressions, improvements, differences }).toEqual(counts);
+  return counts;
+}
+
 /** The counts that the command line prints. */
 async function countsOfCommand(base: string, report: string): Promise<Counts> {
   const { stdout } = await promisify(execFile)(process.env.TIDEMARK_TEST_BINARY ?? "tidemark", [
@@ -96,6 +109,7 @@ async function expectSameVerdict(page: Page, base: string, report: string, count
   const { request } = page.context();
   expect(await countsOn(page, `/perf/demo/reports/${report}`, "Comparison with the baseline")).toEqual(counts);
   expect(await countsOn(page, `/perf/demo/compare?to=report:${report}`, "Verdict")).toEqual(counts);
+  expect(await countsOnOverview(page, report)).toEqual(counts);
   expect(await countsOfCommand(base, report)).toEqual(counts);
   expect(await countsOfTool(request, "view_verdict", { report })).toEqual(counts);
   expect(await countsOfTool(request, "compare", { new: `report:${report}` })).toEqual(counts);
