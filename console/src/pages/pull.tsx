@@ -90,7 +90,10 @@ export function List(): JSX.Element {
               <>
                 <Verdict of={pull} />
                 <span class="subtext on-phone">
-                  <Version version={pull.report.branch.head.version} /> · <RunLink report={pull.report} />
+                  <Version version={pull.report.branch.head.version} />
+                </span>
+                <span class="subtext on-phone">
+                  <RunLink report={pull.report} />
                 </span>
               </>
             ),

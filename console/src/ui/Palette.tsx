@@ -82,10 +82,10 @@ export default function Palette(props: {
       { href: `${base}/usage`, label: "Usage", about: "Organization", icon: "chart" },
       {
         href: `${base}/billing`,
-        label: "Plan and payment",
+        label: "Billing",
         about: "Organization",
         icon: "chart",
-        words: "billing subscription",
+        words: "plan payment subscription",
       },
       { href: `${base}/audit`, label: "Audit", about: "Organization", icon: "report" },
       { href: `${base}/settings`, label: "Settings", about: "Organization", icon: "settings" },
