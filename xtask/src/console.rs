@@ -36,6 +36,8 @@ pub(crate) enum Part {
     Browse,
     /// Update the screenshots of the manual.
     Pictures,
+    /// Check all pages and main dialogs, and save their screenshots in `target/screenshots`.
+    Screenshots,
     /// Measure panning and zooming of a plot with 500,000 points.
     Smooth,
 }
@@ -47,6 +49,9 @@ pub(crate) fn run(part: Part) -> Result {
         Part::Test => check().and_then(|()| browse()),
         Part::Browse => browse(),
         Part::Pictures => build().and_then(|()| on_demo("Taking pictures of the console.", "pictures")),
+        Part::Screenshots => {
+            build().and_then(|()| on_demo("Taking screenshots of all pages of the console.", "screenshots"))
+        }
         Part::Smooth => {
             build().and_then(|()| on_demo("Panning and zooming half a million points.", "smooth"))
         }
