@@ -99,6 +99,7 @@ impl ArchiveSummary {
 
 /// Writes all rows of the snapshot of a transaction.
 pub fn write(tx: &mut Tx<'_>, created: Timestamp, out: impl Write) -> Result<ArchiveSummary> {
+    tx.lift_time_limits()?;
     let header = ArchiveHeader::new(tx, created)?;
     let mut out = FrameWriter::start(out)?;
     out.json(Frame::Header, &header)?;
@@ -139,6 +140,14 @@ fn write_table(
 
 /// Creates the tables of an archive in an empty database, inserts its rows, and applies the newer migrations of this release.
 pub fn restore(tx: &mut Tx<'_>, input: impl Read) -> Result<ArchiveSummary> {
+    let restored = restore_unchanged(tx, input)?;
+    migrate::pending(tx)?.apply(tx)?;
+    Ok(restored)
+}
+
+/// Creates the tables of an archive in an empty database and inserts its rows, with the schema of the archive.
+pub fn restore_unchanged(tx: &mut Tx<'_>, input: impl Read) -> Result<ArchiveSummary> {
+    tx.lift_time_limits()?;
     if !catalog::tables(tx)?.is_empty() {
         return Err(Error::engine("the database is not empty; restore to a new, empty database"));
     }
@@ -173,7 +182,6 @@ pub fn restore(tx: &mut Tx<'_>, input: impl Read) -> Result<ArchiveSummary> {
     })?;
     catalog::add_foreign_keys(tx, &constraints)?;
     catalog::set_last_keys(tx, &last_keys)?;
-    migrate::pending(tx)?.apply(tx)?;
     Ok(ArchiveSummary { header, rows })
 }
 

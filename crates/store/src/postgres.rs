@@ -103,6 +103,9 @@ impl Postgres {
         let mut attempt = 1;
         loop {
             let applied = self.run(Arc::default(), Mode::Write, |tx| {
+                tx.lift_time_limits()?;
+                // Another server may need longer than the time limit of a lock to apply the migrations.
+                tx.batch("set local lock_timeout = 0")?;
                 tx.each("select pg_advisory_xact_lock(0, 0)", &[], |_| Ok(()))?;
                 tx.batch(MIGRATION_LOCK_TIMEOUT)?;
                 migrate::pending(tx)?.apply(tx)

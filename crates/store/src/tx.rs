@@ -253,6 +253,18 @@ impl<'c> Tx<'c> {
         }
     }
 
+    /// Removes the time limits that the database or its user has for statements: an operation on all rows takes as long as it takes.
+    /// Other transactions wait behind a lock that this one waits for, so this wait stays limited. Does nothing on SQLite.
+    pub(crate) fn lift_time_limits(&mut self) -> Result<()> {
+        if !self.is_postgres() {
+            return Ok(());
+        }
+        self.batch(
+            "set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0;
+             set local lock_timeout = '30s'",
+        )
+    }
+
     /// Runs `work` and returns the plans of its statements, each with its cost.
     pub(crate) fn explain(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<Vec<String>> {
         self.plans = Some(Vec::new());

@@ -118,6 +118,45 @@ both! {
         }
     }
 
+    async fn time_limits_of_the_database_do_not_apply(db: TestDb) {
+        db.project().await;
+        let bytes = archived(&db.db).await;
+        if !db.db.is_shared() {
+            return;
+        }
+        db.write(|tx| {
+            let sql = "do $$ begin execute format('alter database %I set statement_timeout = 3600000', current_database()); end $$";
+            tx.execute(sql, &[])
+        })
+        .await
+        .unwrap();
+        db.db.close().await;
+        let limits = |tx: &mut tidemark_store::Tx<'_>| -> Result<Vec<String>, Error> {
+            let names = ["statement_timeout", "idle_in_transaction_session_timeout"];
+            names.iter().map(|name| tx.value("select current_setting($1)", &[name])).collect()
+        };
+        let db = Db::open(&db.location).await.unwrap();
+        assert_eq!(db.read(limits).await.unwrap()[0], "1h");
+        let during = db
+            .read(move |tx| {
+                archive::write(tx, Timestamp::from_micros(0), &mut Vec::new())?;
+                limits(tx)
+            })
+            .await
+            .unwrap();
+        assert_eq!(during, ["0", "0"]);
+        // The restore fails, because the database has tables.
+        let during = db
+            .write(move |tx| {
+                assert!(archive::restore(tx, &*bytes).is_err());
+                limits(tx)
+            })
+            .await
+            .unwrap();
+        assert_eq!(during, ["0", "0"]);
+        db.close().await;
+    }
+
     async fn an_archive_under_load_is_one_snapshot(db: TestDb) {
         let (stop, stopped) = tokio::sync::watch::channel(false);
         let acknowledged = Arc::new(Mutex::new(BTreeSet::new()));
