@@ -295,12 +295,12 @@ fn unpack(
     Ok(())
 }
 
-/// Adds a number to the models of packed metrics.
-pub(crate) fn renumber_models(body: &[u8], offset: i64) -> Result<Vec<u8>> {
+/// Replaces the models of packed metrics by new keys.
+pub(crate) fn renumber_models(body: &[u8], new_key: impl Fn(i64) -> Result<i64>) -> Result<Vec<u8>> {
     let mut renumbered = Vec::with_capacity(body.len());
     unpack(0, 0, body, |_, mut metric| {
         if let Some(judged) = &mut metric.judged {
-            judged.model = judged.model.get().saturating_add(offset).into();
+            judged.model = new_key(judged.model.get())?.into();
         }
         pack(&metric, &mut renumbered);
         Ok(())

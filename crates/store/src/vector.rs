@@ -219,29 +219,34 @@ pub fn series(bytes: &[u8]) -> impl Iterator<Item = u32> {
     bytes.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes))
 }
 
-/// Adds a number to the series of a report's vector.
-pub(crate) fn renumber_series(bytes: &[u8], offset: i64) -> Result<Vec<u8>> {
+/// Replaces the series of a vector by new keys.
+pub(crate) fn renumber_series(bytes: &[u8], new_key: impl Fn(i64) -> Result<i64>) -> Result<Vec<u8>> {
+    if !bytes.len().is_multiple_of(size_of::<u32>()) {
+        return Err(Error::engine("a vector of series is damaged"));
+    }
     let mut renumbered = Vec::with_capacity(bytes.len());
     for series in series(bytes) {
-        let series = u32::try_from(i64::from(series).saturating_add(offset))
+        let series = u32::try_from(new_key(i64::from(series))?)
             .map_err(|_| Error::engine("there are no more numbers for series"))?;
         renumbered.extend_from_slice(&series.to_le_bytes());
     }
     Ok(renumbered)
 }
 
-/// Adds a number to the measures of the common factors of a report.
-pub(crate) fn renumber_measures(bytes: &[u8], offset: i64) -> Vec<u8> {
-    let (pairs, _) = bytes.as_chunks::<16>();
-    let renumber = |pair: &[u8; 16]| {
-        let mut renumbered = *pair;
-        if let Some(measure) = pair.first_chunk() {
-            renumbered[..8]
-                .copy_from_slice(&(i64::from_le_bytes(*measure).wrapping_add(offset)).to_le_bytes());
-        }
-        renumbered
-    };
-    pairs.iter().flat_map(renumber).collect()
+/// Replaces the measures of the common factors of a report by new keys.
+pub(crate) fn renumber_measures(bytes: &[u8], new_key: impl Fn(i64) -> Result<i64>) -> Result<Vec<u8>> {
+    let (pairs, rest) = bytes.as_chunks::<16>();
+    if !rest.is_empty() {
+        return Err(Error::engine("common factors are damaged"));
+    }
+    let mut renumbered = Vec::with_capacity(bytes.len());
+    for pair in pairs {
+        let (measure, factor) = pair.split_at(8);
+        let measure = measure.first_chunk().copied().map_or(0, i64::from_le_bytes);
+        renumbered.extend_from_slice(&new_key(measure)?.to_le_bytes());
+        renumbered.extend_from_slice(factor);
+    }
+    Ok(renumbered)
 }
 
 /// Returns the values of a report's vector, ordered by series and iteration.

@@ -37,6 +37,7 @@ mod fixture;
 mod garbage;
 mod history;
 mod host;
+mod hostile_archive;
 mod invitation;
 mod job;
 mod key;

@@ -107,30 +107,36 @@ pub(super) fn last_keys(tx: &mut Tx<'_>) -> Result<BTreeMap<String, i64>> {
 
 /// Sets the highest assigned key of each table to the given key or to the highest key in the table.
 pub(super) fn set_last_keys(tx: &mut Tx<'_>, keys: &BTreeMap<String, i64>) -> Result<()> {
-    let mut batch = String::new();
-    if tx.is_postgres() {
-        let identities: Vec<String> = tx.fetch_all(
-            "select cast(table_name as text) from information_schema.columns
-             where table_schema = current_schema() and column_name = 'id' and is_identity = 'YES'",
-            &[],
-        )?;
-        for table in identities {
-            let key = keys.get(&table).copied().unwrap_or_default();
-            batch.push_str(&format!(
-                "select setval(pg_get_serial_sequence('{table}', 'id'), last_key)
-                 from (select greatest((select max(id) from {table}), {key}) as last_key) as assigned where last_key > 0;"
-            ));
-        }
-    } else {
-        for (table, key) in keys.iter().filter(|(_, key)| **key > 0) {
-            batch.push_str(&format!(
-                "insert into sqlite_sequence (name, seq) select '{table}', 0
-                 where not exists (select 1 from sqlite_sequence where name = '{table}');
-                 update sqlite_sequence set seq = max(seq, {key}) where name = '{table}';"
-            ));
-        }
+    if !tx.is_postgres() {
+        let assigned = last_keys(tx)?;
+        let keys = keys.iter().filter(|(_, key)| **key > 0);
+        let last: Vec<(&str, i64)> = keys
+            .map(|(table, key)| {
+                (table.as_str(), assigned.get(table).map_or(*key, |assigned| *key.max(assigned)))
+            })
+            .collect();
+        let names: Vec<&str> = last.iter().map(|(table, _)| *table).collect();
+        tx.execute("delete from sqlite_sequence where name in {texts $1}", &[&names.as_slice()])?;
+        let rows: Vec<Vec<Value<'_>>> = last
+            .iter()
+            .map(|(table, key)| vec![Value::Text(Cow::Borrowed(*table)), Value::Int(*key)])
+            .collect();
+        return tx.insert_values("sqlite_sequence", &[("name", Kind::Text), ("seq", Kind::Int)], &rows);
     }
-    tx.batch(&batch)
+    // These names are from the catalog, not from the archive.
+    let identities: Vec<String> = tx.fetch_all(
+        "select cast(table_name as text) from information_schema.columns
+         where table_schema = current_schema() and column_name = 'id' and is_identity = 'YES'",
+        &[],
+    )?;
+    let set = |table: &String| {
+        let key = keys.get(table).copied().unwrap_or_default();
+        format!(
+            "select setval(pg_get_serial_sequence('{table}', 'id'), last_key)
+             from (select greatest((select max(id) from {table}), {key}) as last_key) as assigned where last_key > 0;"
+        )
+    };
+    tx.batch(&identities.iter().map(set).collect::<String>())
 }
 
 /// Drops all foreign keys, or defers them until the end of the transaction, so that tables can be filled in any order.

@@ -22,6 +22,9 @@ use crate::{
 /// First bytes of an archive. The number is the version of the encoding.
 pub const MAGIC: &[u8] = b"tidemark archive 1\n";
 
+/// Maximum number of bytes of a frame. A compressed file of a few kilobytes can contain a frame of 4 GiB.
+const MAX_FRAME: u32 = 256 << 20;
+
 /// Kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
@@ -50,7 +53,11 @@ impl<W: Write> FrameWriter<W> {
     pub(super) fn frame(&mut self, frame: Frame, contents: &[u8]) -> Result<()> {
         let tag = FRAMES.iter().find(|(known, _)| *known == frame).map_or(0, |(_, tag)| *tag);
         let mut start = [tag, 0, 0, 0, 0];
-        start[1..].copy_from_slice(&length(contents.len())?.to_le_bytes());
+        let length = length(contents.len())?;
+        if length > MAX_FRAME {
+            return Err(too_long());
+        }
+        start[1..].copy_from_slice(&length.to_le_bytes());
         self.bytes(&start)?;
         self.bytes(contents)
     }
@@ -96,6 +103,9 @@ impl<R: Read> FrameReader<R> {
         let frame = FRAMES.iter().find(|(_, known)| *known == tag).map(|(frame, _)| *frame);
         let frame = frame.ok_or_else(damaged)?;
         let length = u32::from_le_bytes(length);
+        if length > MAX_FRAME {
+            return Err(too_long());
+        }
         // A damaged length does not allocate memory: the buffer grows with the input.
         let mut contents = Vec::new();
         self.input.by_ref().take(length.into()).read_to_end(&mut contents)?;
@@ -207,6 +217,10 @@ fn length(bytes: usize) -> Result<u32> {
     u32::try_from(bytes).map_err(|_| Error::engine("a value of more than 4 GiB cannot be archived"))
 }
 
+fn too_long() -> Error {
+    Error::engine(format!("an archive contains rows of at most {} MiB", MAX_FRAME >> 20))
+}
+
 fn damaged() -> Error {
     Error::engine("the archive is damaged")
 }
@@ -247,6 +261,18 @@ mod tests {
         let mut longer = whole;
         longer.push(0);
         assert!(read(&longer).is_err());
+    }
+
+    #[test]
+    fn a_long_frame_is_rejected_before_it_is_read() {
+        let frame = [MAGIC, b"R", &(MAX_FRAME + 1).to_le_bytes()].concat();
+        let mut input = std::io::Cursor::new(frame).chain(std::io::repeat(0));
+        let error = FrameReader::start(&mut input).unwrap().next().unwrap_err();
+        assert!(format!("{error:?}").contains("at most 256 MiB"), "{error:?}");
+        // Nothing of its contents was read.
+        let mut rest = [1; 1];
+        input.read_exact(&mut rest).unwrap();
+        assert_eq!((rest, input.into_inner().0.position()), ([0], MAGIC.len() as u64 + 5));
     }
 
     #[test]

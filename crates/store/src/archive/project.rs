@@ -4,6 +4,8 @@
 //! An import keeps UUIDs and assigns new primary keys: it adds the same number to all keys of a table, so that their order does not
 //! change. `tables.rs` lists the columns that contain keys.
 
+mod checks;
+mod key_range;
 mod tables;
 
 use std::{
@@ -16,20 +18,22 @@ use serde::{Deserialize, Serialize};
 use tidemark_api::{Slug, Timestamp};
 use uuid::Uuid;
 
-use self::tables::{OTHER_TABLES, ProjectTable, TABLES};
+use self::{
+    key_range::KeyRange,
+    tables::{OTHER_TABLES, ProjectTable, TABLES},
+};
 use super::{
-    ArchiveHeader, ArchiveSummary, Trailer, catalog,
+    ArchiveHeader, ArchiveSummary, TableHeader, Trailer,
+    catalog::{self, Table},
     format::{self, Frame, FrameReader, FrameWriter},
     read_tables,
 };
 use crate::{
     OrganizationId, ProjectId,
     error::{Error, Result},
-    metric,
     migrate::{self, AppliedMigration},
     tx::Tx,
     value::Value,
-    vector,
 };
 
 /// Identity of an archived project.
@@ -69,6 +73,12 @@ pub fn verify_tables(tx: &mut Tx<'_>) -> Result<()> {
                 "archive/project/tables.rs does not list the key {table}.{column}"
             )));
         }
+        if let Some(column) = known.columns.iter().find(|column| !checks::is_listed(&known.name, column)) {
+            let (table, column) = (&known.name, &column.name);
+            return Err(Error::engine(format!(
+                "archive/project/checks.rs does not list the text {table}.{column}"
+            )));
+        }
     }
     Ok(())
 }
@@ -80,6 +90,7 @@ pub fn export(
     created: Timestamp,
     out: impl Write,
 ) -> Result<ArchiveSummary> {
+    tx.lift_time_limits()?;
     let sql = "select uuid, name, slug from project where id = $1";
     let ((uuid, name), slug): ((Uuid, String), String) = tx.fetch_one("project", sql, &[&project])?;
     let mut header = ArchiveHeader::new(tx, created)?;
@@ -125,6 +136,7 @@ pub fn import(
     slug: Option<&Slug>,
     input: impl Read,
 ) -> Result<ArchiveSummary> {
+    tx.lift_time_limits()?;
     let mut input = FrameReader::start(input)?;
     let header: ArchiveHeader = input.json(Frame::Header)?;
     let Some(project) = &header.project else {
@@ -141,53 +153,97 @@ pub fn import(
         )));
     }
     require_current(&migrate::applied(tx)?)?;
-    let slug = slug.map_or(project.slug.as_str(), Slug::as_str);
-    reject_existing(tx, organization, project, slug)?;
+    let slug = match slug {
+        Some(slug) => slug.clone(),
+        None => Slug::stored(project.slug.clone()).map_err(|_| damaged("its slug is not valid"))?,
+    };
+    reject_existing(tx, organization, project, slug.as_str())?;
     catalog::lock_tables(tx, &TABLES.iter().map(|table| table.name).collect::<Vec<_>>())?;
     let tables = catalog::tables(tx)?;
     let with_keys = TABLES.iter().filter(|table| table.has_key()).map(|table| table.name);
     let used = catalog::used_keys(tx, with_keys)?;
-    let range = |(table, (first, last)): (&String, &(i64, i64))| {
-        let next = used.get(table).copied().unwrap_or_default() + 1;
-        (table.clone(), KeyRange::new(table, *first, *last, next))
-    };
-    let ranges: BTreeMap<String, KeyRange> = project.keys.iter().map(range).collect();
+    let mut ranges: BTreeMap<&str, KeyRange> = BTreeMap::new();
+    for (name, (first, last)) in &project.keys {
+        let table = TABLES.iter().find(|table| table.name == name && table.has_key());
+        let table = table.ok_or_else(|| unknown(name))?.name;
+        let used = used.get(table).copied().unwrap_or_default();
+        ranges.insert(table, KeyRange::new(table, (*first, *last), used)?);
+    }
+    let mut found_keys: BTreeMap<String, (i64, i64)> = BTreeMap::new();
     let rows = read_tables(&mut input, |archived, records| {
         let name = archived.name.as_str();
-        let listed = TABLES.iter().find(|table| table.name == name).ok_or_else(|| missing(name))?;
+        let listed = TABLES.iter().find(|table| table.name == name).ok_or_else(|| unknown(name))?;
         let known = tables.iter().find(|known| known.name == name).ok_or_else(|| missing(name))?;
-        let Some(records) = records else { return Ok(()) };
+        let Some(records) = records else { return require_columns(known, archived) };
         let mut renumbered = Vec::with_capacity(records.len());
         for record in records {
             let values = format::decode(record, archived.columns.len())?;
             let mut row = Vec::with_capacity(record.len());
             for (column, value) in archived.columns.iter().map(String::as_str).zip(&values) {
-                match (name, column) {
-                    ("project", "organization_id") => {
+                match (name, column, value) {
+                    ("project", "organization_id", _) => {
                         format::encode(&mut row, &Value::Int(organization.get()))?;
+                        continue;
                     }
-                    ("project", "slug") => format::encode(&mut row, &Value::Text(Cow::Borrowed(slug)))?,
+                    ("project", "slug", _) => {
+                        format::encode(&mut row, &Value::Text(Cow::Borrowed(slug.as_str())))?;
+                        continue;
+                    }
+                    ("project", "uuid", value) if !is_uuid(value, project.uuid) => {
+                        return Err(damaged("its project differs from the project of its header"));
+                    }
+                    ("project", "name", value) if *value != Value::Text(Cow::Borrowed(&project.name)) => {
+                        return Err(damaged("its project differs from the project of its header"));
+                    }
+                    (_, "id", Value::Int(key)) => {
+                        let keys = found_keys.entry(name.to_owned()).or_insert((*key, *key));
+                        *keys = (keys.0.min(*key), keys.1.max(*key));
+                    }
+                    _ => {}
+                }
+                match listed.keys.iter().find(|(key, _)| *key == column) {
                     _ if listed.nulls.contains(&column) => format::encode(&mut row, &Value::Null)?,
-                    _ => match listed.keys.iter().find(|(key, _)| *key == column) {
-                        None => format::encode(&mut row, value)?,
-                        Some((_, table)) => {
-                            ranges
-                                .get(*table)
-                                .copied()
-                                .unwrap_or_default()
-                                .renumber(column, value, &mut row)?;
-                        }
-                    },
+                    Some((_, table)) => {
+                        let range = ranges.get(table).copied().unwrap_or_default();
+                        range.renumber(column, value, &mut row)?;
+                    }
+                    None => {
+                        checks::verify(name, column, known.column(column).map(|column| column.kind), value)?;
+                        format::encode(&mut row, value)?;
+                    }
                 }
             }
             renumbered.push(row);
         }
         super::insert(tx, known, archived, &renumbered)
     })?;
-    let last =
-        |(table, range): (&String, &KeyRange)| (table.clone(), range.last.saturating_add(range.offset));
-    catalog::set_last_keys(tx, &ranges.iter().map(last).collect())?;
+    if rows.get("project") != Some(&1) {
+        return Err(damaged("it does not contain exactly one project"));
+    }
+    // The keys of other rows would be assigned to later rows of the server.
+    if found_keys != project.keys {
+        return Err(damaged("its rows do not have the keys of its header"));
+    }
+    let last = ranges.iter().map(|(table, range)| ((*table).to_owned(), range.new_last()));
+    catalog::set_last_keys(tx, &last.collect())?;
     Ok(ArchiveSummary { header, rows })
+}
+
+/// Rejects a table without exactly the columns of the database.
+fn require_columns(known: &Table, archived: &TableHeader) -> Result<()> {
+    let mut known: Vec<&str> = known.columns.iter().map(|column| column.name.as_str()).collect();
+    let mut found: Vec<&str> = archived.columns.iter().map(String::as_str).collect();
+    known.sort_unstable();
+    found.sort_unstable();
+    if known == found { Ok(()) } else { Err(damaged(&format!("its columns of {} differ", archived.name))) }
+}
+
+fn is_uuid(value: &Value<'_>, uuid: Uuid) -> bool {
+    match value {
+        Value::Uuid(found) => *found == uuid,
+        Value::Text(text) => Uuid::parse_str(text).is_ok_and(|found| found == uuid),
+        _ => false,
+    }
 }
 
 /// Rejects a database of an older release, whose tables may differ.
@@ -230,52 +286,15 @@ fn reject_existing(
     Ok(())
 }
 
-/// Keys of a table in the archive, and the number to add to them.
-#[derive(Clone, Copy, Debug, Default)]
-struct KeyRange {
-    first: i64,
-    last: i64,
-    offset: i64,
-}
-
-impl KeyRange {
-    /// Moves the keys behind the used keys.
-    fn new(table: &str, first: i64, last: i64, next: i64) -> Self {
-        // Metrics contain the position of a series in a group of neighboring series, which does not change.
-        let group = if table == "series" { metric::SERIES_PER_ROW } else { 1 };
-        let offset = ((next + group - 1).div_euclid(group) * group)
-            .saturating_sub(first.saturating_sub(first.rem_euclid(group)));
-        Self { first, last, offset }
-    }
-
-    /// Appends a value with new keys to a row.
-    fn renumber(self, column: &str, value: &Value<'_>, row: &mut Vec<u8>) -> Result<()> {
-        match *value {
-            Value::Int(0) if column == "variant_id" => format::encode(row, value),
-            Value::Int(bucket) if column == "bucket" => {
-                format::encode(row, &Value::Int(bucket.saturating_add(self.offset / metric::SERIES_PER_ROW)))
-            }
-            Value::Int(key) if column == "start_version_id" && !(self.first..=self.last).contains(&key) => {
-                format::encode(row, &Value::Null)
-            }
-            // A deleted row: its neighbor takes its place in comparisons of keys. No panic: the header may be damaged.
-            Value::Int(key) => {
-                let key = key.max(self.first).min(self.last).saturating_add(self.offset);
-                format::encode(row, &Value::Int(key))
-            }
-            Value::Blob(bytes) => {
-                let bytes = match column {
-                    "series" => vector::renumber_series(bytes, self.offset)?,
-                    "factors" => vector::renumber_measures(bytes, self.offset),
-                    _ => metric::renumber_models(bytes, self.offset)?,
-                };
-                format::encode(row, &Value::Blob(&bytes))
-            }
-            _ => format::encode(row, value),
-        }
-    }
-}
-
 fn missing(table: &str) -> Error {
     Error::engine(format!("the archive or the database has no table {table}"))
+}
+
+fn unknown(table: &str) -> Error {
+    let table: String = table.chars().take(64).collect();
+    damaged(&format!("it has the unknown table {table:?}"))
+}
+
+fn damaged(reason: &str) -> Error {
+    Error::engine(format!("the archive is damaged: {reason}"))
 }

@@ -4,7 +4,7 @@
 use std::{error::Error as _, fs::File, io::BufReader, path::PathBuf};
 
 use tidemark_api::{ResourceId, Slug};
-use tidemark_store::{Error, archive::project as archive, organization, project};
+use tidemark_store::{Error, IN_USE, archive::project as archive, organization, project};
 
 use crate::{
     cmd::backup::{DatabaseFlags, OpenDatabase, fresh, open, runtime},
@@ -98,6 +98,9 @@ impl ImportProject {
 fn failure(verb: &str, error: &Error) -> Failure {
     let reason = match (error, error.source()) {
         (Error::NotFound(noun), _) => format!("there is no such {noun}"),
+        (Error::Conflict(index), _) if index == IN_USE => {
+            "the archive is damaged: a row refers to a missing row".to_owned()
+        }
         (_, Some(source)) => causes(source),
         (_, None) => error.to_string(),
     };
