@@ -1,4 +1,5 @@
-//! State of the rate limits that several servers share. The server computes the limits.
+//! State of the rate limits that several servers share, which the server computes, and leases of work that only one of the servers
+//! does.
 
 use tidemark_api::time::Timestamp;
 
@@ -24,4 +25,20 @@ pub fn save(tx: &mut Tx<'_>, name: &str, state: &str) -> Result<()> {
 /// Deletes expired states.
 pub fn purge(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64> {
     tx.execute("delete from rate_window where expires <= $1", &[&now])
+}
+
+/// Claims the lease with this name until a time. Returns `false` if another server has it.
+pub fn claim(tx: &mut Tx<'_>, name: &str, now: Timestamp, until: Timestamp) -> Result<bool> {
+    let claimed = tx.execute(
+        "insert into rate_window (name, state, expires) values ($1, '', $3)
+         on conflict (name) do update set expires = excluded.expires where rate_window.expires <= $2",
+        &[&name, &now, &until],
+    )?;
+    Ok(claimed > 0)
+}
+
+/// Ends the lease with this name.
+pub fn release(tx: &mut Tx<'_>, name: &str) -> Result<()> {
+    tx.execute("delete from rate_window where name = $1", &[&name])?;
+    Ok(())
 }

@@ -167,7 +167,7 @@ impl App {
             };
             let retention =
                 Retention { settings: config.retention.clone(), data_dir: config.data_dir.clone() };
-            let backups = BackupSchedule::new(&config).map_err(Error::Internal)?;
+            let backups = BackupSchedule::new(&config);
             let (db, billing) = (db.clone(), billing.clone());
             let idle_days = config.access.unclaimed.idle_days;
             Background::start(Worker {

@@ -292,7 +292,7 @@ impl Worker {
         loop {
             let fresh = (self.fresh)();
             if next.is_none_or(|next| next <= fresh.now) {
-                let backup = schedule.back_up_if_due(&self.db, fresh.now, fresh.uuid());
+                let backup = schedule.back_up_if_due(&self.db, fresh.clone());
                 match signals.unless_stopped(backup).await {
                     Some(time) => next = Some(time),
                     None => break,

@@ -29,6 +29,11 @@ use crate::{
     },
 };
 
+/// Number of hexadecimal digits of an ID in the name of a backup.
+const ID_DIGITS: usize = 8;
+/// Seconds that the clocks of two servers may differ.
+const MAX_CLOCK_DIFFERENCE: i64 = 3600;
+
 /// Writes a backup into `<data>/backups` and returns its path. A failed backup leaves no files behind.
 pub(crate) async fn create(
     app: &App,
@@ -83,10 +88,22 @@ pub fn folder(data_dir: &Path) -> PathBuf {
     data_dir.join("backups")
 }
 
-/// Whether a file name is that of a finished backup. The names sort by time.
-pub(crate) fn is_backup(name: &str) -> bool {
-    let plain = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
-    name.starts_with("tidemark-") && [".db", ".archive", ".dump"].iter().any(|end| plain.ends_with(end))
+/// Returns the time of a backup that [`create`] wrote; `None` for any other file name.
+pub(crate) fn time_of(name: &str) -> Option<Timestamp> {
+    let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
+    let name = name.strip_suffix(".db").or_else(|| name.strip_suffix(".archive"))?;
+    let (time, id) = name.strip_prefix("tidemark-")?.split_once('-')?;
+    is_hex(id, ID_DIGITS).then(|| parse_stamp(time)).flatten()
+}
+
+/// Whether a backup is newer than the clock allows: the clock of this or of another server was wrong. Logs a warning, because this
+/// backup does not take part in the schedule and is never deleted.
+pub(crate) fn is_future(name: &str, time: Timestamp, now: Timestamp) -> bool {
+    let is_future = time > now.plus_seconds(MAX_CLOCK_DIFFERENCE);
+    if is_future {
+        tracing::warn!(name, "ignored a backup with a time in the future; delete it or rename it");
+    }
+    is_future
 }
 
 /// Writes all rows of a database to an archive. The write stops if this future is dropped.
@@ -128,12 +145,31 @@ pub async fn write_archive(
 
 /// Returns the name of a backup without its extension. The ID distinguishes two backups in the same millisecond.
 pub fn name(started: Timestamp, id: Uuid) -> String {
-    format!("tidemark-{}-{}", stamp(started), &id.simple().to_string()[24..])
+    format!("tidemark-{}-{}", stamp(started), short(id))
+}
+
+/// Returns the last digits of a UUID; the first digits contain a time.
+fn short(id: Uuid) -> String {
+    id.simple().to_string()[32 - ID_DIGITS..].to_owned()
+}
+
+fn is_hex(text: &str, digits: usize) -> bool {
+    text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
 /// Returns the time in the name of a backup.
 fn stamp(time: Timestamp) -> String {
     time.to_string().chars().filter(char::is_ascii_alphanumeric).collect()
+}
+
+/// Parses the time in the name of a backup.
+fn parse_stamp(text: &str) -> Option<Timestamp> {
+    let part = |from: usize, to: usize| text.get(from..to);
+    let (year, month, day) = (part(0, 4)?, part(4, 6)?, part(6, 8)?);
+    let (hour, minute, second, millis) = (part(9, 11)?, part(11, 13)?, part(13, 15)?, part(15, 18)?);
+    let parsed = format!("{year}-{month}-{day}T{hour}:{minute}:{second}.{millis}Z").parse().ok()?;
+    // Only the exact text: no other separators, and no other precision.
+    (stamp(parsed) == text).then_some(parsed)
 }
 
 fn compress(from: &Path, to: &Path, compression: Compression) -> io::Result<()> {
@@ -174,5 +210,39 @@ impl Write for Cancelable {
 
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_backups_have_a_time() {
+        let time: Timestamp = "2026-01-31T12:00:00.123Z".parse().unwrap();
+        let name = name(time, Uuid::from_u128(7));
+        assert_eq!(name, "tidemark-20260131T120000123Z-00000007");
+        for extension in [".db", ".db.gz", ".archive", ".archive.zst"] {
+            assert_eq!(time_of(&format!("{name}{extension}")), Some(time), "{extension}");
+        }
+        for other in [
+            "tidemark-before-the-upgrade.db",
+            "tidemark-20260131.db",
+            "tidemark-20261331T120000123Z-00000007.db",
+            "tidemark-20260131T120000123Z-0000000G.db",
+            "tidemark-20260131T120000123Z-00000007",
+            "tidemark-20260131T120000123Z-00000007.db.bak",
+            "my-tidemark-20260131T120000123Z-00000007.db",
+            "tidemark-20260131T120000123Z-00000007-11111111.archive.zst",
+        ] {
+            assert_eq!(time_of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_clock_is_noticed() {
+        let now = Timestamp::from_micros(0);
+        assert!(!is_future("tidemark-1.db", now.plus_seconds(60), now));
+        assert!(is_future("tidemark-1.db", now.plus_seconds(7200), now));
     }
 }

@@ -61,7 +61,9 @@ impl Retention {
         if self.settings.backups > 0 {
             let kept = usize::try_from(self.settings.backups).unwrap_or(usize::MAX);
             delete_files(&backup::folder(&self.data_dir), |names| {
-                names.retain(|name| backup::is_backup(name));
+                names.retain(|name| {
+                    backup::time_of(name).is_some_and(|time| !backup::is_future(name, time, now))
+                });
                 // The names start with the time.
                 names.sort_unstable();
                 names.truncate(names.len().saturating_sub(kept));

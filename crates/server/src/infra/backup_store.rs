@@ -53,15 +53,19 @@ pub struct StoredBackup {
 }
 
 impl BackupStore {
-    /// Opens the configured destination.
+    /// Opens the configured destination. An error names the setting.
     pub fn open(config: &Config) -> Result<Self> {
         let settings = &config.backup;
         let part_bytes = settings.data_store.chunk_size;
         Ok(match settings.data_store.service {
             Service::Local => {
                 let folder = folder(config);
-                file_mode::create_folder(&folder)?;
-                let store = Arc::new(LocalFileSystem::new_with_prefix(&folder)?);
+                let unusable = |error: &dyn error::Error| {
+                    format!("the folder {} (`backup.directory`) cannot be used: {error}", folder.display())
+                };
+                file_mode::create_folder(&folder).map_err(|error| unusable(&error))?;
+                let store = LocalFileSystem::new_with_prefix(&folder).map_err(|error| unusable(&error))?;
+                let store = Arc::new(store);
                 let place = folder.display().to_string();
                 Self { store, folder: Some(folder), prefix: ObjectPath::default(), place, part_bytes }
             }
@@ -118,22 +122,12 @@ impl BackupStore {
         Ok(backups)
     }
 
-    /// Deletes all backups except the newest `keep`. Returns the names of the deleted backups.
-    pub async fn delete_old(&self, keep: u32) -> Result<Vec<String>> {
-        if keep == 0 {
-            return Ok(Vec::new());
+    /// Deletes a backup. Another server may have deleted it first.
+    pub async fn delete(&self, name: &str) -> Result<()> {
+        match self.store.delete(&self.path(name)).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
         }
-        let backups = self.list().await?;
-        let old = backups.len().saturating_sub(usize::try_from(keep).unwrap_or(usize::MAX));
-        let mut deleted = Vec::new();
-        for backup in backups.into_iter().take(old) {
-            match self.store.delete(&self.path(&backup.name)).await {
-                // Another server deleted it first.
-                Ok(()) | Err(object_store::Error::NotFound { .. }) => deleted.push(backup.name),
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(deleted)
     }
 
     /// Copies a backup from the destination to a file.

@@ -79,6 +79,7 @@ mod retention;
 mod rights;
 mod run;
 mod runner;
+mod scheduled_backup;
 mod server;
 mod server_routes;
 mod session;

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, mpsc};
 
-use tidemark_api::{Benchmark, Page};
-use tidemark_store::{Dimension, Error, Lock};
+use tidemark_api::{Benchmark, Page, Timestamp};
+use tidemark_store::{Dimension, Error, Lock, rate_window};
 
 use crate::{both, dimension::ALL, fresh};
 
@@ -104,5 +104,17 @@ both! {
             .await
             .unwrap();
         assert_eq!(names, (0..8).map(|number| format!("number {number}")).collect::<Vec<_>>());
+    }
+
+    async fn one_of_several_servers_has_a_lease(db: TestDb) {
+        let at = |seconds: i64| Timestamp::from_micros(1_000_000 * seconds);
+        let claim = |now, until| db.write(move |tx| rate_window::claim(tx, "backup", at(now), at(until)));
+        assert!(claim(0, 100).await.unwrap());
+        assert!(!claim(99, 200).await.unwrap());
+        // The first server was killed.
+        assert!(claim(100, 200).await.unwrap());
+        assert!(!claim(101, 300).await.unwrap());
+        db.write(|tx| rate_window::release(tx, "backup")).await.unwrap();
+        assert!(claim(102, 300).await.unwrap());
     }
 }

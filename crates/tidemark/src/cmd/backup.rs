@@ -23,7 +23,7 @@ use tokio::runtime::{self, Runtime};
 
 use crate::{
     cmd::serve,
-    failure::{Failure, Result, causes, print},
+    failure::{Failure, Result, causes, print, write_message},
     settings,
     table::{Column, Table},
 };
@@ -159,9 +159,16 @@ async fn to_store(config: &Config) -> Result {
     let (database, fresh) = (open(config).await?, fresh());
     let folder = backup::folder(&config.data_dir);
     let created = schedule::create(&database.db, &store, &folder, fresh.now, fresh.uuid()).await;
+    let deleted = match &created {
+        Ok(_) => schedule::delete_old(&database.db, &store, config.backup.keep, fresh.now).await,
+        Err(_) => Ok(Vec::new()),
+    };
     database.db.close().await;
     let created = created.map_err(|error| store_failure(&error))?;
-    let deleted = store.delete_old(config.backup.keep).await.map_err(|error| store_failure(&error))?;
+    if let Some(folder) = store.folder() {
+        warn_about_owner(folder, &folder.join(&created.name));
+    }
+    let deleted = deleted.map_err(|error| store_failure(&error))?;
     let mut text = format!("Wrote {} rows to {} in {}.\n", created.rows, created.name, store.place());
     for name in deleted {
         text.push_str(&format!("Deleted {name}; the configuration keeps {} backups.\n", config.backup.keep));
@@ -182,10 +189,56 @@ fn list(config: &Config, runtime: &Runtime) -> Result {
     print(&table.show())
 }
 
+/// Warns if a file that this command wrote has another owner than its folder: root wrote it, and the service of the folder cannot
+/// open it.
+pub(crate) fn warn_about_owner(folder: &Path, file: &Path) {
+    if let Some(warning) = owner_warning(folder, file) {
+        write_message(warning.as_bytes());
+    }
+}
+
+#[cfg(unix)]
+fn owner_warning(folder: &Path, file: &Path) -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+    let (of_folder, of_file) = (fs::metadata(folder).ok()?, fs::metadata(file).ok()?);
+    let (folder, file) = (folder.display(), file.display());
+    (of_folder.uid() != of_file.uid()).then(|| {
+        format!(
+            "{folder} belongs to the user {}, but {file} to the user {}; run `chown -R --reference={folder} {folder}` so that the \
+             service can open it.\n",
+            of_folder.uid(),
+            of_file.uid(),
+        )
+    })
+}
+
+#[cfg(not(unix))]
+fn owner_warning(_: &Path, _: &Path) -> Option<String> {
+    None
+}
+
 /// Returns the failure of the destination of backups.
 pub(crate) fn store_failure(error: &BackupStoreError) -> Failure {
     Failure::new(format!(
         "The destination of backups failed ({}); check the section `backup` of the configuration.",
         causes(&**error)
     ))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_with_another_owner_than_its_folder_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("tidemark.db");
+        fs::write(&file, "").unwrap();
+        assert_eq!(owner_warning(folder.path(), &file), None);
+        // Only root can change the owner; a file of another user has another owner than the root folder.
+        let (other, own) = (Path::new("/"), &file);
+        let differs = std::os::unix::fs::chown(&file, Some(12_345), None).is_ok();
+        let warning = owner_warning(if differs { folder.path() } else { other }, own);
+        assert!(warning.is_some_and(|warning| warning.contains("chown -R --reference=")));
+    }
 }

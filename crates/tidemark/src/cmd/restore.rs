@@ -1,6 +1,7 @@
 //! `tidemark restore`: restores a backup to SQLite or PostgreSQL, independent of the engine that the backup was made on.
 
 use std::{
+    collections::BTreeSet,
     error::Error as _,
     fs::{self, File},
     io::{self, BufReader, Cursor, Read},
@@ -9,7 +10,7 @@ use std::{
 };
 
 use tidemark_server::{
-    domain::backup,
+    domain::backup::{self, schedule::ScheduledBackup},
     infra::{
         backup_store::{BackupStore, BackupStoreError},
         config::Config,
@@ -24,7 +25,7 @@ use tidemark_store::{
 
 use crate::{
     cmd::{
-        backup::{DatabaseFlags, fresh, runtime, store_failure},
+        backup::{DatabaseFlags, fresh, runtime, store_failure, warn_about_owner},
         serve,
     },
     failure::{Failure, Result, causes, print},
@@ -62,6 +63,7 @@ impl Restore {
             restore_postgres(&backup, &config)?;
         } else {
             restore_sqlite(&backup, &config.database.file, self.force)?;
+            warn_about_owner(&config.data_dir, &config.database.file);
         }
         print(&format!("Restored {} from {name}.\n", serve::database(&config)))
     }
@@ -73,7 +75,7 @@ fn fetch(config: &Config, name: Option<String>, target: &Path) -> Result<String>
     let fetched = runtime()?.block_on(async {
         let name = match name {
             Some(name) => Some(name),
-            None => store.list().await?.pop().map(|newest| newest.name),
+            None => newest(store.list().await?.into_iter().map(|backup| backup.name))?,
         };
         if let Some(name) = &name {
             store.fetch(name, target).await?;
@@ -83,6 +85,21 @@ fn fetch(config: &Config, name: Option<String>, target: &Path) -> Result<String>
     fetched
         .map_err(|error| store_failure(&error))?
         .ok_or_else(|| Failure::new(format!("There are no backups in {}.", store.place())))
+}
+
+/// Returns the newest of all backups of one server.
+fn newest(names: impl Iterator<Item = String>) -> std::result::Result<Option<String>, BackupStoreError> {
+    let scheduled: Vec<_> =
+        names.filter_map(|name| Some((ScheduledBackup::parse(&name)?.server, name))).collect();
+    let servers: BTreeSet<&String> = scheduled.iter().map(|(server, _)| server).collect();
+    if servers.len() > 1 {
+        let servers = servers.into_iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        return Err(format!(
+            "it has backups of several servers ({servers}); choose one of `tidemark backup --list` with --stored NAME"
+        )
+        .into());
+    }
+    Ok(scheduled.into_iter().next_back().map(|(_, name)| name))
 }
 
 fn restore_sqlite(backup: &Path, database: &Path, force: bool) -> Result {
@@ -251,5 +268,24 @@ impl Partial {
 impl Drop for Partial {
     fn drop(&mut self) {
         self.remove();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_backup_of_the_only_server_is_restored() {
+        let [first, second, other] = [
+            "tidemark-20260131T120000000Z-aaaaaaaa-00000001.archive.zst",
+            "tidemark-20260201T120000000Z-aaaaaaaa-00000002.archive.zst",
+            "tidemark-20260301T120000000Z-bbbbbbbb-00000003.archive.zst",
+        ];
+        let choose = |names: &[&str]| newest(names.iter().map(|name| (*name).to_owned()));
+        assert_eq!(choose(&[]).unwrap(), None);
+        assert_eq!(choose(&[first, second, "tidemark-zzz.archive.zst"]).unwrap().as_deref(), Some(second));
+        let refused = choose(&[first, second, other]).unwrap_err().to_string();
+        assert!(refused.contains("(aaaaaaaa, bbbbbbbb); choose one"), "{refused}");
     }
 }
