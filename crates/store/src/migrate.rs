@@ -281,6 +281,48 @@ mod tests {
     /// Environment variable that adds the checksums of new files to the list.
     const UPDATE: &str = "TIDEMARK_UPDATE_DOCS";
 
+    /// First migration that must be additive. Earlier ones are older than the first fixture.
+    const FIRST_ADDITIVE: i64 = 22;
+
+    /// Returns why running servers of the release before cannot continue after a statement; `None` if they can.
+    fn conflict(statement: &str) -> Option<&'static str> {
+        let words: Vec<&str> = statement.split_whitespace().collect();
+        match words.as_slice() {
+            ["create", "table" | "index", ..]
+            | ["create", "unique", "index", ..]
+            | ["insert", "into", ..]
+            | ["update", ..] => None,
+            ["alter", "table", _, "add", "column", _, _, rest @ ..] => {
+                let is_required = rest.windows(2).any(|words| words == ["not", "null"]);
+                (is_required && !rest.contains(&"default"))
+                    .then_some("the inserts of old servers have no value")
+            }
+            _ => Some("it changes or removes what old servers use"),
+        }
+    }
+
+    #[test]
+    fn migrations_only_add() {
+        for (number, name, text) in MIGRATIONS.iter().filter(|(number, ..)| *number >= FIRST_ADDITIVE) {
+            let code: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with("--")).collect();
+            for statement in code.join("\n").split(';').map(str::trim).filter(|text| !text.is_empty()) {
+                let found = conflict(statement);
+                assert_eq!(
+                    found, None,
+                    "{number:04}_{name}.sql: servers of the release before run on: {statement}"
+                );
+            }
+        }
+        for statement in [
+            "drop table job",
+            "alter table job drop column config",
+            "alter table job rename column config to settings",
+            "alter table job add column rounds {int} not null",
+        ] {
+            assert!(conflict(statement).is_some(), "{statement}");
+        }
+    }
+
     #[test]
     fn the_tables_with_a_search_index_are_known() {
         let text: String = MIGRATIONS.iter().map(|(.., text)| *text).collect();
