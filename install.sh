@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs the tidemark binary of a release, after verifying its checksum. Requires tar, and curl or wget.
+# Installs the tidemark binary of a release, after verifying its checksum and starting it once. Requires tar, and curl or wget.
+# The binary for Linux requires glibc 2.35 or newer.
 #
 #   curl -fsSL https://github.com/tidemark-dev/tidemark/releases/latest/download/install.sh | sh
 #
@@ -85,11 +86,15 @@ main() {
 
     tar -xzf "$temporary/archive" -C "$temporary"
     mkdir -p "$folder"
-    # Replaces the file instead of writing to it: the binary may be running.
     cp "$temporary/$name/tidemark" "$folder/.tidemark.new"
     chmod 755 "$folder/.tidemark.new"
+    # The installed binary is replaced only if the new one starts on this system.
+    if ! "$folder/.tidemark.new" --version; then
+        rm -f "$folder/.tidemark.new"
+        fail "The binary does not start on this system. It requires glibc 2.35 or newer on Linux. Nothing was changed."
+    fi
+    # Replaces the file instead of writing to it: the binary may be running.
     mv -f "$folder/.tidemark.new" "$folder/tidemark"
-    "$folder/tidemark" --version
     printf 'Installed %s\n' "$folder/tidemark"
     case ":$PATH:" in
         *":$folder:"*) ;;

@@ -40,6 +40,10 @@ fn root() -> PathBuf {
 impl Release {
     /// Starts the server. `tamper` changes the files after their checksums were written.
     fn start(name: &str, tamper: impl FnOnce(&Path)) -> Self {
+        Self::of(name, BINARY, tamper)
+    }
+
+    fn of(name: &str, binary: &str, tamper: impl FnOnce(&Path)) -> Self {
         let folder = service::folder(name).unwrap();
         let files = folder.join("files");
         fs::create_dir(&files).unwrap();
@@ -48,9 +52,9 @@ impl Release {
             let name = platform.archive();
             let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
             let mut header = tar::Header::new_gnu();
-            header.set_size(BINARY.len() as u64);
+            header.set_size(binary.len() as u64);
             header.set_mode(0o755);
-            tar.append_data(&mut header, format!("{name}/tidemark"), BINARY.as_bytes()).unwrap();
+            tar.append_data(&mut header, format!("{name}/tidemark"), binary.as_bytes()).unwrap();
             let content = tar.into_inner().unwrap().finish().unwrap();
             fs::write(files.join(format!("{name}.tar.gz")), content).unwrap();
         }
@@ -183,6 +187,20 @@ fn an_archive_with_another_checksum_is_not_installed() {
     for file in ["bin/tidemark", "temporary/tidemark/tidemark", "builds/.tidemark/tidemark", "path"] {
         assert!(!release.folder.join(file).exists(), "{file}");
     }
+}
+
+#[test]
+fn a_binary_that_does_not_start_replaces_nothing() {
+    let release = Release::of("broken-release", "#!/bin/sh\necho GLIBC_2.99 not found >&2\nexit 1\n", |_| ());
+    let folder = release.folder.join("bin");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("tidemark"), "the old binary").unwrap();
+    let output = release.install(&[]);
+    assert!(!output.status.success(), "{output:?}");
+    assert!(text(&output).contains("glibc 2.35 or newer"), "{output:?}");
+    let files: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(files, ["tidemark"]);
+    assert_eq!(fs::read_to_string(folder.join("tidemark")).unwrap(), "the old binary");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `cargo xtask release`: checks that the repository is ready for a release, then pushes the tag that starts the workflow
 //! `release.yml`.
 
-use std::{fs, path::Path};
+use std::{env, fs, path::Path};
 
 use crate::{
     Result, changelog, dist,
@@ -18,12 +18,22 @@ const CHECKS: [(&str, Check); 4] =
 struct Release<'a> {
     version: String,
     artifacts: &'a Path,
+    /// Whether the artifacts must have all platforms: the release combines the artifacts of several machines.
+    is_complete: bool,
+    /// The tag that started the workflow, if any.
+    pushed_tag: Option<String>,
 }
 
 /// Runs all checks and prints their results. If they pass, creates and pushes the tag, unless this is a dry run.
 pub(crate) fn run(dry_run: bool, folder: Option<&Path>) -> Result {
     let built = tools::target()?.join("artifacts");
-    let release = Release { version: dist::version()?, artifacts: folder.unwrap_or(&built) };
+    let is_tag = env::var("GITHUB_REF_TYPE").is_ok_and(|kind| kind == "tag");
+    let release = Release {
+        version: dist::version()?,
+        artifacts: folder.unwrap_or(&built),
+        is_complete: folder.is_some(),
+        pushed_tag: env::var("GITHUB_REF_NAME").ok().filter(|_| is_tag),
+    };
     let mut failed = 0;
     for (name, check) in CHECKS {
         match check(&release) {
@@ -82,8 +92,19 @@ fn check_changelog(text: &str, version: &str) -> Result<String> {
     }
 }
 
+/// The tag that started the workflow has the version.
+fn check_pushed_tag(pushed: Option<&str>, version: &str) -> Result {
+    match pushed {
+        Some(pushed) if pushed != format!("v{version}") => Err(format!(
+            "the workflow was started by the tag {pushed}, but the version in Cargo.toml is {version}; delete the tag and push v{version}"
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// The tag does not exist, or is the current commit; nothing is uncommitted.
 fn tag(release: &Release<'_>) -> Result<String> {
+    check_pushed_tag(release.pushed_tag.as_deref(), &release.version)?;
     let tag = format!("v{}", release.version);
     let changes = tools::read(&mut tools::git(&["status", "--porcelain"])?)?;
     if !changes.is_empty() {
@@ -105,15 +126,15 @@ fn artifacts(release: &Release<'_>) -> Result<String> {
     let folder = release.artifacts;
     dist::verify_checksums(folder).map_err(|reason| format!("{reason}; run `cargo xtask dist`"))?;
     let names: Vec<String> = dist::artifacts(folder)?.into_iter().map(|(name, _)| name).collect();
-    check_artifacts(&names, &release.version)?;
+    check_artifacts(&names, &release.version, release.is_complete)?;
     Ok(format!("{} files", names.len()))
 }
 
-fn check_artifacts(names: &[String], version: &str) -> Result {
-    let platforms: Vec<_> = dist::PLATFORMS
-        .iter()
-        .filter(|platform| names.contains(&format!("{}.tar.gz", platform.archive())))
-        .collect();
+/// Every platform has all of its artifacts: all platforms of a complete release, or else the platforms that have an archive.
+fn check_artifacts(names: &[String], version: &str, is_complete: bool) -> Result {
+    let archive = |platform: &dist::Platform| format!("{}.tar.gz", platform.archive());
+    let platforms: Vec<_> =
+        dist::PLATFORMS.iter().filter(|platform| is_complete || names.contains(&archive(platform))).collect();
     if platforms.is_empty() {
         return Err("there is no archive; run `cargo xtask dist`".to_owned());
     }
@@ -125,6 +146,7 @@ fn check_artifacts(names: &[String], version: &str) -> Result {
             .collect();
     for platform in &platforms {
         let (system, processor) = platform.npm;
+        expected.push(archive(platform));
         expected.push(format!("tidemark-dev-{system}-{processor}-{version}.tgz"));
         if let Some(architecture) = platform.debian {
             expected.push(format!("tidemark_{version}-1_{architecture}.deb"));
@@ -132,17 +154,17 @@ fn check_artifacts(names: &[String], version: &str) -> Result {
         }
     }
     let missing: Vec<String> = expected.into_iter().filter(|name| !names.contains(name)).collect();
-    let wheels = names.iter().filter(|name| name.starts_with(&format!("tidemark-{version}-py3-")));
-    if wheels.count() != platforms.len() {
-        return Err(format!(
-            "there is not one wheel of version {version} per platform; run `cargo xtask dist`"
-        ));
+    if !missing.is_empty() {
+        return Err(format!("missing: {}; run `cargo xtask dist`", missing.join(", ")));
     }
-    if missing.is_empty() {
-        Ok(())
-    } else {
-        Err(format!("missing: {}; run `cargo xtask dist`", missing.join(", ")))
+    let wheels = names.iter().filter(|name| name.starts_with(&format!("tidemark-{version}-py3-"))).count();
+    if wheels == platforms.len() {
+        return Ok(());
     }
+    Err(format!(
+        "there are {wheels} wheels of version {version} for {} platforms; run `cargo xtask dist`",
+        platforms.len()
+    ))
 }
 
 fn read(file: &Path) -> Result<String> {
@@ -182,11 +204,27 @@ mod tests {
         ]
         .map(str::to_owned)
         .to_vec();
-        assert_eq!(check_artifacts(&names, "1.2.3"), Ok(()));
-        assert!(check_artifacts(&names, "1.2.4").unwrap_err().contains("wheel"));
+        let error = |names: &[String], version, is_complete| {
+            check_artifacts(names, version, is_complete).unwrap_err()
+        };
+        assert_eq!(check_artifacts(&names, "1.2.3", false), Ok(()));
+        assert!(error(&names, "1.2.4", false).contains("missing: tidemark-1.2.4.tgz"));
+        assert!(error(&names[..5], "1.2.3", false).contains("there is no archive"));
+        // The release itself has all platforms.
+        assert!(error(&names, "1.2.3", true).contains("tidemark-aarch64-apple-darwin.tar.gz"));
+        let wheel = names.remove(5);
+        assert!(error(&names, "1.2.3", false).contains("there are 0 wheels"));
+        names.insert(5, wheel);
         names.pop();
-        assert!(
-            check_artifacts(&names, "1.2.3").unwrap_err().contains("missing: tidemark_1.2.3-1_amd64.deb")
-        );
+        assert!(error(&names, "1.2.3", false).contains("missing: tidemark_1.2.3-1_amd64.deb"));
+    }
+
+    #[test]
+    fn a_pushed_tag_has_the_version() {
+        assert_eq!(check_pushed_tag(None, "1.2.3"), Ok(()));
+        assert_eq!(check_pushed_tag(Some("v1.2.3"), "1.2.3"), Ok(()));
+        for other in ["v1.2.4", "1.2.3", "v1.2.3-rc.1"] {
+            assert!(check_pushed_tag(Some(other), "1.2.3").unwrap_err().contains(other), "{other}");
+        }
     }
 }

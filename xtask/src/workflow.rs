@@ -33,3 +33,50 @@ fn install() -> Result<PathBuf> {
     }
     Ok(folder)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(name: &str) -> String {
+        fs::read_to_string(tools::root().unwrap().join(".github/workflows").join(name)).unwrap()
+    }
+
+    #[test]
+    fn every_job_that_calls_cargo_installs_the_toolchain() {
+        for name in ["ci.yml", "release.yml"] {
+            let text = read(name);
+            let (_, jobs) = text.split_once("\njobs:\n").unwrap();
+            let starts = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
+            let mut lines = jobs.lines().peekable();
+            let mut count = 0;
+            while let Some(job) = lines.next() {
+                let mut steps = Vec::new();
+                while let Some(line) = lines.next_if(|line| !starts(line)) {
+                    steps.push(line);
+                }
+                let position = |word: &str| steps.iter().position(|line| line.contains(word));
+                let calls = position("cargo xtask").or_else(|| position(".ci/run"));
+                let installs = position("rustup toolchain install");
+                assert!(calls.is_some() && installs.is_some() && installs < calls, "{name}: {job}");
+                count += 1;
+            }
+            assert_eq!(count, 2, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_release_is_public_when_everything_is_published() {
+        let text = read("release.yml");
+        let position = |word: &str| text.find(word).unwrap_or_else(|| panic!("release.yml has no {word}"));
+        let order = [
+            "--verify-tag --draft",
+            "skopeo copy",
+            "skip-existing: true",
+            "npm publish",
+            "--draft=false",
+            "git push",
+        ];
+        assert!(order.is_sorted_by_key(|word| position(word)));
+    }
+}
