@@ -57,7 +57,13 @@ fn archive(folder: &Path) -> Result {
     tools::run(Command::new("tar").arg("-xzf").arg(&file).arg("-C").arg(&scratch.folder))?;
     let name = file.file_name().unwrap_or_default().to_string_lossy().replace(".tar.gz", "");
     let content = scratch.folder.join(name);
-    for path in ["LICENSE-MIT", "LICENSE-APACHE", "completions/_tidemark", "man/tidemark-run.1"] {
+    for path in [
+        "LICENSE-MIT",
+        "LICENSE-APACHE",
+        "THIRD-PARTY-LICENSES.txt",
+        "completions/_tidemark",
+        "man/tidemark-run.1",
+    ] {
         if !content.join(path).is_file() {
             return Err(format!("{} has no file {path}", file.display()));
         }

@@ -5,6 +5,7 @@ mod binary;
 mod checksum;
 mod deb;
 mod image;
+mod notices;
 mod npm;
 mod platform;
 mod sbom;
@@ -78,6 +79,7 @@ fn package(timing: &mut Timing, build: bool) -> Result<Dist> {
     let time = commit_time()?;
     let dist = Dist { folder, binary, profile_folder: target.join(binary::PROFILE), version, platform, time };
     timing.phase("completions and manual pages", || dist.write_documents())?;
+    timing.phase("licenses", || notices::build(&dist))?;
     timing.phase("archive", || archive::build(&dist))?;
     if platform.debian.is_some() {
         timing.phase("Debian package", || deb::build(&dist))?;
@@ -98,6 +100,11 @@ fn package(timing: &mut Timing, build: bool) -> Result<Dist> {
 }
 
 impl Dist {
+    /// Returns the file with the licenses of the libraries.
+    fn notices(&self) -> PathBuf {
+        self.profile_folder.join(notices::NAME)
+    }
+
     /// Returns the folder of the manual pages.
     fn manual_pages(&self) -> PathBuf {
         self.profile_folder.join("man")

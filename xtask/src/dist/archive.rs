@@ -1,12 +1,12 @@
-//! The archive: the binary, the licenses, the completion scripts and the manual pages in a folder. Also the functions with
-//! which other packages write archives that do not depend on the machine.
+//! The archive: the binary, the licenses of Tidemark and its libraries, the completion scripts and the manual pages in a folder. Also
+//! the functions with which other packages write archives that do not depend on the machine.
 
 use std::{fs, io::Write, path::Path};
 
 use flate2::{Compression, write::GzEncoder};
 use tar::{Builder, EntryType, Header};
 
-use super::{Dist, failed, write};
+use super::{Dist, failed, notices, write};
 use crate::{Result, tools};
 
 /// Licenses and documents of the archive.
@@ -23,6 +23,7 @@ pub(super) fn build(dist: &Dist) -> Result {
         let file = document.rsplit('/').next().unwrap_or(document);
         tar.file(&format!("{name}/{file}"), 0o644, &read(&root.join(document))?)?;
     }
+    tar.file(&format!("{name}/{}", notices::NAME), 0o644, &read(&dist.notices())?)?;
     for (folder, source) in [("completions", dist.completions()), ("man", dist.manual_pages())] {
         tar.folder(&format!("{name}/{folder}"), 0o755, 0)?;
         for (file, _) in super::artifacts(&source)? {

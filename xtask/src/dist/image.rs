@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{
     Dist,
     archive::{DOCUMENTS, Tar, compress, read},
-    binary, checksum, write,
+    binary, checksum, notices, write,
 };
 use crate::{Result, tools};
 
@@ -169,6 +169,7 @@ fn program(dist: &Dist) -> Result<Vec<u8>> {
         let name = document.rsplit('/').next().unwrap_or(document);
         tar.file(&format!("{documents}/{name}"), 0o644, &read(&root.join(document))?)?;
     }
+    tar.file(&format!("{documents}/{}", notices::NAME), 0o644, &read(&dist.notices())?)?;
     tar.finish()
 }
 

@@ -5,7 +5,7 @@ use std::{fs, path::Path, process::Command};
 
 use serde_json::{Map, Value, json};
 
-use super::{Dist, PLATFORMS, archive::read, failed, write};
+use super::{Dist, PLATFORMS, archive::read, failed, notices, write};
 use crate::{Result, service, tools};
 
 /// Writes the package of this platform and the package with the launcher, which is the same on every platform.
@@ -45,6 +45,7 @@ fn platform(dist: &Dist, folder: &Path) -> Result {
     let program = folder.join("bin/tidemark");
     fs::create_dir_all(folder.join("bin"))
         .and_then(|()| fs::copy(&dist.binary, &program))
+        .and_then(|_| fs::copy(dist.notices(), folder.join(notices::NAME)))
         .map_err(|error| failed("written", &program, &error))?;
     let mut manifest = json!({
         "name": dist.platform.npm_package(),
@@ -52,7 +53,7 @@ fn platform(dist: &Dist, folder: &Path) -> Result {
         "description": format!("The tidemark binary for {system} {processor}"),
         "license": "MIT OR Apache-2.0",
         "repository": { "type": "git", "url": "git+https://github.com/tidemark-dev/tidemark.git" },
-        "files": ["bin", "LICENSE-MIT", "LICENSE-APACHE"],
+        "files": ["bin", "LICENSE-MIT", "LICENSE-APACHE", notices::NAME],
         "preferUnplugged": true,
         "os": [system],
         "cpu": [processor],
