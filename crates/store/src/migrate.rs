@@ -99,6 +99,10 @@ pub(crate) fn verify(done: &[AppliedMigration]) -> Result<()> {
         && known(newest.number).is_none()
     {
         let (writer, remedy) = match &newest.release {
+            // Two builds of one version, before its release.
+            Some(release) if release == RELEASE => {
+                (format!("a newer build of Tidemark {release}"), "start the newer build".to_owned())
+            }
             Some(release) => (format!("Tidemark {release}"), format!("install Tidemark {release} or newer")),
             None => ("a newer release".to_owned(), "install the newer release".to_owned()),
         };

@@ -40,6 +40,19 @@ both! {
         assert!(said.contains(concat!("this is Tidemark ", env!("CARGO_PKG_VERSION"), " with schema ")), "{said}");
     }
 
+    async fn a_database_of_a_newer_build_of_the_same_version_is_rejected(db: TestDb) {
+        db.write(|tx| {
+            let sql = "insert into migration (number, name, checksum, release) values (9999, 'future', 'x', $1)";
+            tx.execute(sql, &[&env!("CARGO_PKG_VERSION")])
+        })
+        .await
+        .unwrap();
+        db.db.close().await;
+        let error = Db::open(&db.location).await.err().unwrap();
+        let said = format!("{error:?}");
+        assert!(said.contains("a newer build of Tidemark") && said.contains("start the newer build"), "{said}");
+    }
+
     async fn a_changed_migration_is_rejected(db: TestDb) {
         db.write(|tx| tx.execute("update migration set checksum = 'x' where number = 3", &[])).await.unwrap();
         db.db.close().await;
