@@ -1,8 +1,9 @@
 //! Checks of the values of an imported project: an archive can contain values that no request can create, and a response with an
 //! invalid value would fail. Keys are not part of it; see `key_range.rs`.
 
-use serde::de::DeserializeOwned;
 use std::str::FromStr;
+
+use serde::de::DeserializeOwned;
 use tidemark_api::{
     ActorKind, Adapter, AlertStatus, AnyUrl, BenchmarkName, Boundary, BoundaryLimit, BranchName, ChangeCause,
     ConfirmMode, ConfirmationState, EventStatus, FalseAlarms, GitHash, IterationCounts, MeasureDirection,

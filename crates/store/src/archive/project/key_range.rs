@@ -22,10 +22,10 @@ impl KeyRange {
         // Metrics contain the position of a series in a group of neighboring series, which does not change.
         let (group, max) =
             if table == "series" { (metric::SERIES_PER_ROW, i64::from(u32::MAX)) } else { (1, MAX_KEY) };
-        if !(1 <= first && first <= last && last <= max) {
+        if !(1..=last).contains(&first) || last > max {
             return Err(damaged(&format!("the keys of {table} are {first} to {last}")));
         }
-        let next = (used.saturating_add(group)).div_euclid(group).saturating_mul(group);
+        let next = used.saturating_add(group).div_euclid(group).saturating_mul(group);
         let offset = next.saturating_sub(first - first.rem_euclid(group));
         if last.saturating_add(offset) > max {
             return Err(crate::Error::engine(format!("there are no more keys for {table}")));
