@@ -5,7 +5,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::{
     Benchmark, Branch, Change, ChangeCause, ChangeDirection, Measure, Muted, NameId, ReportUuid, Testbed,
-    Variant, scalar::fixed_string,
+    Variant, Version, scalar::fixed_string,
 };
 
 fixed_string! {
@@ -150,6 +150,11 @@ pub struct VerdictComparison {
     pub base: Option<f64>,
     /// Number of runs of the baseline level.
     pub base_runs: u32,
+    /// Version of the newest run at the level of the baseline of this series: the last version before a suspected change; omitted
+    /// if there is no baseline, or if a job measured the report together with a base.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub base_version: Option<Version>,
     /// Median of the runs of the measured version.
     pub head: f64,
     /// Number of runs of the measured version.

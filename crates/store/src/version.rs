@@ -84,6 +84,17 @@ pub(crate) fn of_ranges(tx: &mut Tx<'_>, ranges: &[VersionRange], most: usize) -
     Ok(found)
 }
 
+/// Returns versions by their primary keys.
+pub fn by_ids(
+    tx: &mut Tx<'_>,
+    versions: impl Iterator<Item = VersionId>,
+) -> Result<HashMap<VersionId, Version>> {
+    let ids = distinct(versions.map(|version| version.get()));
+    let found: Vec<(VersionId, Version)> =
+        tx.fetch_all("select id, {columns} from version where id in {ints $1}", &[&ids])?;
+    Ok(found.into_iter().collect())
+}
+
 /// Returns the version for a report on a head: the version of the same commit, or a new one.
 pub fn ensure(
     tx: &mut Tx<'_>,

@@ -10,18 +10,19 @@ use std::{borrow::Cow, collections::HashMap, sync::Arc};
 use tidemark_api::{
     Benchmark, Change, ChangeCause, ChangeDirection, EventStatus, Measure, Page, ProjChangesSort, Project,
     Report, Shared, Timestamp, Variant, Verdict, VerdictAnswer, VerdictBaseline, VerdictComparison,
-    VerdictFactor,
+    VerdictFactor, Version,
 };
 use tidemark_stats::{
     Baseline, BaselineRange, CommonFactor, Comparison, Criteria, HostSpeeds, LevelChange, LevelChangeStatus,
     Monitor, PeerNoise, Verdict as Outcome, Worse, is_exact, median, select_baseline, verdicts,
 };
 use tidemark_store::{
-    BenchmarkId, Dimension, MeasureId, ProjectId, ReportId, Tx, VariantId, change, lane, metric, report,
+    BenchmarkId, Dimension, MeasureId, ProjectId, ReportId, Tx, VariantId, VersionId, change, lane, metric,
+    report,
     series::{self, SeriesKey},
     variant,
     vector::MeasuredReport,
-    version::VersionRange,
+    version::{self, VersionRange},
 };
 
 use self::{
@@ -48,6 +49,8 @@ pub(crate) struct VerdictInput {
     base: History,
     head: History,
     series_keys: HashMap<u32, SeriesKey>,
+    /// Versions of the baseline.
+    versions: HashMap<VersionId, Version>,
     /// Reports with a change of level by series, with the status of the change.
     changed: HashMap<SeriesKey, Vec<(ReportId, LevelChangeStatus)>>,
     /// The newest report of the baseline.
@@ -133,6 +136,7 @@ impl VerdictInput {
             benchmarks: Benchmark::by_ids(tx, &keys(|series_key| series_key.benchmark.get()))?,
             variants: variant::by_ids(tx, &keys(|series_key| series_key.variant))?,
             measures: Measure::by_ids(tx, &keys(|series_key| series_key.measure.get()))?,
+            versions: version::by_ids(tx, base.reports.iter().map(|report| report.version))?,
             settled: lane::is_analyzed(tx, place.branch, place.testbed)?,
             changes,
             mutes,
@@ -217,8 +221,14 @@ impl VerdictInput {
     fn pair(&self, series: u32, hosts: &Hosts) -> Option<Pair> {
         let series_key = *self.series_keys.get(&series)?;
         let head = self.head.series.get(&series)?;
-        let mut pair =
-            Pair { series_key, new: head.values.clone(), baseline: None, runs: 0, is_exact: false };
+        let mut pair = Pair {
+            series_key,
+            new: head.values.clone(),
+            baseline: None,
+            runs: 0,
+            newest_base: None,
+            is_exact: false,
+        };
         if let Some(base) = self.base.series.get(&series) {
             let (values, new) = hosts.convert_to_newest_host(base, head);
             let changed = self.changed.get(&series_key).map(Vec::as_slice).unwrap_or_default();
@@ -247,6 +257,14 @@ impl VerdictInput {
             };
             let (before, between) = values.split_at(count);
             pair.runs = count - changes.last().copied().unwrap_or(0);
+            // The newest run may have the suspected change already, although it alone was not far enough from the others.
+            let level = median(&before[changes.last().copied().unwrap_or(0)..]);
+            let is_at_level = |value: &f64| {
+                let (level, new) = (level.unwrap_or_default(), median(&new).unwrap_or_default());
+                (value - level).abs() < (value - new).abs()
+            };
+            let newest = before.iter().rposition(is_at_level).or(count.checked_sub(1));
+            pair.newest_base = newest.map(|run| self.base.reports[base.places[run]].version);
             pair.is_exact = is_exact(before);
             let sampling = Spread::sampling(&base.spread, &head.spread);
             pair.baseline = Baseline::new(before, &changes, &new).map(|baseline| {
@@ -328,6 +346,7 @@ impl VerdictInput {
             ),
             base: comparison.map(|comparison| comparison.base),
             base_runs: number(pair.runs),
+            base_version: pair.newest_base.and_then(|version| self.versions.get(&version).cloned()),
             head: median(&pair.new).unwrap_or_default(),
             head_runs: number(pair.new.len()),
             change: comparison.and_then(|comparison| comparison.change),
@@ -402,6 +421,8 @@ struct Pair {
     baseline: Option<Baseline>,
     /// Number of runs of the baseline since its last change of level.
     runs: usize,
+    /// Version of the newest run at the level of the baseline.
+    newest_base: Option<VersionId>,
     /// Whether the values are counts rather than times.
     is_exact: bool,
 }

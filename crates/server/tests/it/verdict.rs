@@ -152,7 +152,16 @@ both! {
             let report = lab.six(number, factors(number), json!({})).await;
             lab.settled().await;
             let counts = if (44..50).contains(&number) { "2/0/0/4/0" } else { "1/0/0/5/0" };
-            assert_eq!(lab.verdict(&report).await.1, format!("changed by code: {counts}"), "run {number}");
+            let (verdict, short) = lab.verdict(&report).await;
+            assert_eq!(short, format!("changed by code: {counts}"), "run {number}");
+            // The last run before each regression, although the newest runs have the regression.
+            if number < 50 {
+                for regressed in verdict["comparisons"].as_array().unwrap().iter().take(counts[..1].parse().unwrap()) {
+                    let last = if regressed["benchmark"]["name"] == json!("a") { 39 } else { 43 };
+                    let hash = json!(format!("{last:040x}"));
+                    assert_eq!(regressed["base_version"]["hash"], hash, "run {number}: {regressed:#}");
+                }
+            }
             if number == 49 {
                 let changes = lab.changes("", 2).await;
                 let first = changes.iter().find(|change| change["benchmark"]["name"] == json!("a")).unwrap();

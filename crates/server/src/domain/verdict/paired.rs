@@ -74,6 +74,7 @@ pub(crate) fn compare_pairs(
             muted: None,
             base: Some(comparison.base),
             base_runs: number(pairs.len()),
+            base_version: None,
             head: comparison.new,
             head_runs: number(pairs.len()),
             change: comparison.change,
