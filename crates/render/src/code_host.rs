@@ -6,6 +6,7 @@ use crate::{
     comment::Comment,
     format,
     metric::{MetricRow, ThresholdStatus},
+    verdict::regressions_without_threshold,
 };
 use tidemark_api::job::JobCallbackKind;
 
@@ -84,19 +85,16 @@ pub enum Conclusion {
 }
 
 impl Conclusion {
-    /// Returns the conclusion for a report, as `--error-on-alert` decides: any alert that is not muted is a failure. Where no
-    /// threshold applies, a regression against the baseline is a failure, and an inconclusive comparison is neutral.
+    /// Returns the conclusion for a report, as `--error-on-alert` decides: an alert that is not muted is a failure, and so is a
+    /// regression of a series without a threshold. The conclusion is neutral if nothing was compared with anything.
     pub fn of(comment: &Comment<'_>) -> Self {
-        if comment.report.counts.alerts.unmuted() > 0 {
+        let worse = comment.verdict.map_or(0, |verdict| regressions_without_threshold(comment.rows, verdict));
+        if comment.report.counts.alerts.unmuted() > 0 || worse > 0 {
             return Self::Failure;
         }
-        let is_judged =
-            |row: &MetricRow<'_>| matches!(row.status, ThresholdStatus::Within | ThresholdStatus::Muted);
-        if comment.rows.iter().any(is_judged) {
-            return Self::Success;
-        }
+        let is_judged = |row: &MetricRow<'_>| row.status.has_limits();
         match comment.verdict.map(|verdict| &verdict.counts) {
-            Some(counts) if counts.regressions > 0 => Self::Failure,
+            _ if comment.rows.iter().any(is_judged) => Self::Success,
             Some(counts) if counts.improvements + counts.unchanged > 0 => Self::Success,
             _ => Self::Neutral,
         }

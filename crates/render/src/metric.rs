@@ -34,6 +34,11 @@ impl ThresholdStatus {
         }
     }
 
+    /// Whether the value was compared with limits.
+    pub fn has_limits(self) -> bool {
+        !matches!(self, Self::NoBaseline | Self::NoThreshold)
+    }
+
     /// Whether the value is outside its limits.
     pub fn is_outside(self) -> bool {
         matches!(self, Self::Worse | Self::Better)

@@ -1,6 +1,6 @@
 //! Texts of the verdict on a run: the comparison of each of its series with the baseline.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tidemark_stats::median;
 
@@ -9,7 +9,8 @@ use crate::{
     metric::{self, MetricRow, ThresholdStatus},
 };
 use tidemark_api::{
-    Change, ChangeCause, ChangeDirection, Measure, Verdict, VerdictAnswer, VerdictComparison,
+    BenchmarkUuid, Change, ChangeCause, ChangeDirection, Measure, MeasureUuid, VariantUuid, Verdict,
+    VerdictAnswer, VerdictComparison,
 };
 
 /// Maximum number of changes that are listed one by one.
@@ -33,12 +34,26 @@ pub struct VerdictRow<'a> {
     pub comparison: Option<&'a VerdictComparison>,
 }
 
+/// Returns the key of the series of a metric.
+fn series_key(row: &MetricRow<'_>) -> (BenchmarkUuid, Option<VariantUuid>, MeasureUuid) {
+    let variant = row.result.variant.as_ref().map(|variant| variant.uuid);
+    (row.result.benchmark.uuid, variant, row.measured.measure.uuid)
+}
+
+/// Returns the number of regressed series that have no value with the limits of a threshold. Muted series do not count.
+pub fn regressions_without_threshold(rows: &[MetricRow<'_>], verdict: &Verdict) -> u32 {
+    let limited: HashSet<_> = rows.iter().filter(|row| row.status.has_limits()).map(series_key).collect();
+    let is_regressed = |one: &&VerdictComparison| {
+        let variant = one.variant.as_ref().map(|variant| variant.uuid);
+        (one.answer, one.direction) == (VerdictAnswer::Changed, ChangeDirection::Regression)
+            && one.muted.is_none()
+            && !limited.contains(&(one.benchmark.uuid, variant, one.measure.uuid))
+    };
+    u32::try_from(verdict.comparisons.iter().filter(is_regressed).count()).unwrap_or(u32::MAX)
+}
+
 /// Returns the series of a report: changed series and series outside a threshold first, the worst first.
 pub fn verdict_rows<'a>(rows: &'a [MetricRow<'a>], verdict: Option<&'a Verdict>) -> Vec<VerdictRow<'a>> {
-    let key = |row: &MetricRow<'_>| {
-        let variant = row.result.variant.as_ref().map(|variant| variant.uuid);
-        (row.result.benchmark.uuid, variant, row.measured.measure.uuid)
-    };
     let comparisons = verdict.into_iter().flat_map(|verdict| &verdict.comparisons);
     let comparisons: HashMap<_, (usize, &VerdictComparison)> = comparisons
         .enumerate()
@@ -50,8 +65,8 @@ pub fn verdict_rows<'a>(rows: &'a [MetricRow<'a>], verdict: Option<&'a Verdict>)
     let mut indexes: HashMap<_, usize> = HashMap::new();
     let mut lines: Vec<(usize, VerdictRow<'_>)> = Vec::new();
     for row in rows {
-        let found = comparisons.get(&key(row));
-        let index = *indexes.entry(key(row)).or_insert(lines.len());
+        let found = comparisons.get(&series_key(row));
+        let index = *indexes.entry(series_key(row)).or_insert(lines.len());
         if index == lines.len() {
             let comparison = found.map(|(_, comparison)| *comparison);
             lines.push((

@@ -3,9 +3,7 @@
 
 use std::{collections::HashSet, thread, time::Duration};
 
-use tidemark_api::{
-    Adapter, Change, ChangeCause, ChangeDirection, EventStatus, JobNoise, Report, ResourceId, VerdictAnswer,
-};
+use tidemark_api::{Adapter, JobNoise, Report, ResourceId};
 use tidemark_client::Client;
 pub(crate) use tidemark_render::metric::*;
 use tidemark_render::verdict::{self as render, VerdictRow};
@@ -121,23 +119,4 @@ pub(crate) fn wait_for_verdict(client: &Client, report: &Report) -> Option<tidem
         thread::sleep(Duration::from_millis(pause));
     }
     verdict
-}
-
-/// Returns the number of regressions that are not muted: comparisons of this run, and changes that this run confirmed.
-pub(crate) fn regressions(verdict: &tidemark_api::Verdict) -> u32 {
-    let is_worse = |change: &&Change| {
-        change.muted.is_none()
-            && (change.direction, change.cause, change.status)
-                == (ChangeDirection::Regression, ChangeCause::Code, EventStatus::Open)
-    };
-    // Counts a series once if it also regressed in this run.
-    let is_new = |change: &&Change| {
-        !verdict.comparisons.iter().any(|one| {
-            (one.answer, one.direction) == (VerdictAnswer::Changed, ChangeDirection::Regression)
-                && (one.benchmark.uuid, one.measure.uuid) == (change.benchmark.uuid, change.measure.uuid)
-                && one.variant == change.variant
-        })
-    };
-    let found = verdict.changes.iter().filter(is_worse).filter(is_new);
-    verdict.counts.regressions + u32::try_from(found.count()).unwrap_or(u32::MAX)
 }

@@ -94,8 +94,8 @@ pub(crate) struct Run {
     /// Exit with status 3 if any benchmark regressed against the baseline
     #[arg(long)]
     error_on_change: bool,
-    /// Exit with status 3 if a value is outside its threshold or, where no threshold applies, if a benchmark regressed; `=false`
-    /// overrides tidemark.toml
+    /// Exit with status 3 if a value is outside its threshold, or if a benchmark without a threshold regressed; `=false` overrides
+    /// tidemark.toml
     #[arg(
         long,
         alias = "err",

@@ -119,6 +119,29 @@ fn a_regression_fails_the_check_where_there_is_no_threshold() {
 }
 
 #[test]
+fn a_threshold_of_one_series_does_not_hide_a_regression_of_another() {
+    let actions = Actions::open_without_threshold();
+    let limit =
+        ["--threshold-measure", "size", "--threshold-test", "static", "--threshold-upper-boundary", "10"];
+    let run = |sort: f64, size: f64| {
+        let results = printing(&json!({
+            "sort": { "latency": { "value": sort }, "size": { "value": size } },
+        }));
+        let output = actions.push(&[&limit[..], &["--error-on-alert", &results]].concat());
+        (output.status.code(), actions.host.requests()[1].1["conclusion"].as_str().unwrap().to_owned())
+    };
+    let (success, failure) = ((Some(0), "success".to_owned()), (Some(3), "failure".to_owned()));
+    for number in 0..12 {
+        assert_eq!(run(1_000.0 + f64::from(number * 7 % 5), 3.0), success);
+    }
+    // The size is within its limit; the latency has no threshold.
+    assert_eq!(run(4_000.0, 3.0), failure);
+    // The size regressed, but its threshold decides.
+    assert_eq!(run(1_000.0, 9.0), success);
+    assert_eq!(run(1_000.0, 11.0), failure);
+}
+
+#[test]
 fn a_push_has_a_check_and_a_summary() {
     let actions = Actions::open();
     let summary = actions.lab.work().join("summary.md");

@@ -275,6 +275,27 @@ fn results_come_from_commands_files_and_standard_input() {
     assert_eq!(lab.count(), 7);
 }
 
+/// Detection finds a small lasting change that no single run shows.
+#[test]
+fn the_exit_status_agrees_with_the_verdict() {
+    let lab = Lab::open();
+    let run = |number: u64| {
+        let noise = ((number * 7919 + number * number * 104_729) % 101) as f64 / 50.0 - 1.0;
+        let level = if number < 30 { 1_000.0 } else { 1_018.0 };
+        let line = latency(level * (1.0 + 0.02 * noise));
+        let output = lab.run(&["--quiet", "--branch", "main", "--error-on-change", &line]);
+        let shown = text(&output.stdout).to_owned();
+        let last = shown.lines().find(|line| line.starts_with("Verdict: ")).unwrap().to_owned();
+        let is_regressed = last.contains(" regressed");
+        assert_eq!(output.status.code(), Some(if is_regressed { 3 } else { 0 }), "{output:?}");
+        shown.contains("Found now: a lasting regression of sort") && !is_regressed
+    };
+    assert!(
+        (0..52).filter(|number| run(*number)).count() > 0,
+        "no change was found without a regressed verdict"
+    );
+}
+
 #[test]
 fn a_dry_run_needs_no_server() {
     let lab = Lab::open();

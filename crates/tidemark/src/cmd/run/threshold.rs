@@ -7,18 +7,10 @@ use tidemark_api::{
 };
 use tidemark_stats::Test;
 
-use crate::{
-    failure::{Failure, Result},
-    verdict::{MetricRow, ThresholdStatus},
-};
+use crate::failure::{Failure, Result};
 
 /// Placeholder for a missing value.
 const SKIP: &str = "_";
-
-/// Whether no threshold applies to a report.
-pub(super) fn is_none(rows: &[MetricRow<'_>]) -> bool {
-    rows.iter().all(|row| row.status == ThresholdStatus::NoThreshold)
-}
 
 /// Thresholds of the branch and testbed of a run.
 #[derive(clap::Args)]
