@@ -4,7 +4,12 @@
 use std::{
     io,
     process::{self, ChildStderr, ChildStdout, Command, ExitStatus},
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        mpsc::{self, RecvTimeoutError},
+    },
+    thread,
+    time::Instant,
 };
 
 use crate::interrupt::{self, Guard, on_interrupt};
@@ -13,6 +18,14 @@ use crate::interrupt::{self, Guard, on_interrupt};
 pub(crate) struct Child {
     process: process::Child,
     guard: Option<Guard>,
+    has_group: bool,
+}
+
+/// How a child process ended.
+pub(crate) struct EndedChild {
+    pub(crate) status: ExitStatus,
+    /// Whether it was stopped at the deadline.
+    pub(crate) is_late: bool,
 }
 
 impl Child {
@@ -24,12 +37,12 @@ impl Child {
         // Without a signal handler, the command can still run.
         let guard = on_interrupt(move || {
             if let Some(id) = id.get() {
-                stop(*id, has_group);
+                stop(*id, has_group, !has_group);
             }
         });
         let process = command.spawn()?;
         let _ = started.set(process.id());
-        Ok(Self { process, guard: guard.ok() })
+        Ok(Self { process, guard: guard.ok(), has_group })
     }
 
     /// Takes the standard output of the command, if it is piped.
@@ -42,12 +55,26 @@ impl Child {
         self.process.stderr.take()
     }
 
-    /// Waits until the command ends. Does not return if this program is being interrupted.
-    pub(crate) fn wait(mut self) -> io::Result<ExitStatus> {
+    /// Waits until the command ends, and stops it at the deadline. Does not return if this program is being interrupted.
+    pub(crate) fn wait(mut self, deadline: Option<Instant>) -> io::Result<EndedChild> {
+        let (ended, has_ended) = mpsc::sync_channel::<()>(0);
+        let (id, has_group) = (self.process.id(), self.has_group);
+        let watchdog = deadline.map(|deadline| {
+            thread::spawn(move || {
+                let left = deadline.saturating_duration_since(Instant::now());
+                let is_late = has_ended.recv_timeout(left) == Err(RecvTimeoutError::Timeout);
+                if is_late {
+                    stop(id, has_group, false);
+                }
+                is_late
+            })
+        });
         let status = self.process.wait();
+        drop(ended);
+        let is_late = watchdog.is_some_and(|watchdog| watchdog.join().unwrap_or_default());
         drop(self.guard);
-        interrupt::wait_if_stopping(status.as_ref().is_ok_and(ExitStatus::success));
-        status
+        interrupt::wait_if_stopping(status.as_ref().is_ok_and(ExitStatus::success) || is_late);
+        Ok(EndedChild { status: status?, is_late })
     }
 }
 
@@ -68,17 +95,15 @@ fn new_process_group(_: &mut Command) -> bool {
     false
 }
 
-/// Stops a command: requests it to terminate, and kills it after a grace period.
+/// Stops a command: requests it to terminate, and kills it after a grace period. `has_ctrl_c` is true if the terminal has sent Ctrl-C
+/// to the command, too. Without a group of its own and without Ctrl-C, processes that the command started may continue.
 #[cfg(unix)]
-fn stop(id: u32, has_group: bool) {
+fn stop(id: u32, has_group: bool, has_ctrl_c: bool) {
     use rustix::process::{
         Pid, Signal, kill_current_process_group, kill_process, kill_process_group, test_kill_process,
         test_kill_process_group,
     };
-    use std::{
-        thread,
-        time::{Duration, Instant},
-    };
+    use std::time::Duration;
 
     /// Time to terminate after SIGTERM or Ctrl-C.
     const GRACE: Duration = Duration::from_secs(3);
@@ -100,6 +125,11 @@ fn stop(id: u32, has_group: bool) {
         if !has_ended() {
             let _ = kill_process_group(id, Signal::KILL);
         }
+    } else if !has_ctrl_c {
+        let _ = kill_process(id, Signal::TERM);
+        if !has_ended() {
+            let _ = kill_process(id, Signal::KILL);
+        }
     // The command has received Ctrl-C, too. Otherwise send the signal to the whole process group, as the terminal does.
     } else if !has_ended() {
         let _ = kill_current_process_group(Signal::TERM);
@@ -110,4 +140,4 @@ fn stop(id: u32, has_group: bool) {
 }
 
 #[cfg(not(unix))]
-fn stop(_: u32, _: bool) {}
+fn stop(_: u32, _: bool, _: bool) {}

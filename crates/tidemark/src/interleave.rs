@@ -34,7 +34,7 @@ const MAX_LIST: usize = 64 << 10;
 /// Flags of the measurement.
 #[derive(Clone, Copy, clap::Args)]
 pub(crate) struct Limits {
-    /// Maximum duration of a comparison of commits; it ends earlier, as soon as every benchmark has a verdict
+    /// Maximum duration of a comparison of commits, with --setup; it ends earlier, as soon as every benchmark has a verdict
     #[arg(long, value_name = "SECONDS", default_value_t = 1_800, value_parser = clap::value_parser!(u64).range(1..))]
     max_time: u64,
     /// Run both sides of a comparison of commits at the same time, on separate cores that they swap in each round
@@ -88,7 +88,10 @@ struct MeasuredRun {
 impl Interleave<'_> {
     /// Measures both sides in pairs, until every benchmark has a verdict or a limit is reached. The order within a pair is random:
     /// then no effect of the order, of the time or of earlier runs favors a side, and the test needs no further assumption.
-    pub(crate) fn run(&self) -> Result<ComparisonReport> {
+    pub(crate) fn run(mut self) -> Result<ComparisonReport> {
+        let deadline = Instant::now().checked_add(Duration::from_secs(self.limits.max_time));
+        self.measurement.deadline = deadline;
+        let has_time = |needed: Duration| deadline.is_none_or(|deadline| Instant::now() + needed < deadline);
         let cores = self.core_sets()?;
         let checkouts = Checkouts::open(self.measurement.benchmark.folder())?;
         let sides = [checkouts.prepare("base", &self.base)?, checkouts.prepare("new", &self.new)?];
@@ -126,6 +129,10 @@ impl Interleave<'_> {
                 results => results?,
             };
             let has_wanted = |results: &Results| wanted.iter().all(|name| has(results, name));
+                Err(failure) if !has_time(Duration::ZERO) && is_without_results(&failure) => {
+                    message!("warning: {failure}");
+                    break;
+                }
             if is_filtered && !results.as_ref().is_some_and(|both| both.iter().all(has_wanted)) {
                 message!(
                     "warning: The filter of the benchmarks omitted a benchmark; all benchmarks run again."
@@ -151,7 +158,7 @@ impl Interleave<'_> {
             if rounds.is_conclusive()
                 || self.max_rounds.is_some_and(|max_rounds| number >= max_rounds)
                 || failed_rounds == MAX_FAILED_ROUNDS
-                || started.elapsed() + mean > Duration::from_secs(self.limits.max_time)
+                || !has_time(mean)
             {
                 break;
             }
@@ -170,6 +177,15 @@ impl Interleave<'_> {
         }
         rounds.report()
     }
+        if rounds.is_empty() && !has_time(Duration::ZERO) {
+            return Err(Failure::with(
+                Exit::Empty,
+                format!(
+                    "No round ended within --max-time ({} s); nothing was measured. Increase --max-time.",
+                    self.limits.max_time
+                ),
+            ));
+        }
 
     /// Returns the core sets of a duet; `None` without `--duet`.
     fn core_sets(&self) -> Result<Option<[CoreSet; 2]>> {

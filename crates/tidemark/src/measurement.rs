@@ -4,7 +4,7 @@
 use std::{
     path::PathBuf,
     process::{Command, Stdio},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tidemark_adapters::Results;
@@ -12,7 +12,7 @@ use tidemark_api::{Adapter, Fold};
 
 use crate::{
     checkout::Checkout,
-    child::Child,
+    child::{Child, EndedChild},
     cmd::run::{
         command::{BenchmarkCommand, CommandResult, DRAIN_TIMEOUT, RunIn, SIDE_VARIABLE, forward},
         synthetic::{SyntheticFlags, elapsed_results},
@@ -35,6 +35,8 @@ pub(crate) struct Measurement<'a> {
     pub(crate) parsing: &'a ParseFlags,
     /// Whether a failed run is left out instead of being an error.
     pub(crate) allow_failure: bool,
+    /// Time at which commands are stopped.
+    pub(crate) deadline: Option<Instant>,
     pub(crate) quiet: bool,
 }
 
@@ -57,15 +59,22 @@ impl Measurement<'_> {
         }
         let run = |mut child: Child| {
             let (stdout, stderr) = (child.stdout().map(forward), child.stderr().map(forward));
-            let status = child.wait();
+            let ended = child.wait(self.deadline);
             for stream in [stdout, stderr].into_iter().flatten() {
                 let _ = stream.recv_timeout(DRAIN_TIMEOUT);
             }
-            status
+            ended
         };
         match Child::start(&mut command).and_then(run) {
-            Ok(status) if status.success() => Ok(()),
-            Ok(status) => Err(Failure::with(
+            Ok(EndedChild { is_late: true, .. }) => Err(Failure::with(
+                Exit::Benchmark,
+                format!(
+                    "The command that prepares {} was stopped because --max-time was over; increase --max-time.",
+                    checkout.title()
+                ),
+            )),
+            Ok(EndedChild { status, .. }) if status.success() => Ok(()),
+            Ok(EndedChild { status, .. }) => Err(Failure::with(
                 Exit::Benchmark,
                 format!("The command that prepares {} failed ({status}).", checkout.title()),
             )),
@@ -94,7 +103,8 @@ impl Measurement<'_> {
         if !command.is_given() {
             return Ok(None);
         }
-        let place = RunIn { folder: &checkout.folder, side: &checkout.label, benchmarks };
+        let place =
+            RunIn { folder: &checkout.folder, side: &checkout.label, benchmarks, deadline: self.deadline };
         command.run_in(Some(&place), name, quiet).map(Some)
     }
 
@@ -116,7 +126,7 @@ impl Measurement<'_> {
                     return Err(Failure::with(
                         Exit::Benchmark,
                         format!(
-                            "{name}: the benchmark command {reason}. --allow-failure leaves such rounds out."
+                            "{name}: the benchmark command {reason}. --allow-failure leaves rounds with a failed run out."
                         ),
                     ));
                 }

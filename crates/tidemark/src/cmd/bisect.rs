@@ -249,6 +249,7 @@ impl BisectFlags {
                 let mut source =
                     CheckoutSource::open(folder, measurement, self.iter, self.checkouts, &range)?;
                 let result = search.run(&mut source as &mut dyn Source)?;
+                    deadline: None,
                 drop(source);
                 result
             }

@@ -100,6 +100,7 @@ impl Compare {
                 synthetic: Some(&self.synthetic).filter(|synthetic| synthetic.is_given()),
                 parsing: &self.parsing,
                 allow_failure: self.allow_failure,
+                deadline: None,
                 quiet: self.quiet,
             },
             binaries: &self.binary,

@@ -240,3 +240,22 @@ fn a_duet_needs_two_cores() {
     assert_eq!(text(&output.stderr), sentence);
     assert!(!Path::new(&desk.0.path().join("diary")).exists());
 }
+
+#[test]
+fn commands_that_do_not_end_are_stopped_at_the_limit() {
+    let desk = Desk::open();
+    let limit = ["run", "--ab", "HEAD", "--quiet", "--max-time", "1"];
+    // The shell has a child process that keeps the output open.
+    let hanging = "sleep 600 | cat; true";
+    let output = desk.bench(&[&limit[..], &[hanging]].concat());
+    assert_eq!(output.status.code(), Some(6), "{output:?}");
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("the benchmark command was stopped because its time was over"), "{stderr}");
+    let message =
+        "error: No round ended within --max-time (1 s); nothing was measured. Increase --max-time.\n";
+    assert!(stderr.ends_with(message), "{stderr}");
+    let output = desk.bench(&[&limit[..], &["--setup", hanging, "true"]].concat());
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    let stderr = text(&output.stderr);
+    assert!(stderr.ends_with("was stopped because --max-time was over; increase --max-time.\n"), "{stderr}");
+}

@@ -81,6 +81,7 @@ impl Run {
             binaries: &self.binary.binary,
             only,
             adapter,
+                deadline: None,
             criteria: &self.ab.criteria,
             limits: self.ab.limits,
             max_rounds: None,

@@ -53,6 +53,8 @@ pub(crate) struct RunIn<'a> {
     pub(crate) side: &'a str,
     /// Benchmarks without a verdict, one per line; `None` if all benchmarks are to run.
     pub(crate) benchmarks: Option<&'a str>,
+    /// Time at which the command is stopped.
+    pub(crate) deadline: Option<Instant>,
 }
 
 /// Result of a command.
@@ -123,7 +125,7 @@ impl BenchmarkCommand {
         if let Some(folder) = &self.folder {
             command.current_dir(folder);
         }
-        if let Some(RunIn { folder, side, benchmarks }) = place {
+        if let Some(RunIn { folder, side, benchmarks, .. }) = place {
             command.current_dir(folder).env(SIDE_VARIABLE, side);
             if let Some(benchmarks) = benchmarks {
                 command.env(BENCHMARKS_VARIABLE, benchmarks);
@@ -157,13 +159,29 @@ impl BenchmarkCommand {
             let progress = Arc::clone(&progress);
             thread::spawn(move || sender.send(collect(stderr, (!quiet).then_some(&progress))));
         }
-        let output = child.stdout().map(|stdout| collect(stdout, (!quiet).then_some(&progress))).transpose();
-        let status = child.wait();
-        let elapsed = started.elapsed();
+        let (sender, written) = mpsc::sync_channel(1);
+        if let Some(stdout) = child.stdout() {
+            let progress = Arc::clone(&progress);
+            thread::spawn(move || sender.send(collect(stdout, (!quiet).then_some(&progress))));
+        }
+        let deadline = place.and_then(|place| place.deadline);
         let broken =
             |error: io::Error| Failure::new(format!("The output of {program} cannot be read ({error})."));
-        let (output, status) = (output.map_err(broken)?.unwrap_or_default(), status.map_err(broken)?);
-        let failure = failure(status);
+        let ended = child.wait(deadline).map_err(broken)?;
+        // Processes that the command started may keep the pipe open.
+        let output = match deadline {
+            Some(deadline) => {
+                let left = deadline.saturating_duration_since(Instant::now()).max(DRAIN_TIMEOUT);
+                written.recv_timeout(left).unwrap_or_else(|_| Ok(Vec::new()))
+            }
+            None => written.recv().unwrap_or_else(|_| Ok(Vec::new())),
+        };
+        let elapsed = started.elapsed();
+        let output = output.map_err(broken)?;
+        let failure = match ended.is_late {
+            true => Some("was stopped because its time was over".to_owned()),
+            false => failure(ended.status),
+        };
         if (failure.is_some() || !quiet)
             && let Ok(Ok(messages)) = messages.recv_timeout(DRAIN_TIMEOUT)
             && quiet
