@@ -36,10 +36,18 @@ const MAX_LIST: usize = 64 << 10;
 pub(crate) struct Limits {
     /// Maximum duration of a comparison of commits, with --setup; it ends earlier, as soon as every benchmark has a verdict
     #[arg(long, value_name = "SECONDS", default_value_t = 1_800, value_parser = clap::value_parser!(u64).range(1..))]
-    max_time: u64,
-    /// Run both sides of a comparison of commits at the same time, on separate cores that they swap in each round
+    pub(crate) max_time: u64,
+    /// Run both sides of a comparison of commits or images at the same time, on separate cores that they swap in each round
     #[arg(long)]
     pub(crate) duet: bool,
+}
+
+impl Limits {
+    /// Returns the limits of the next of `count` comparisons that share the time, of which `elapsed` is over.
+    pub(crate) fn share(self, elapsed: Duration, count: usize) -> Self {
+        let left = self.max_time.saturating_sub(elapsed.as_secs());
+        Self { max_time: (left / u64::try_from(count).unwrap_or(u64::MAX).max(1)).max(1), ..self }
+    }
 }
 
 /// What to measure, and how.

@@ -90,6 +90,67 @@ fn a_real_regression_is_confirmed() {
 }
 
 #[test]
+fn a_regression_of_an_earlier_commit_is_confirmed() {
+    let confirming = Confirming::open();
+    let before = git(&confirming.0.work(), &["rev-parse", "HEAD"]);
+    fs::write(confirming.0.work().join("factor"), "13\n").unwrap();
+    confirming.commit("slower");
+    let output = confirming.run(&["--error-on-change"], &[]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    // The newest run of the branch has the regression: it is not the base.
+    confirming.commit("no change");
+    let output = confirming.run(&["--confirm", "--error-on-change", "--json", "--quiet"], &[]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(states(&report)[0], ["sort", "regressed", "confirmed"], "{report:#}");
+    assert!(before.starts_with(report["confirmation"]["base"].as_str().unwrap()), "{report:#}");
+    // A base that has the regression, too, refutes nothing.
+    confirming.commit("no change");
+    let output = confirming.run(&["--confirm=HEAD~1", "--error-on-change"], &[]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let shown = text(&output.stdout);
+    assert!(shown.contains("\nunresolved  sort"), "{shown}");
+    assert!(
+        shown.contains("\nA regression is unresolved if both sides have the value of this run: "),
+        "{shown}"
+    );
+    assert!(!shown.contains("increase --max-time"), "{shown}");
+}
+
+#[test]
+fn a_value_outside_a_static_limit_is_not_refuted_by_its_base() {
+    let confirming = Confirming::open();
+    let threshold = [
+        "--threshold-measure",
+        "latency",
+        "--threshold-test",
+        "static",
+        "--threshold-upper-boundary",
+        "9000",
+        "--err",
+        "--confirm",
+        "--json",
+        "--quiet",
+    ];
+    confirming.commit("no change");
+    let output = confirming.run(&threshold, &[]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(states(&report)[0], ["sort", "regressed", "confirmed"], "{report:#}");
+    // With identical binaries, the base is outside the limit, too.
+    confirming.commit("no change");
+    let binary = ["--setup", "echo same > app", "--binary", "app"];
+    let output = confirming.run(&[&threshold[..], &binary].concat(), &[]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    // The value of the second measurement is within the limit.
+    confirming.commit("no change");
+    let threshold: Vec<&str> =
+        threshold.iter().map(|word| if *word == "9000" { "11000" } else { *word }).collect();
+    let output = confirming.run(&threshold, &[("SLOW", "2")]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+#[test]
 fn a_disturbed_run_is_refuted() {
     let confirming = Confirming::open();
     confirming.commit("no change");

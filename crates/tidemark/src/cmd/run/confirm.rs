@@ -1,20 +1,21 @@
 //! `tidemark run --confirm`: measures the benchmarks that look regressed or are inconclusive again, against the base on this
 //! machine, before the exit status is decided. The report that was sent stays as it is.
 
-use std::fmt::Write;
+use std::{fmt::Write, time::Instant};
 
 use serde_json::{Value, json};
 use tidemark_api::{
-    Adapter, AlertStatus, Benchmark, ChangeCause, ChangeDirection, EventStatus, GitHash, Measure, Report,
-    Variant, VerdictAnswer, VerdictComparison, measure,
+    Adapter, AlertStatus, Benchmark, ChangeDirection, GitHash, Measure, Report, Variant, VerdictAnswer,
+    VerdictComparison, measure,
 };
-use tidemark_stats::Verdict;
+use tidemark_stats::{Comparison, Test, Verdict};
 
 use super::Run;
 use crate::{
     checkout,
     comparison::{ComparisonReport, Series},
     failure::{Failure, Result},
+    interleave::Interleave,
     output,
     table::{Column, Table},
     verdict::{MetricRow, ThresholdStatus},
@@ -25,19 +26,42 @@ const HASH_LENGTH: usize = 12;
 
 /// Suspected benchmarks, measured again.
 pub(super) struct Confirmation {
-    /// Commit that they were compared with.
-    base: String,
-    is_identical: bool,
     suspects: Vec<Suspect>,
 }
 
-/// A series that looked regressed or was inconclusive.
+/// A series that looks regressed or is inconclusive.
+struct SuspectedSeries {
+    series: Series,
+    suspicion: Suspicion,
+    /// Commit before the suspected change, if the verdict has it.
+    base: Option<String>,
+    /// Level of the baseline and of the run, if the verdict has both.
+    levels: Option<(f64, f64)>,
+    limits: Vec<CrossedLimit>,
+}
+
+/// Limits of a threshold that the value is outside of, in the worse direction.
+#[derive(Clone, Copy)]
+struct CrossedLimit {
+    lower: Option<f64>,
+    upper: Option<f64>,
+    /// Whether the limits do not depend on earlier values.
+    is_static: bool,
+}
+
+/// A suspected series with its second measurement.
 struct Suspect {
     series: Series,
     suspicion: Suspicion,
+    /// Commit that it was compared with.
+    base: String,
+    /// Whether the binaries of both sides are identical, so that nothing was measured.
+    is_identical: bool,
     state: State,
     /// Verdict of the comparison; `None` if the series was not measured on both sides.
     verdict: Option<Verdict>,
+    /// Whether both sides are at the level of the run, not at the level of the baseline.
+    is_at_level_of_run: bool,
     change: Option<f64>,
     interval: Option<(f64, f64)>,
     pairs: usize,
@@ -56,7 +80,7 @@ enum State {
     Confirmed,
     /// There is no regression.
     Refuted,
-    /// The time was too short for a verdict; the verdict of the run stays valid.
+    /// There is no answer, for example because the time was too short; the verdict of the run stays valid.
     Unresolved,
 }
 
@@ -95,11 +119,9 @@ impl Run {
             return None;
         }
         match self.measure_again(suspects, verdict, adapter) {
-            Ok(confirmation) => confirmation,
+            Ok(suspects) => Some(Confirmation { suspects }).filter(|found| !found.suspects.is_empty()),
             Err(failure) => {
-                message!(
-                    "warning: Nothing could be measured again: {failure} The verdict of the run stays valid."
-                );
+                warn(&failure);
                 None
             }
         }
@@ -107,80 +129,131 @@ impl Run {
 
     fn measure_again(
         &self,
-        suspects: Vec<(Series, Suspicion)>,
+        suspects: Vec<SuspectedSeries>,
         verdict: Option<&tidemark_api::Verdict>,
         adapter: Option<Adapter>,
-    ) -> Result<Option<Confirmation>> {
+    ) -> Result<Vec<Suspect>> {
         let folder = self.benchmark.folder();
-        let base = self.base(verdict)?;
+        // The suspected changes may have begun at different commits.
+        let mut groups: Vec<(String, Vec<SuspectedSeries>)> = Vec::new();
+        for suspect in suspects {
+            let base = self.base(&suspect, verdict)?;
+            match groups.iter_mut().find(|(other, _)| *other == base) {
+                Some((_, group)) => group.push(suspect),
+                None => groups.push((base, vec![suspect])),
+            }
+        }
         let is_given = self.ab.confirm.as_ref().is_some_and(|base| !base.is_empty());
-        if !is_given
-            && checkout::commit(folder, &base)? == checkout::commit(folder, "HEAD")?
-            && !checkout::is_modified(folder)?
-        {
-            message!("The base is the measured commit; nothing is measured again.");
-            return Ok(None);
+        let mut measured = Vec::new();
+        let started = Instant::now();
+        for (index, (base, group)) in groups.iter().enumerate() {
+            if !is_given
+                && checkout::commit(folder, base)? == checkout::commit(folder, "HEAD")?
+                && !checkout::is_modified(folder)?
+            {
+                message!("The base is the measured commit; nothing is measured again.");
+                continue;
+            }
+            if !self.quiet {
+                let count = match group.len() {
+                    1 => "1 series".to_owned(),
+                    count => format!("{count} series"),
+                };
+                message!("Measuring {count} again, against {base} (base).");
+            }
+            let only: Vec<Series> = group.iter().map(|suspect| suspect.series.clone()).collect();
+            let interleave = self.interleave(base, Some(&only), adapter);
+            let share = interleave.limits.share(started.elapsed(), groups.len() - index);
+            let interleave = Interleave { limits: share, ..interleave };
+            match interleave.run() {
+                Ok(report) => {
+                    measured.extend(group.iter().map(|suspect| Suspect::new(suspect, base, &report)));
+                }
+                Err(failure) => warn(&failure),
+            }
         }
-        if !self.quiet {
-            let count = match suspects.len() {
-                1 => "1 series".to_owned(),
-                count => format!("{count} series"),
-            };
-            message!("Measuring {count} again, against {base} (base).");
-        }
-        let only: Vec<Series> = suspects.iter().map(|(series, _)| series.clone()).collect();
-        let report = self.interleave(&base, Some(&only), adapter).run()?;
-        let judge = |(series, suspicion)| Suspect::new(series, suspicion, &report);
-        let suspects = suspects.into_iter().map(judge).collect();
-        Ok(Some(Confirmation { base, is_identical: report.is_identical(), suspects }))
+        Ok(measured)
     }
 
-    /// Returns the commit to compare with.
-    fn base(&self, verdict: Option<&tidemark_api::Verdict>) -> Result<String> {
+    /// Returns the commit to compare a suspect with: the last one before its change may have begun.
+    fn base(&self, suspect: &SuspectedSeries, verdict: Option<&tidemark_api::Verdict>) -> Result<String> {
         let given = self.ab.confirm.clone().filter(|base| !base.is_empty());
-        let short = |hash: &GitHash| hash.as_str().get(..HASH_LENGTH).unwrap_or(hash.as_str()).to_owned();
         let of_flag = || self.start_point.hash().map(short);
         let of_baseline = || {
             let version = verdict?.baseline.as_ref()?.branch.head.version.as_ref()?;
             version.hash.as_ref().map(short)
         };
-        given.or_else(of_flag).or_else(of_baseline).ok_or_else(|| {
+        given.or_else(of_flag).or_else(|| suspect.base.clone()).or_else(of_baseline).ok_or_else(|| {
             Failure::usage("The commit of the baseline is unknown; name the base with --confirm=BASE.")
         })
     }
 }
 
+fn warn(failure: &Failure) {
+    message!("warning: Nothing could be measured again: {failure} The verdict of the run stays valid.");
+}
+
+fn short(hash: &GitHash) -> String {
+    hash.as_str().get(..HASH_LENGTH).unwrap_or(hash.as_str()).to_owned()
+}
+
 /// Returns the series that look regressed, by the verdict or by a threshold, and those that are inconclusive.
-fn suspects(rows: &[MetricRow<'_>], verdict: Option<&tidemark_api::Verdict>) -> Vec<(Series, Suspicion)> {
-    let mut found: Vec<(Series, Suspicion)> = Vec::new();
-    let mut add = |series: Series, suspicion: Suspicion| {
-        if !found.iter().any(|(other, _)| *other == series) {
-            found.push((series, suspicion));
-        }
+fn suspects(rows: &[MetricRow<'_>], verdict: Option<&tidemark_api::Verdict>) -> Vec<SuspectedSeries> {
+    let mut found: Vec<SuspectedSeries> = Vec::new();
+    let mut add = |series: Series, suspicion: Suspicion| -> usize {
+        found.iter().position(|one| one.series == series).unwrap_or_else(|| {
+            found.push(SuspectedSeries { series, suspicion, base: None, levels: None, limits: Vec::new() });
+            found.len() - 1
+        })
     };
+    let mut limits: Vec<(usize, CrossedLimit)> = Vec::new();
     for row in rows.iter().filter(|row| row.status == ThresholdStatus::Worse) {
         let variant = row.result.variant.as_deref();
-        add(series(&row.result.benchmark, variant, &row.measured.measure), Suspicion::Regressed);
+        let index = add(series(&row.result.benchmark, variant, &row.measured.measure), Suspicion::Regressed);
+        limits.extend(CrossedLimit::of(row).map(|limit| (index, limit)));
     }
-    let Some(verdict) = verdict else { return found };
-    for change in verdict.changes.iter().filter(|change| change.muted.is_none()) {
-        if (change.direction, change.cause, change.status)
-            == (ChangeDirection::Regression, ChangeCause::Code, EventStatus::Open)
-        {
-            add(series(&change.benchmark, change.variant.as_ref(), &change.measure), Suspicion::Regressed);
-        }
-    }
-    for one in verdict.comparisons.iter().filter(|one| one.muted.is_none()) {
+    let comparisons = verdict.iter().flat_map(|verdict| &verdict.comparisons);
+    for one in comparisons.clone().filter(|one| one.muted.is_none()) {
         let suspicion = match (one.answer, one.direction) {
             (VerdictAnswer::Changed, ChangeDirection::Regression) => Suspicion::Regressed,
             // The base does not have a new benchmark.
-            (VerdictAnswer::Inconclusive, _) if one.base_runs == 0 && verdict.baseline.is_some() => continue,
+            (VerdictAnswer::Inconclusive, _)
+                if one.base_runs == 0 && verdict.is_some_and(|verdict| verdict.baseline.is_some()) =>
+            {
+                continue;
+            }
             (VerdictAnswer::Inconclusive, _) => Suspicion::Inconclusive,
             _ => continue,
         };
         add(series(&one.benchmark, one.variant.as_ref(), &one.measure), suspicion);
     }
+    for (index, limit) in limits {
+        found[index].limits.push(limit);
+    }
+    for one in comparisons {
+        let own = series(&one.benchmark, one.variant.as_ref(), &one.measure);
+        let Some(suspect) = found.iter_mut().find(|suspect| suspect.series == own) else { continue };
+        suspect.base = one.base_version.as_ref().and_then(|version| version.hash.as_ref()).map(short);
+        let is_regressed =
+            (one.answer, one.direction) == (VerdictAnswer::Changed, ChangeDirection::Regression);
+        // The change excludes the common factor of the benchmarks.
+        let base = one.change.map(|change| one.head / (1.0 + change));
+        suspect.levels = base.filter(|_| is_regressed).map(|base| (base, one.head));
+    }
     found
+}
+
+impl CrossedLimit {
+    fn of(row: &MetricRow<'_>) -> Option<Self> {
+        let boundary = row.measured.boundary?;
+        let threshold = row.measured.threshold.as_ref();
+        let is_static = threshold.is_some_and(|threshold| threshold.model.test.0 == Test::Static);
+        Some(Self { lower: boundary.lower_limit, upper: boundary.upper_limit, is_static })
+    }
+
+    fn is_crossed(&self, value: f64) -> bool {
+        self.lower.is_some_and(|lower| value < lower) || self.upper.is_some_and(|upper| value > upper)
+    }
 }
 
 /// Returns a series as the results of a tool name it.
@@ -194,19 +267,66 @@ fn series(benchmark: &Benchmark, variant: Option<&Variant>, measure: &Measure) -
 }
 
 impl Suspect {
-    fn new(series: Series, suspicion: Suspicion, report: &ComparisonReport) -> Self {
-        let found = report.verdict(&series);
-        let verdict = found.map(|(verdict, ..)| verdict);
+    fn new(suspect: &SuspectedSeries, base: &str, report: &ComparisonReport) -> Self {
+        let found = report.verdict(&suspect.series);
+        let comparison = found.map(|(_, comparison, _)| comparison);
+        let is_at_level_of_run = comparison.is_some_and(|found| suspect.is_at_level_of_run(found));
+        let verdict = match found.map(|(verdict, ..)| verdict) {
+            // The base may have the change already.
+            Some(Verdict::Unchanged) if is_at_level_of_run => Some(Verdict::Inconclusive),
+            verdict => verdict,
+        };
+        let is_crossed =
+            |limit: &&CrossedLimit| comparison.is_none_or(|comparison| limit.is_crossed(comparison.new));
+        let crossed = suspect.limits.iter().find(is_crossed);
+        let is_static = suspect.limits.iter().filter(is_crossed).any(|limit| limit.is_static);
         let state = match verdict {
+            // The base may be outside a limit that does not depend on it.
+            _ if report.is_identical() && is_static => State::Unresolved,
             _ if report.is_identical() => State::Refuted,
             Some(Verdict::Regression | Verdict::Difference) => State::Confirmed,
-            Some(Verdict::Improvement | Verdict::Unchanged) => State::Refuted,
-            Some(Verdict::Inconclusive) | None => State::Unresolved,
+            Some(_) if is_static => State::Confirmed,
+            Some(Verdict::Improvement | Verdict::Unchanged) if crossed.is_none() => State::Refuted,
+            Some(_) | None => State::Unresolved,
         };
-        let change = found.and_then(|(_, comparison, _)| comparison.change);
-        let interval = found.and_then(|(_, comparison, _)| comparison.interval);
-        let pairs = found.map_or(0, |(.., pairs)| pairs);
-        Self { series, suspicion, state, verdict, change, interval, pairs }
+        Self {
+            series: suspect.series.clone(),
+            suspicion: suspect.suspicion,
+            base: base.to_owned(),
+            is_identical: report.is_identical(),
+            state,
+            verdict,
+            is_at_level_of_run: is_at_level_of_run || (state == State::Unresolved && crossed.is_some()),
+            change: comparison.and_then(|comparison| comparison.change),
+            interval: comparison.and_then(|comparison| comparison.interval),
+            pairs: found.map_or(0, |(.., pairs)| pairs),
+        }
+    }
+
+    /// Replaces the result of a comparison by the second measurement, if it has one.
+    fn update(&self, comparison: &mut VerdictComparison) {
+        let (answer, direction) = match self.verdict {
+            _ if self.is_identical => (VerdictAnswer::Unchanged, ChangeDirection::Unknown),
+            Some(Verdict::Regression) => (VerdictAnswer::Changed, ChangeDirection::Regression),
+            Some(Verdict::Improvement) => (VerdictAnswer::Changed, ChangeDirection::Improvement),
+            Some(Verdict::Difference) => (VerdictAnswer::Changed, ChangeDirection::Unknown),
+            Some(Verdict::Unchanged) => (VerdictAnswer::Unchanged, ChangeDirection::Unknown),
+            Some(Verdict::Inconclusive) | None => return,
+        };
+        (comparison.answer, comparison.direction) = (answer, direction);
+        if !self.is_identical {
+            comparison.change = self.change;
+            (comparison.lower, comparison.upper) = self.interval.unzip();
+        }
+    }
+}
+
+impl SuspectedSeries {
+    /// Whether both sides of a comparison are closer to the level of the run than to the level of the baseline.
+    fn is_at_level_of_run(&self, comparison: &Comparison) -> bool {
+        self.levels.is_some_and(|(base, run)| {
+            [comparison.base, comparison.new].iter().all(|value| (value - run).abs() < (value - base).abs())
+        })
     }
 }
 
@@ -241,7 +361,7 @@ impl Confirmation {
             for one in verdict.comparisons.iter_mut().filter(|one| one.muted.is_none()) {
                 let own = series(&one.benchmark, one.variant.as_ref(), &one.measure);
                 if let Some(suspect) = self.suspects.iter().find(|suspect| suspect.series == own) {
-                    self.update(one, suspect);
+                    suspect.update(one);
                 }
             }
             count(verdict);
@@ -249,59 +369,50 @@ impl Confirmation {
         report
     }
 
-    fn update(&self, comparison: &mut VerdictComparison, suspect: &Suspect) {
-        let (answer, direction) = match suspect.verdict {
-            _ if self.is_identical => (VerdictAnswer::Unchanged, ChangeDirection::Unknown),
-            Some(Verdict::Regression) => (VerdictAnswer::Changed, ChangeDirection::Regression),
-            Some(Verdict::Improvement) => (VerdictAnswer::Changed, ChangeDirection::Improvement),
-            Some(Verdict::Difference) => (VerdictAnswer::Changed, ChangeDirection::Unknown),
-            Some(Verdict::Unchanged) => (VerdictAnswer::Unchanged, ChangeDirection::Unknown),
-            Some(Verdict::Inconclusive) | None => return,
-        };
-        (comparison.answer, comparison.direction) = (answer, direction);
-        if !self.is_identical {
-            comparison.change = suspect.change;
-            (comparison.lower, comparison.upper) = suspect.interval.unzip();
+    /// Returns the commits that the suspects were compared with.
+    fn bases(&self) -> Vec<&str> {
+        let mut bases: Vec<&str> = Vec::new();
+        for suspect in &self.suspects {
+            if !bases.contains(&suspect.base.as_str()) {
+                bases.push(&suspect.base);
+            }
         }
+        bases
     }
 
     /// Returns the text for a terminal.
     pub(super) fn human(&self) -> String {
-        let base = output::plain(&self.base);
-        if self.is_identical {
-            return format!("The binary is identical to that of {base} (base): no difference is real.\n");
+        let mut text = String::new();
+        for base in self.bases() {
+            let suspects: Vec<&Suspect> = self.suspects.iter().filter(|one| one.base == base).collect();
+            let base = output::plain(base);
+            let gap = if text.is_empty() { "" } else { "\n" };
+            if suspects.iter().all(|one| one.is_identical) {
+                let _ = writeln!(
+                    text,
+                    "{gap}The binary is identical to that of {base} (base): no difference is real."
+                );
+            } else {
+                let _ = write!(text, "{gap}Measured again, against {base} (base):\n\n{}", table(&suspects));
+            }
         }
-        let columns = [
-            Column::Left("State"),
-            Column::Benchmark("Benchmark"),
-            Column::Text("Measure"),
-            Column::Right("Change"),
-            Column::Right("Interval"),
-            Column::Right("Runs"),
-        ];
-        let mut table = Table::new(columns, &["Runs", "Interval"]);
-        for suspect in &self.suspects {
-            let interval = suspect
-                .interval
-                .map(|(lower, upper)| format!("{} … {}", output::percent(lower), output::percent(upper)));
-            table.push([
-                suspect.state.as_str().to_owned(),
-                suspect.series.benchmark(),
-                output::plain(suspect.series.measure.as_str()),
-                suspect.change.map_or_else(String::new, output::percent),
-                interval.unwrap_or_default(),
-                format!("{} pairs", suspect.pairs),
-            ]);
-        }
-        let mut text = format!("Measured again, against {base} (base):\n\n{}", table.show());
-        if self
-            .suspects
-            .iter()
-            .any(|one| (one.state, one.suspicion) == (State::Unresolved, Suspicion::Regressed))
-        {
+        let unresolved = |is_at_level: bool| {
+            self.suspects.iter().any(|one| {
+                (one.state, one.suspicion) == (State::Unresolved, Suspicion::Regressed)
+                    && one.is_at_level_of_run == is_at_level
+            })
+        };
+        if unresolved(false) {
             let _ = writeln!(
                 text,
                 "\nUnresolved regressions count as regressions; to resolve them, increase --max-time."
+            );
+        }
+        if unresolved(true) {
+            let _ = writeln!(
+                text,
+                "\nA regression is unresolved if both sides have the value of this run: the machine is slower than before, or the \
+                 base has the change already. It counts as a regression. --confirm=BASE names an older base."
             );
         }
         text
@@ -314,6 +425,7 @@ impl Confirmation {
                 "benchmark": one.series.label,
                 "parameters": one.series.parameters,
                 "measure": one.series.measure,
+                "base": one.base,
                 "suspected": match one.suspicion {
                     Suspicion::Regressed => "regressed",
                     Suspicion::Inconclusive => "inconclusive",
@@ -326,11 +438,38 @@ impl Confirmation {
             })
         };
         json!({
-            "base": self.base,
-            "identical": self.is_identical,
+            "base": self.bases().first(),
+            "identical": self.suspects.iter().all(|one| one.is_identical),
             "suspects": self.suspects.iter().map(suspect).collect::<Vec<_>>(),
         })
     }
+}
+
+/// Returns the table of suspects with the same base.
+fn table(suspects: &[&Suspect]) -> String {
+    let columns = [
+        Column::Left("State"),
+        Column::Benchmark("Benchmark"),
+        Column::Text("Measure"),
+        Column::Right("Change"),
+        Column::Right("Interval"),
+        Column::Right("Runs"),
+    ];
+    let mut table = Table::new(columns, &["Runs", "Interval"]);
+    for suspect in suspects {
+        let interval = suspect
+            .interval
+            .map(|(lower, upper)| format!("{} … {}", output::percent(lower), output::percent(upper)));
+        table.push([
+            suspect.state.as_str().to_owned(),
+            suspect.series.benchmark(),
+            output::plain(suspect.series.measure.as_str()),
+            suspect.change.map_or_else(String::new, output::percent),
+            interval.unwrap_or_default(),
+            format!("{} pairs", suspect.pairs),
+        ]);
+    }
+    table.show()
 }
 
 /// Counts the comparisons of a verdict again, as the server does.
