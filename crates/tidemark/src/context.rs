@@ -88,6 +88,13 @@ impl Context {
         }
     }
 
+    /// Returns the commit that a pull request started from: the newest commit that the measured one and its base branch have in
+    /// common. Returns `None` if the clone does not have it, for example a shallow one.
+    pub(crate) fn merge_base(&self, measured: Option<&GitHash>) -> Option<GitHash> {
+        let measured = measured.or(self.hash.as_ref())?;
+        self.repository.as_ref()?.merge_base(self.base.as_ref()?.as_str(), measured.as_str())
+    }
+
     /// Returns a name for the testbed, which is the same on machines of the same type.
     pub(crate) fn testbed(&self) -> String {
         self.machine.name()

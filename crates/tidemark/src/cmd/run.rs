@@ -202,7 +202,7 @@ impl Run {
             let named = self.project.project.as_ref().filter(|_| self.ci.opens_check())?;
             client.send(&projects().view(named)).ok()
         });
-        let start_point = self.start_point.patch(self.branch.as_ref(), &context)?;
+        let start_point = self.start_point.patch(self.branch.as_ref(), self.hash.as_ref(), &context)?;
         let name = project.as_ref().map(|project| project.name.as_str());
         let reporter = self.ci.open(&environment, &context, self.hash.as_ref(), name, retry_policy);
 

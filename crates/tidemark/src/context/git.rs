@@ -42,6 +42,24 @@ impl Repository {
         })
     }
 
+    /// Returns the newest commit that a measured commit and a branch have in common; `None` if the clone does not have it.
+    pub(super) fn merge_base(&self, branch: &str, measured: &str) -> Option<GitHash> {
+        let head = self.hash.as_ref()?.as_str();
+        // Unlike `git log`, the commit object names the parents even if a shallow clone does not have them.
+        let object = ask(&self.folder, &["cat-file", "commit", head])?;
+        // The first line names the tree.
+        let parents: Vec<&str> =
+            object.lines().skip(1).map_while(|line| line.strip_prefix("parent ")).collect();
+        // CI may check out and measure a merge of the pull request into its base.
+        let is_merge = parents.get(1) == Some(&measured);
+        let commit = if is_merge { head } else { measured };
+        let found = ["refs/remotes/origin", "refs/heads"]
+            .iter()
+            .find_map(|folder| ask(&self.folder, &["merge-base", &format!("{folder}/{branch}"), commit]));
+        let merged_into = parents.first().filter(|_| is_merge).map(|hash| (*hash).to_owned());
+        found.or(merged_into)?.parse().ok()
+    }
+
     /// Returns the folder of the repository, the same for all its work trees.
     pub(super) fn root(&self) -> PathBuf {
         match ask(&self.folder, &["rev-parse", "--git-common-dir"]) {

@@ -336,6 +336,48 @@ fn branch_and_commit_are_detected() {
 }
 
 #[test]
+fn a_pull_request_starts_from_its_merge_base() {
+    let lab = Lab::open();
+    let work = lab.work();
+    let (_, second) = repository(&work);
+    let commit = |message: &str| {
+        git(&work, &["commit", "--quiet", "--allow-empty", "--message", message]);
+        git(&work, &["rev-parse", "HEAD"])
+    };
+    let main = || lab.report(&mut lab.command(&["--json", "--quiet", &latency(1.0)]));
+    main();
+    git(&work, &["checkout", "--quiet", "-b", "fix"]);
+    let head = commit("fix");
+    git(&work, &["checkout", "--quiet", "trunk"]);
+    let third = commit("third");
+    main();
+    // Runs like the CI of a pull request in a clone, and returns the start point.
+    let start = |clone: &str| {
+        let mut command = lab.command(&["--json", "--quiet", &latency(2.0)]);
+        command.current_dir(work.parent().unwrap().join(clone)).env("GITHUB_ACTIONS", "true");
+        command.env("GITHUB_HEAD_REF", "fix").env("GITHUB_BASE_REF", "trunk").env("GITHUB_SHA", &head);
+        let report = lab.report(&mut command);
+        let start = &report["branch"]["head"]["start_point"]["version"]["hash"];
+        start.as_str().unwrap_or_else(|| panic!("{report:#}")).to_owned()
+    };
+    let clone = |flags: &[&str], name: &str, branch: &str| {
+        let folder = work.parent().unwrap();
+        let url = format!("file://{}", work.display());
+        git(folder, &[&["clone", "--quiet"], flags, &["--branch", branch, &url, name]].concat());
+    };
+    clone(&[], "clone", "fix");
+    assert_eq!(start("clone"), second);
+    // A shallow clone does not have the merge base: the newest version of the base branch replaces it.
+    clone(&["--depth", "1"], "shallow", "fix");
+    assert_eq!(start("shallow"), third);
+    // GitHub checks out a merge of the pull request into its base.
+    git(&work, &["checkout", "--quiet", "-b", "merge", &second]);
+    git(&work, &["merge", "--quiet", "--no-ff", "--message", "Merge fix", "fix"]);
+    clone(&["--depth", "1"], "merged", "merge");
+    assert_eq!(start("merged"), second);
+}
+
+#[test]
 fn a_project_is_made_after_the_repository() {
     let lab = Lab::open();
     repository(&lab.work());

@@ -33,11 +33,13 @@ impl StartPointFlags {
         self.start_point_hash.as_ref()
     }
 
-    /// Returns the start point. A detected pull request starts from its base with each run, with the thresholds of the base,
-    /// unless a flag sets the branch or the start point.
+    /// Returns the start point. A detected pull request starts from its merge base with each run, with the thresholds of its base
+    /// branch, unless a flag sets the branch or the start point. If the clone does not have the merge base, the pull request starts
+    /// from the newest version of the base branch.
     pub(super) fn patch(
         &self,
         branch: Option<&NameId>,
+        measured: Option<&GitHash>,
         context: &Context,
     ) -> Result<Option<StartPointPatch>> {
         let given = self.start_point.as_deref().map(str::trim).filter(|name| !name.is_empty());
@@ -59,6 +61,7 @@ impl StartPointFlags {
         Ok(base.filter(|base| context.branch.as_ref() != Some(base)).and_then(|base| {
             Some(StartPointPatch {
                 branch: Some(base.as_str().parse().ok()?),
+                hash: context.merge_base(measured),
                 clone_thresholds: Some(true),
                 reset: Some(true),
                 ..StartPointPatch::default()
