@@ -71,6 +71,10 @@ pub struct NewJob {
     /// Start time to record for the run instead of the real start time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backdate: Option<Timestamp>,
+    /// Whether the results stay out of the history: the output of the job has them, the report has no results. For a search for a
+    /// commit, whose measurements must not raise events. False by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolated: Option<bool>,
     /// Callback to call when the job has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub callback: Option<JobCallback>,
@@ -289,6 +293,9 @@ pub struct JobConfig {
     /// Start time to record for the run instead of the real start time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backdate: Option<Timestamp>,
+    /// Whether the results stay out of the history.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolated: Option<bool>,
     /// Image to compare with; omitted if the job measures one image. A runner that does not know this field measures only the
     /// image.
     #[serde(default, skip_serializing_if = "Option::is_none")]

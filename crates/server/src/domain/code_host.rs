@@ -221,6 +221,7 @@ impl CommandRunner {
             iter: settings.iter,
             allow_failure: None,
             backdate: None,
+            isolated: None,
             callback: Some(JobCallback {
                 kind: code_host.provider.callback_kind(),
                 url: code_host.url.clone(),

@@ -272,9 +272,9 @@ pub(crate) struct JobResults {
     pub(crate) results: Vec<Results>,
     /// Results of complete rounds of a comparison: those of the base, then those of the image, of each round.
     pub(crate) pairs: Vec<Results>,
-    /// Whether the job confirms an event. Then only the pairs are stored, so that the job does not affect the history that
-    /// raised the event.
-    pub(crate) is_confirmation: bool,
+    /// Whether the results stay out of the history, because the job confirms an event or belongs to a search for a commit. Then only
+    /// the pairs are stored, so that the job does not affect the history that raised the event.
+    pub(crate) is_isolated: bool,
     /// Size of the input of the adapter in bytes.
     pub(crate) bytes: usize,
     /// How the iterations are folded into one.
@@ -313,7 +313,7 @@ pub(crate) fn fill_report(
     )?;
     let JobResults { start_time, end_time, .. } = *job_results;
     let host = job_results.host.as_deref();
-    if job_results.is_confirmation {
+    if job_results.is_isolated {
         report::record_results(tx, report, (start_time, end_time), host, &[], 0)?;
         pairs::store(tx, fresh, project, report, &job_results.pairs)?;
         return Ok(Vec::new());

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use tidemark_api::ResourceId;
-use tidemark_store::{manifest, project, repository, tag};
+use tidemark_store::{detection, manifest, project, repository, tag};
 
 use crate::{
     Person, TestServer, both,
@@ -163,6 +163,31 @@ both! {
         let token = server.login(&ada.email).await;
         server.until(&path(&expired), &token, "canceled").await;
         assert_eq!(kept().await, 0, "expired");
+    }
+
+    async fn an_isolated_job_stays_out_of_the_history(server: TestServer) {
+        let ada = set_up(&server).await;
+        let (key, address) = (enlist(&server, &ada, "box").await, listen(&server.app).await);
+        let mut runner = Runner::connect(address, "box", &key).await.unwrap();
+        for (isolated, runs) in [(json!(true), 0), (json!(null), 1)] {
+            let sent = server.post("/v0/run", &ada.token, run_body(json!({ "isolated": isolated }), json!({}))).await.expect(201);
+            let uuid = sent.text("/job");
+            assert_eq!(runner.begin().await, uuid);
+            let results = json!([{ "exit_code": 0, "stdout": bench(1.0) }]);
+            runner.say(json!({ "event": "completed", "job": uuid, "results": results })).await;
+            let job = server.until(&format!("/v0/projects/lab/jobs/{uuid}"), &ada.token, "processed").await;
+            assert_eq!(job.body["output"]["results"][0]["stdout"], json!(bench(1.0)));
+            let report = server.get(&format!("/v0/projects/lab/reports/{}", sent.text("/uuid")), &ada.token).await;
+            assert_eq!(report.body["results"].as_array().unwrap().len(), runs);
+            // The false-alarm budget is divided among the runs of the history.
+            let counted = server.app.db.read(|tx| {
+                let (project, _) = project::find(tx, &ResourceId::Slug("lab".parse().unwrap()), None)?;
+                detection::runs(tx, project.id, tidemark_api::Timestamp::from_micros(0))
+            });
+            assert_eq!(counted.await.unwrap(), runs as i64);
+            let benchmarks = server.get("/v0/projects/lab/benchmarks", &ada.token).await.total();
+            assert_eq!(benchmarks, runs as i64);
+        }
     }
 
     async fn what_cannot_be_done_is_refused(server: TestServer) {

@@ -273,6 +273,7 @@ fn plan(
         fold: None,
         allow_failure: None,
         backdate: None,
+        isolated: None,
         base: Some(JobBase {
             repository: Some(repository(&base_image)),
             image: Some(name(&base, &base_image)),

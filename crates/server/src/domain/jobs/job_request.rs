@@ -197,6 +197,7 @@ impl JobRequest {
             fold: self.settings.fold,
             allow_failure: new.allow_failure,
             backdate: new.backdate,
+            isolated: new.isolated,
             base,
         };
         // The stored configuration of the job counts toward the size of the report.

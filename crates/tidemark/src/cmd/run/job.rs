@@ -96,6 +96,7 @@ impl JobFlags {
             iter: if self.base_image.is_some() { run.iter } else { Some(run.iterations()) },
             allow_failure: run.allow_failure.then_some(true),
             backdate: run.backdate.map(|seconds| Timestamp::from_micros(0).plus_seconds(seconds)),
+            isolated: None,
             callback: None,
         }))
     }
