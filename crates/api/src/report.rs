@@ -32,6 +32,10 @@ pub struct Report {
     pub end_time: Timestamp,
     /// Adapter that parsed the results.
     pub adapter: Adapter,
+    /// Average of the tool that the values are; omitted if the tool provides at most one average.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub average: Option<Average>,
     /// Results, one list per iteration; omitted in lists unless `expand` is true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]

@@ -48,6 +48,7 @@ const MIGRATIONS: &[Migration] = &[
     (23, "confirmations", include_str!("../migrations/0023_confirmations.sql")),
     (24, "code_host", include_str!("../migrations/0024_code_host.sql")),
     (25, "job_warnings", include_str!("../migrations/0025_job_warnings.sql")),
+    (26, "report_average", include_str!("../migrations/0026_report_average.sql")),
 ];
 
 /// Tables with a search index.

@@ -6,9 +6,9 @@ use std::{
 };
 
 use tidemark_api::{
-    Adapter, Alert, AlertCounts, Benchmark, Branch, GitHashPrefix, Iteration, IterationCounts, JobNoise,
-    JobUuid, Measure, Metric, Page, Project, PubUser, Report, ReportCounts, ReportMeasure, ReportResult,
-    ReportUuid, Shared, Testbed, Timestamp, Version, page::Direction,
+    Adapter, Alert, AlertCounts, Average, Benchmark, Branch, GitHashPrefix, Iteration, IterationCounts,
+    JobNoise, JobUuid, Measure, Metric, Page, Project, PubUser, Report, ReportCounts, ReportMeasure,
+    ReportResult, ReportUuid, Shared, Testbed, Timestamp, Version, page::Direction,
 };
 use uuid::Uuid;
 
@@ -98,6 +98,7 @@ columns! {
         start_time: Timestamp = "report.start_time",
         end_time: Timestamp = "report.end_time",
         adapter: Adapter = "report.adapter",
+        average: Option<Average> = "report.average",
         counts: String = "report.counts",
         metrics: u64 = "report.metrics",
         job: Option<JobUuid> = "job.uuid",
@@ -123,6 +124,7 @@ impl ReportColumns {
             start_time: self.start_time,
             end_time: self.end_time,
             adapter: self.adapter.plain(),
+            average: self.average,
             results: None,
             alerts: None,
             counts: ReportCounts { results, alerts: AlertCounts::default() },
@@ -231,6 +233,12 @@ pub fn record_results(
          where id = $1 returning uuid",
         &[&report, &start_time, &end_time, &counts, &metrics, &host],
     )
+}
+
+/// Records the average that the values of a report are.
+pub fn record_average(tx: &mut Tx<'_>, report: ReportId, average: Average) -> Result<()> {
+    tx.execute("update report set average = $2 where id = $1", &[&report, &average])?;
+    Ok(())
 }
 
 /// Returns the primary key of the report with this UUID.

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use tidemark_api::{
-    ActorKind, Adapter, AlertStatus, AlertUuid, AnyUrl, Architecture, AuditUuid, BenchmarkName,
+    ActorKind, Adapter, AlertStatus, AlertUuid, AnyUrl, Architecture, AuditUuid, Average, BenchmarkName,
     BenchmarkUuid, Boundary, BoundaryLimit, BranchName, BranchUuid, ChangeCause, ChangeUuid,
     CodeHostProvider, CodeHostRepository, CodeHostSecret, ConfirmMode, ConfirmationState, Cpu,
     DeliveryStatus, DeliveryUuid, Digest, Disk, Domain, Email, EventStatus, EventUuid, FalseAlarms, GitHash,
@@ -409,7 +409,7 @@ macro_rules! keys {
 }
 
 texts! {
-    ActorKind, Adapter, AlertStatus, AnyUrl, Architecture, BenchmarkName, BoundaryLimit, BranchName, ChangeCause, CodeHostProvider, CodeHostRepository, CodeHostSecret, ConfirmMode, ConfirmationState, DeliveryStatus, Digest, Domain, Email, EventStatus, GitHash, JobStatus, Jwt, MeasureDirection, NamePattern, NonEmpty, NoticeDirection, NoticeKind, Notifies, OperatingSystem,
+    ActorKind, Adapter, AlertStatus, AnyUrl, Architecture, Average, BenchmarkName, BoundaryLimit, BranchName, ChangeCause, CodeHostProvider, CodeHostRepository, CodeHostSecret, ConfirmMode, ConfirmationState, DeliveryStatus, Digest, Domain, Email, EventStatus, GitHash, JobStatus, Jwt, MeasureDirection, NamePattern, NonEmpty, NoticeDirection, NoticeKind, Notifies, OperatingSystem,
     OrganizationRole, PlainKey, PlanLevel, PlanStatus, ProjectRole, ResourceName, Sandbox, TimeOfDay, Url, UserName, Visibility, XAxis, YAxis,
 }
 

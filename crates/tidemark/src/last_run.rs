@@ -1,5 +1,4 @@
-//! Last runs of each folder on this machine: the page that `tidemark open` opens, and the average of each series, which the server
-//! does not store. The file is a convenience: without it, commands work and know no last run.
+//! Last runs of each folder on this machine, whose pages `tidemark open` opens. The file is a convenience: without it, commands work and know no last run.
 
 use std::{
     env, fs,
@@ -8,7 +7,6 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use tidemark_api::Average;
 use tidemark_server::infra::config::Flags;
 
 use crate::settings;
@@ -39,8 +37,6 @@ pub(crate) struct LastRun {
     pub(crate) report: String,
     /// Page of the report; `None` for results on this machine.
     pub(crate) url: Option<String>,
-    /// Average of the values, if the tool provides several.
-    pub(crate) average: Option<Average>,
 }
 
 /// Returns the last runs of the current folder, the newest first.

@@ -9,10 +9,10 @@ mod sample;
 
 use std::collections::BTreeMap;
 
-use tidemark_adapters::Results;
+use tidemark_adapters::{Results, effective_average};
 use tidemark_api::{
-    Adapter, BranchName, DEFAULT_MAX_VERSIONS, Fold, GitHash, Measure, NameId, NewReport, ReportThresholds,
-    ResourceName, StartPointPatch, Timestamp, Visibility,
+    Adapter, Average, BranchName, DEFAULT_MAX_VERSIONS, Fold, GitHash, Measure, NameId, NewReport,
+    ReportThresholds, ResourceName, StartPointPatch, Timestamp, Visibility,
 };
 use tidemark_stats::Model;
 use tidemark_store::{
@@ -72,6 +72,8 @@ pub struct Submission {
     pub bytes: usize,
     /// How the iterations are folded into one.
     pub fold: Option<Fold>,
+    /// Average that the values are, if the tool provides several.
+    pub average: Option<Average>,
     /// Hash of the measured binary.
     pub binary_hash: Option<String>,
     /// The host of the run, if known. The host of a job is known when the job is done.
@@ -103,6 +105,7 @@ impl Submission {
             tidemark_adapters::parse(adapter, text, settings.average)
                 .map_err(|error| Error::Invalid(format!("`results[{index}]` could not be read: {error}")))
         };
+        let results: Vec<Results> = new.results.iter().enumerate().map(read).collect::<Result<_>>()?;
         Ok(Self {
             user,
             branch: new.branch,
@@ -115,7 +118,8 @@ impl Submission {
             start_time: new.start_time,
             end_time: new.end_time,
             adapter,
-            results: new.results.iter().enumerate().map(read).collect::<Result<_>>()?,
+            average: average_of(&results, settings.average),
+            results,
             bytes: new.results.iter().map(String::len).sum(),
             fold: settings.fold,
             binary_hash: None,
@@ -227,6 +231,9 @@ pub fn record(
         metrics: items.len(),
     };
     let (report, uuid) = report::insert(tx, fresh, &new_report)?;
+    if let Some(average) = new.average {
+        report::record_average(tx, report, average)?;
+    }
     if !claimed {
         // A model creates a threshold, and possibly a measure, which need as much space as a metric.
         let models = new.thresholds.as_ref().map_or(0, ReportThresholds::count);
@@ -265,6 +272,11 @@ pub fn record(
     Ok(RecordedReport { report, is_enqueued, warnings })
 }
 
+/// Returns the average that the values of results are, if a tool provides several.
+fn average_of(results: &[Results], requested: Option<Average>) -> Option<Average> {
+    results.iter().find_map(|results| effective_average(results.adapter, requested))
+}
+
 /// The results of a job for its report.
 #[derive(Clone, Debug)]
 pub(crate) struct JobResults {
@@ -279,6 +291,8 @@ pub(crate) struct JobResults {
     pub(crate) bytes: usize,
     /// How the iterations are folded into one.
     pub(crate) fold: Option<Fold>,
+    /// Requested average.
+    pub(crate) average: Option<Average>,
     /// When the run began.
     pub(crate) start_time: Timestamp,
     /// When the run ended.
@@ -335,6 +349,9 @@ pub(crate) fn fill_report(
             stored(items.len(), job_results.bytes),
             fresh.now,
         )?;
+    }
+    if let Some(average) = average_of(&job_results.results, job_results.average) {
+        report::record_average(tx, report, average)?;
     }
     quota.meter(tx, target_project.organization, items.len(), uuid, fresh.now)?;
     let before = ReportId::from(i64::MAX);

@@ -336,7 +336,13 @@ both! {
             let report = lab.report(json!([hyperfine]), json!({ "settings": { "average": average } })).await.expect(201);
             let metric = report.body.pointer("/results/0/0/measures/0/metric").unwrap();
             assert_eq!((&metric["value"], &metric["lower_value"], &metric["upper_value"]), (&json!(value), &json!(lower), &json!(upper)));
+            let known = if average.is_null() { json!("mean") } else { average };
+            let view = lab.get(&format!("reports/{}", report.text("/uuid"))).await.expect(200);
+            let list = lab.get("reports?per_page=1&sort=date_time&direction=desc").await.expect(200);
+            assert_eq!((&report.body["average"], &view.body["average"], &list.body[0]["average"]), (&known, &known, &known));
         }
+        // The format has final values.
+        assert_eq!(lab.value(1.0, json!({})).await.body.get("average"), None);
     }
 
     async fn a_report_is_known_by_its_key(server: TestServer) {

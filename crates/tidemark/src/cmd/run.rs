@@ -2,6 +2,7 @@
 //! the verdict.
 
 mod ab;
+mod average;
 pub(crate) mod binary;
 pub(crate) mod command;
 mod confirm;
@@ -268,7 +269,7 @@ impl Run {
         if job.is_none() {
             let results = self.parse(&mut measured.outputs)?;
             target.adapter.set(results.first().map(|first| first.adapter));
-            self.warn_about_average(target.adapter.get(), context)?;
+            self.check_average(&target.client, context, target.start_point.as_ref(), &results)?;
         }
         let adapter =
             if self.synthetic.is_given() { Adapter::Json } else { self.parsing.adapter.on_server() };
@@ -314,7 +315,7 @@ impl Run {
         let host = self.connection.target()?.host.map(|(host, _)| host);
         let links = ci::links(&target.client, host.as_ref(), report, self.ci.ci_public_links);
         let mut verdict = verdict::wait_for_verdict(&target.client, report);
-        self.remember(target.adapter.get(), report, &links, context);
+        self.remember(report, &links, context);
         let confirmation = self.confirm(&verdict::rows(report), verdict.as_ref(), target.adapter.get());
         let confirmed =
             confirmation.as_ref().map(|confirmation| confirmation.apply(report, verdict.as_mut()));

@@ -176,26 +176,42 @@ fn results_for_a_server_are_not_stored_locally() {
 
 /// The server does not store the average of a report, so the command remembers the average of the last run.
 #[test]
-fn another_average_in_the_same_series_is_a_warning() {
+fn another_average_in_the_same_series_is_refused() {
     let machine = Machine::new();
-    let results =
-        r#"{"results":[{"command":"sleep 1","mean":1.5,"stddev":0.1,"median":1.0,"min":0.9,"max":9.0}]}"#;
-    std::fs::write(machine.widget().join("results.json"), results).unwrap();
-    let run = |arguments: &[&str]| {
-        let output = machine.command(&["run", "--quiet", "--file", "results.json"]).args(arguments).output();
-        let output = output.unwrap();
-        assert!(output.status.success(), "{output:?}");
-        String::from_utf8(output.stderr).unwrap()
+    let results = |name: &str| {
+        let result = format!(
+            r#"{{"results":[{{"command":"{name}","mean":1.5,"stddev":0.1,"median":1.0,"min":0.9,"max":9.0}}]}}"#
+        );
+        std::fs::write(machine.widget().join("results.json"), result).unwrap();
     };
-    let of_mean = "warning: The values of this run are the mean; those of the last run of this branch and testbed on this \
-                   machine were the median.";
-    let of_median = "warning: The values of this run are the median; those of the last run of this branch and testbed on \
-                     this machine were the mean.";
-    assert_eq!(run(&[]), "");
-    assert_eq!(run(&["--average", "mean"]), "");
-    assert!(run(&["--average", "median"]).starts_with(of_median));
-    assert_eq!(run(&["--average", "median"]), "");
-    assert_eq!(run(&["--average", "mean", "--testbed", "other"]), "");
-    assert_eq!(run(&["--average", "mean", "--branch", "other"]), "");
-    assert!(run(&[]).starts_with(of_mean));
+    let run = |arguments: &[&str]| {
+        let mut command = machine.command(&["run", "--quiet", "--file", "results.json"]);
+        let output = command.args(arguments).output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let recorded = (0, String::new());
+    let refused = |current: &str, earlier: &str| {
+        let message = format!(
+            "error: The values are the {current}; the earlier values of this branch and testbed are the {earlier}. In one series, \
+             the difference between them would look like a change. Use `--average {earlier}`, or another --testbed.\n"
+        );
+        (2, message)
+    };
+    results("sleep 1");
+    assert_eq!(run(&[]), recorded);
+    // The server knows the average, not this machine.
+    std::fs::remove_dir_all(machine.data().join("runs")).unwrap();
+    assert_eq!(run(&["--average", "median"]), refused("median", "mean"));
+    assert_eq!(run(&["--average", "mean"]), recorded);
+    assert_eq!(run(&["--average", "median", "--testbed", "other"]), recorded);
+    assert_eq!(run(&["--testbed", "other"]), refused("mean", "median"));
+    assert_eq!(run(&["--average", "median", "--branch", "other"]), recorded);
+    // A new branch continues the series of its start point.
+    let start = ["--average", "median", "--branch", "feature", "--start-point", "trunk"];
+    assert_eq!(run(&start), refused("median", "mean"));
+    // Another benchmark is another series.
+    results("sleep 2");
+    assert_eq!(run(&["--average", "median"]), recorded);
+    results("sleep 1");
+    assert_eq!(run(&["--average", "median"]), refused("median", "mean"));
 }

@@ -57,10 +57,11 @@ pub(crate) async fn process(app: &App, uuid: JobUuid) -> Result<()> {
         let fold = found.config.fold.or(found.config.base.is_some().then_some(Fold::Median));
         let is_confirmation = store_confirmation::is_confirming_job(tx, found.id)?;
         let target_project = TargetProject::of(&project::by_id(tx, found.project)?);
+        let average = found.config.average;
         let is_isolated = is_confirmation || found.config.isolated == Some(true);
         let host = found.job.runner.map(|runner| runner.to_string());
         let job_results =
-            JobResults { results, pairs, is_isolated, bytes, fold, start_time, end_time, host };
+            JobResults { results, pairs, is_isolated, bytes, fold, average, start_time, end_time, host };
         let warnings = ingest::fill_report(tx, &fresh, quota, target_project, found.report, &job_results)?;
         if !warnings.is_empty() {
             job::record_warnings(tx, found.id, &warnings)?;

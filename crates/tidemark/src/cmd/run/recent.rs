@@ -1,7 +1,6 @@
-//! Comparison of the settings of a run with the last run of the same series on this machine, and the record for the next run.
+//! Records the run as the last run of its series on this machine, for `tidemark open`.
 
-use tidemark_adapters::effective_average;
-use tidemark_api::{Adapter, Average, Report};
+use tidemark_api::Report;
 use tidemark_render::links::Links;
 
 use super::Run;
@@ -12,44 +11,15 @@ use crate::{
 };
 
 impl Run {
-    /// Prints a warning if the last run of the same branch and testbed used another average: both are values of the same series,
-    /// so the difference between the averages would look like a change.
-    pub(super) fn warn_about_average(&self, adapter: Option<Adapter>, context: &Context) -> Result {
-        let current = self.average_of(adapter);
-        let key = self.key(context)?;
-        let earlier = last_run::of_folder().into_iter().find(|run| run.key == key);
-        if let (Some(current), Some(earlier)) = (current, earlier.and_then(|run| run.average))
-            && current != earlier
-        {
-            message!(
-                "warning: The values of this run are the {current}; those of the last run of this branch and testbed on this \
-                 machine were the {earlier}. Both are in the same series, and the difference between them looks like a change. Use \
-                 `--average {earlier}`, or another --testbed."
-            );
-        }
-        Ok(())
-    }
-
     /// Stores the run as the last run of its series.
-    pub(super) fn remember(
-        &self,
-        adapter: Option<Adapter>,
-        report: &Report,
-        links: &Links,
-        context: &Context,
-    ) {
+    pub(super) fn remember(&self, report: &Report, links: &Links, context: &Context) {
         let Ok(key) = self.key(context) else { return };
         last_run::store(LastRun {
             key,
             project: report.project.slug.to_string(),
             report: report.uuid.to_string(),
             url: links.report(),
-            average: self.average_of(adapter),
         });
-    }
-
-    fn average_of(&self, adapter: Option<Adapter>) -> Option<Average> {
-        effective_average(adapter?, self.parsing.average)
     }
 
     fn key(&self, context: &Context) -> Result<RunKey> {
