@@ -291,6 +291,19 @@ mod tests {
         assert!(runs <= 200.0, "{runs} runs");
     }
 
+    /// The values that chose a series of many exaggerate its difference.
+    #[test]
+    fn the_choice_of_a_series_is_not_evidence() {
+        let scenario = Scenario { step: 0.0, ..Scenario::STANDARD };
+        let wrong = |keeps: bool| {
+            let ends = (0..40).map(|seed| scenario.search_among(50, keeps, seed));
+            ends.filter(|end| *end == Found::Other).count()
+        };
+        let (without, with) = (wrong(false), wrong(true));
+        assert!(without <= 3, "{without} of 40");
+        assert!(with > without, "{with} of 40 with the values of the choice");
+    }
+
     #[test]
     fn commits_that_cannot_be_measured_are_not_divided() {
         let (correct, _) = searches(Scenario { broken: 0.3, ..Scenario::STANDARD }, 20, Found::Culprit);

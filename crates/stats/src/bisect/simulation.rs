@@ -63,16 +63,39 @@ impl Scenario {
 
     /// Searches for a random culprit; returns the end and the number of runs.
     pub fn search(&self, seed: u64) -> (Found, usize) {
-        let mut source = Source::new(self, seed);
-        let mut bisection = Bisection::new(self.commits);
+        self.search_on(&mut Source::new(self, seed), Bisection::new(self.commits))
+    }
+
+    /// Measures this number of series, chooses the one whose change is most probable, and searches for its culprit. The values that
+    /// chose the series are evidence only if `keeps` is true. Returns the end of the search.
+    pub fn search_among(&self, series: usize, keeps: bool, seed: u64) -> Found {
+        let mut best: Option<(f64, Source<'_>, Bisection)> = None;
+        for number in 0..series {
+            let mut source = Source::new(self, seed * series as u64 + number as u64);
+            let mut bisection = Bisection::new(self.commits);
+            for commit in [0, self.commits].repeat(MIN_END_MEASUREMENTS) {
+                bisection.record(commit, source.measure(commit), 0);
+            }
+            let change = 1.0 - bisection.assess().no_change;
+            if best.as_ref().is_none_or(|(most, ..)| change > *most) {
+                best = Some((change, source, bisection));
+            }
+        }
+        let Some((_, mut source, bisection)) = best else { return Found::Nothing };
+        let bisection = if keeps { bisection } else { Bisection::new(self.commits) };
+        self.search_on(&mut source, bisection).0
+    }
+
+    fn search_on(&self, source: &mut Source<'_>, mut bisection: Bisection) -> (Found, usize) {
         for runs in 0..MAX_RUNS {
             let assessment = bisection.assess();
             let found = bisection.culprit(&assessment);
-            if runs >= 2 * MIN_END_MEASUREMENTS && found.probability >= TARGET {
+            let has_ends = bisection.count(0).min(bisection.count(self.commits)) >= MIN_END_MEASUREMENTS;
+            if has_ends && found.probability >= TARGET {
                 let is_correct = found.commits.contains(&source.culprit) && self.step != 0.0;
                 return (if is_correct { Found::Culprit } else { Found::Other }, runs);
             }
-            if runs >= 2 * MIN_END_MEASUREMENTS && assessment.no_change >= TARGET {
+            if has_ends && assessment.no_change >= TARGET {
                 return (Found::NoChange, runs);
             }
             let mut commit = bisection.next(&assessment);

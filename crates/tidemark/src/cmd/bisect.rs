@@ -9,7 +9,10 @@ mod search;
 mod series;
 mod show;
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use tidemark_api::{EventUuid, NameId, NewBisection, Project, ResourceId};
 use tidemark_client::{projects, store_bisection};
@@ -208,11 +211,12 @@ impl BisectFlags {
             branch: self.branch.clone().or_else(|| context.branch.as_ref()?.as_str().parse().ok()),
             testbed: self.testbed.clone().or_else(|| context.testbed().parse().ok()),
         });
+        let deadline = Instant::now() + Duration::from_secs(self.max_time);
         let search = Search {
             range: &range,
             choice: SeriesChoice { benchmark: self.benchmark.as_deref(), measure: self.measure.as_deref() },
             probability: self.probability,
-            max_time: Duration::from_secs(self.max_time),
+            deadline,
             earlier: earlier.as_ref(),
             quiet: self.quiet,
         };
@@ -232,6 +236,7 @@ impl BisectFlags {
                     parsing,
                     iter,
                     quiet,
+                    deadline,
                     range: &range,
                 };
                 search.run(&mut source)?
@@ -244,12 +249,12 @@ impl BisectFlags {
                     synthetic: Some(&self.synthetic).filter(|synthetic| synthetic.is_given()),
                     parsing: &self.parsing,
                     allow_failure: true,
+                    deadline: None,
                     quiet: self.quiet,
                 };
                 let mut source =
                     CheckoutSource::open(folder, measurement, self.iter, self.checkouts, &range)?;
                 let result = search.run(&mut source as &mut dyn Source)?;
-                    deadline: None,
                 drop(source);
                 result
             }
@@ -309,7 +314,7 @@ fn verdict(end: End, result: &NewBisection) -> Result {
         )),
         End::Undecided => Err(Failure::with(
             Exit::Undecided,
-            "The search reached --max-time before a commit was found; give it more time, or repeat the command \
+            "The search ended before a commit was found; give it more time with --max-time, or repeat the command \
              within a measurement with --iter.",
         )),
     }

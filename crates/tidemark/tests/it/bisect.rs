@@ -269,14 +269,13 @@ fn the_result_is_stored_with_the_event_of_a_change() {
     assert!(text(&view.stdout).contains(" Commit 2 (Ada), with "), "{view:?}");
 }
 
-#[test]
-fn jobs_measure_the_images_of_the_commits() {
-    let desk = Desk::open(6, step_at(4), nothing);
+/// A server with runners: each job measures the level of its commit. `end` returns the status of a job by its number.
+fn runners(desk: &Desk, end: impl Fn(usize) -> &'static str + Send + 'static) -> Stub {
     let line = "echo '{\"sort\": {\"latency\": {\"value\": 1}}}'";
     let output = desk.command(&["run", "--json", "--quiet", "--create", "--project", "lab", line]).output();
     let report: Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
     let (commits, mut asked) = (desk.commits.clone(), Vec::new());
-    let host = Stub::start(move |request| {
+    Stub::start(move |request| {
         let path = request.uri.path();
         let number = |text: &str| usize::from_str_radix(&text[text.len() - 4..], 16).unwrap();
         let uuid = |number: usize| json!(format!("0197a5b2-0000-7000-8000-00000000{number:04x}"));
@@ -296,30 +295,74 @@ fn jobs_measure_the_images_of_the_commits() {
             pending["results"] = json!([]);
             (StatusCode::CREATED, pending)
         } else if path.contains("/jobs/") {
-            let mut job = state("processed");
-            job["uuid"] = uuid(number(path));
-            (StatusCode::OK, job)
-        } else if path.contains("/reports/") {
             let run = number(path);
-            let mut done = report.clone();
+            let mut job = state(end(run));
             let value = step_at(4)(asked[run - 1]) as usize + run * 7919 % 13;
-            done["results"][0][0]["measures"][0]["metric"]["value"] = json!(value);
-            (StatusCode::OK, done)
+            let results = json!({ "sort": { "latency": { "value": value } } }).to_string();
+            job["uuid"] = uuid(run);
+            job["output"] = json!({ "results": [{ "exit_code": 0, "stdout": results }] });
+            (StatusCode::OK, job)
         } else {
             (StatusCode::OK, report["project"].clone())
         };
         (status, Json(answer))
-    });
+    })
+}
+
+fn search(desk: &Desk, host: &Stub, arguments: &[&str]) -> Output {
     let mut command = desk.command(&["bisect", "--good", &desk.commits[0], "--jobs", "--no-reuse", "--json"]);
-    command.args(["--project", "lab", "--iter", "2", "--spec", "metal", "--", "--quick"]);
-    let output = command.env("TIDEMARK_HOST", &host.address).output().unwrap();
+    command.args(["--project", "lab"]).args(arguments);
+    command.env("TIDEMARK_HOST", &host.address).output().unwrap()
+}
+
+#[test]
+fn jobs_measure_the_images_of_the_commits() {
+    let desk = Desk::open(6, step_at(4), nothing);
+    let host = runners(&desk, |_| "processed");
+    let output = search(&desk, &host, &["--iter", "2", "--spec", "metal", "--", "--quick"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(found["culprit"]["subject"], "Commit 4", "{found:#}");
     let requests = host.take_requests();
     let sent = requests.iter().find(|request| request.uri.path() == "/v0/run").unwrap().json();
     let image = format!("lab:{}", desk.commits[0]);
-    assert_eq!(sent["job"], json!({ "image": image, "spec": "metal", "cmd": ["--quick"], "iter": 2 }));
+    let job = json!({ "image": image, "spec": "metal", "cmd": ["--quick"], "iter": 2, "isolated": true });
+    assert_eq!(sent["job"], job);
     let branch = format!("bisect-{}-{}", &desk.commits[0][..10], &desk.commits[5][..10]);
     assert_eq!((&sent["branch"], &sent["hash"]), (&json!(branch), &json!(desk.commits[0])));
+    assert!(requests.iter().all(|request| request.method != "DELETE"));
+}
+
+#[test]
+fn a_job_that_is_lost_is_repeated_and_does_not_discard_the_others() {
+    let desk = Desk::open(6, step_at(4), nothing);
+    // Two lost jobs in sequence are repeated.
+    let host = runners(&desk, |job| if job % 3 == 0 { "processed" } else { "unknown" });
+    let output = search(&desk, &host, &[]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(text(&output.stderr).contains("warning: The runner of the job "), "{output:?}");
+    // The third ends the search with the result so far.
+    let host = runners(&desk, |job| if job <= 6 { "processed" } else { "canceled" });
+    let output = search(&desk, &host, &[]);
+    assert_eq!(output.status.code(), Some(12), "{output:?}");
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&found["status"], &found["runs"]), (&json!("undecided"), &json!(6)), "{found:#}");
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("nothing was measured. The search ends with the result so far."), "{stderr}");
+    // Without a result, the search fails.
+    let host = runners(&desk, |_| "unknown");
+    let output = search(&desk, &host, &[]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(host.take_requests().iter().filter(|request| request.uri.path() == "/v0/run").count(), 3);
+}
+
+#[test]
+fn a_job_that_does_not_end_is_canceled() {
+    let desk = Desk::open(6, step_at(4), nothing);
+    let host = runners(&desk, |job| if job <= 6 { "processed" } else { "running" });
+    let output = search(&desk, &host, &["--job-timeout", "1", "--job-poll-interval", "1"]);
+    assert_eq!(output.status.code(), Some(12), "{output:?}");
+    let requests = host.take_requests();
+    let count = requests.iter().filter(|request| request.method == "DELETE").count();
+    assert_eq!(count, 3, "{output:?}");
 }

@@ -1,10 +1,13 @@
 //! Measurements by jobs on runners: one job per measurement, with the image of the commit.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use tidemark_adapters::Results;
-use tidemark_api::{Adapter, Fold, NewJob, NewRun, Project, ReportSettings, ResourceId};
-use tidemark_client::run;
+use tidemark_api::{Fold, Job, NewJob, NewRun, Project, ReportSettings, ResourceId};
+use tidemark_client::{jobs, run};
 use tidemark_server::infra::clock::Clock;
 
 use super::{
@@ -12,11 +15,10 @@ use super::{
     search::{Attempt, Source},
 };
 use crate::{
-    cmd::run::job::{DEFAULT_POLL_INTERVAL, DEFAULT_TIMEOUT, wait_for_job},
+    cmd::run::job::{DEFAULT_POLL_INTERVAL, DEFAULT_TIMEOUT, wait_for_end},
     failure::{Exit, Failure, Result},
-    input::ParseFlags,
+    input::{ParseFlags, ToolOutput},
     resource::Session,
-    transfer,
 };
 
 /// Flags of jobs.
@@ -57,6 +59,7 @@ pub(super) struct JobSource<'a> {
     pub(super) parsing: &'a ParseFlags,
     pub(super) iter: u32,
     pub(super) quiet: bool,
+    pub(super) deadline: Instant,
     pub(super) range: &'a CommitRange,
 }
 
@@ -72,10 +75,12 @@ impl Source for JobSource<'_> {
             timeout: self.flags.job_timeout,
             file_paths: Some(files).filter(|files| !files.is_empty()),
             iter: Some(self.iter),
+            // The measurements of a search are not a history: they must not raise events.
+            isolated: Some(true),
             ..NewJob::default()
         };
         let now = Clock::System.now();
-        // The reports of a search must not be part of the history of a branch.
+        // The reports of a search are not those of a branch.
         let bad = self.range.commits[self.range.count()].short();
         let branch = format!("bisect-{}-{bad}", self.range.commits[0].short());
         let new = NewRun {
@@ -98,29 +103,48 @@ impl Source for JobSource<'_> {
             context: None,
             idempotency_key: None,
         };
+        let client = &self.session.client;
+        let report = match run::create(client, new).map_err(Failure::from) {
+            Ok(report) => report,
+            Err(failure) if is_missing(&failure) => return Ok(Attempt::Failed(failure.to_string())),
+            Err(failure) => return Ok(Attempt::Unavailable(failure)),
+        };
+        let Some(id) = report.job else {
+            return Err(Failure::new("The server created no job; --jobs requires a server with runners."));
+        };
         let interval = Duration::from_secs(self.flags.job_poll_interval.unwrap_or(DEFAULT_POLL_INTERVAL));
         let limit = Duration::from_secs(2 * u64::from(self.flags.job_timeout.unwrap_or(DEFAULT_TIMEOUT)));
-        let ended = run::create(&self.session.client, new)
-            .map_err(Failure::from)
-            .and_then(|report| wait_for_job(&self.session.client, report, interval, limit, self.quiet));
-        let report = match ended {
-            Ok(report) => report,
-            // The image does not exist, or its command failed.
-            Err(failure) if failure.is(Exit::Benchmark) || is_missing(&failure) => {
-                return Ok(Attempt::Failed(failure.to_string()));
+        let limit = limit.min(self.deadline.saturating_duration_since(Instant::now()));
+        let project = ResourceId::Slug(report.project.slug.clone());
+        match wait_for_end(client, &project, id, (interval, limit), self.quiet) {
+            Ok(job) => self.results(job),
+            // The command of the commit failed.
+            Err(failure) if failure.is(Exit::Benchmark) => Ok(Attempt::Failed(failure.to_string())),
+            Err(failure) => {
+                // Otherwise a job that has not ended keeps a runner busy. A job that has ended cannot be canceled.
+                let _ = client.send(&jobs(&project).delete(&id));
+                Ok(Attempt::Unavailable(failure))
             }
-            Err(failure) => return Err(failure),
+        }
+    }
+}
+
+impl JobSource<'_> {
+    /// Reads the results from the output of a job.
+    fn results(&self, job: Job) -> Result<Attempt> {
+        let name = format!("The job {}", job.uuid);
+        let iterations = job.output.into_iter().flat_map(|output| output.results);
+        let texts = iterations.flat_map(|iteration| match iteration.output {
+            Some(files) => files.into_values().collect(),
+            None => iteration.stdout.into_iter().collect::<Vec<String>>(),
+        });
+        let mut outputs: Vec<ToolOutput> =
+            texts.map(|text| ToolOutput { name: name.clone(), text }).collect();
+        let results = match self.parsing.parse(&mut outputs) {
+            Ok(results) => results,
+            Err(failure) => return Ok(Attempt::Failed(failure.to_string())),
         };
-        let iterations: Vec<Results> = report
-            .results
-            .iter()
-            .flatten()
-            .map(|iteration| Results {
-                adapter: Adapter::Json,
-                entries: iteration.iter().map(transfer::entry).collect(),
-            })
-            .collect();
-        Ok(match Results::fold(&iterations, self.parsing.fold.unwrap_or(Fold::Mean)) {
+        Ok(match Results::fold(&results, self.parsing.fold.unwrap_or(Fold::Mean)) {
             Some(results) => Attempt::Measured(results),
             None => Attempt::Failed("the job has no results".to_owned()),
         })

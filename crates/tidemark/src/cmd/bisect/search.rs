@@ -21,7 +21,8 @@ use crate::{
     progress::time_left,
 };
 
-/// Number of failed measurements after which a commit that was measured before is skipped.
+/// Number of consecutive failed measurements after which a commit that was measured before is skipped, and after which the search ends
+/// if nothing can be measured.
 const MAX_FAILURES: u32 = 3;
 /// Number of the measurements of the search, and of the earlier results, as sources with a level of their own.
 const OWN: usize = 0;
@@ -32,7 +33,7 @@ pub(super) struct Search<'a> {
     pub(super) range: &'a CommitRange,
     pub(super) choice: SeriesChoice<'a>,
     pub(super) probability: f64,
-    pub(super) max_time: Duration,
+    pub(super) deadline: Instant,
     pub(super) earlier: Option<&'a EarlierResults<'a>>,
     pub(super) quiet: bool,
 }
@@ -48,6 +49,8 @@ pub(super) enum Attempt {
     Measured(Results),
     /// The commit cannot be measured, with the reason.
     Failed(String),
+    /// The measurement failed for a reason that does not concern the commit, for example because the runner was lost.
+    Unavailable(Failure),
 }
 
 /// How a search ended.
@@ -71,6 +74,9 @@ pub(super) struct SearchResult {
 /// State of a search.
 struct State {
     runs: Vec<(usize, Values)>,
+    /// Number of the first runs that only served to choose the series.
+    choice_runs: usize,
+    /// Number of consecutive failures of each commit.
     failures: Vec<u32>,
     reasons: Vec<Option<String>>,
     earlier: Vec<(usize, f64)>,
@@ -84,6 +90,7 @@ impl Search<'_> {
         let commits = self.range.count();
         let mut state = State {
             runs: Vec::new(),
+            choice_runs: 0,
             failures: vec![0; commits + 1],
             reasons: vec![None; commits + 1],
             earlier: Vec::new(),
@@ -95,7 +102,8 @@ impl Search<'_> {
             message!("Searching {commits} {word} after {}.", self.range.commits[0].short());
         }
         let started = Instant::now();
-        let mut measured: u32 = 0;
+        let has_time = |needed: Duration| Instant::now() + needed < self.deadline;
+        let (mut measured, mut unavailable): (u32, u32) = (0, 0);
         loop {
             let assessment = state.bisection.assess();
             let culprit = state.bisection.culprit(&assessment);
@@ -103,7 +111,7 @@ impl Search<'_> {
                 return self.result(&state, end, &assessment, culprit);
             }
             let mean = started.elapsed().checked_div(measured).unwrap_or_default();
-            if measured > 0 && started.elapsed() + mean > self.max_time && state.series.is_some() {
+            if measured > 0 && !has_time(mean) && state.series.is_some() {
                 return self.result(&state, End::Undecided, &assessment, culprit);
             }
             let commit = match state.series {
@@ -115,8 +123,26 @@ impl Search<'_> {
             measured += 1;
             let name = format!("Run {measured}, {}", self.range.commits[commit].short());
             match source.measure(commit, &name)? {
-                Attempt::Measured(results) => self.record(&mut state, commit, Values::new(&results))?,
-                Attempt::Failed(reason) => self.fail(&mut state, commit, reason)?,
+                Attempt::Measured(results) => {
+                    unavailable = 0;
+                    self.record(&mut state, commit, Values::new(&results))?;
+                }
+                Attempt::Failed(reason) => {
+                    unavailable = 0;
+                    self.fail(&mut state, commit, reason)?;
+                }
+                Attempt::Unavailable(failure) => {
+                    unavailable += 1;
+                    if unavailable < MAX_FAILURES && has_time(Duration::ZERO) {
+                        message!("warning: {failure}");
+                        continue;
+                    }
+                    if state.series.is_none() {
+                        return Err(failure);
+                    }
+                    message!("warning: {failure} The search ends with the result so far.");
+                    return self.result(&state, End::Undecided, &assessment, culprit);
+                }
             }
             self.choose(&mut state)?;
             self.report(&state, commit, measured, started.elapsed());
@@ -139,7 +165,10 @@ impl Search<'_> {
     fn record(&self, state: &mut State, commit: usize, values: Values) -> Result {
         if let Some(series) = &state.series {
             match values.get(series) {
-                Some(value) => state.bisection.record(commit, value, OWN),
+                Some(value) => {
+                    state.failures[commit] = 0;
+                    state.bisection.record(commit, value, OWN);
+                }
                 None => {
                     let reason = format!("it has no result of {}", series.title());
                     return self.fail(state, commit, reason);
@@ -185,14 +214,19 @@ impl Search<'_> {
         let of = |wanted: usize| -> Vec<&Values> {
             state.runs.iter().filter(|(commit, _)| *commit == wanted).map(|(_, values)| values).collect()
         };
-        let series = self.choice.choose(&of(0), &of(commits))?;
+        let (series, candidates) = self.choice.choose(&of(0), &of(commits))?;
         if let Some(earlier) = self.earlier {
             state.earlier = earlier.read(&series, self.range);
             for (commit, value) in &state.earlier {
                 state.bisection.record(*commit, *value, EARLIER);
             }
         }
-        for (commit, values) in &state.runs {
+        // Of several series, the one with the largest difference was chosen by these values: as evidence, they would exaggerate the
+        // difference.
+        if candidates > 1 {
+            state.choice_runs = state.runs.len();
+        }
+        for (commit, values) in &state.runs[state.choice_runs..] {
             if let Some(value) = values.get(&series) {
                 state.bisection.record(*commit, value, OWN);
             }
@@ -250,7 +284,7 @@ impl Search<'_> {
     ) -> Result<SearchResult> {
         let series = state.series.as_ref().ok_or_else(|| Failure::new("Nothing was measured."))?;
         let values_of = |wanted: usize| -> Vec<f64> {
-            let of_commit = state.runs.iter().filter(|(commit, _)| *commit == wanted);
+            let of_commit = state.evidence().iter().filter(|(commit, _)| *commit == wanted);
             of_commit.filter_map(|(_, values)| values.get(series)).collect()
         };
         let reused_of = |wanted: usize| -> Vec<f64> {
@@ -272,7 +306,7 @@ impl Search<'_> {
             skipped: state.reasons[*commit].as_ref().and_then(|reason| reason.parse().ok()),
         });
         let mean = |is_wanted: &dyn Fn(usize) -> bool| {
-            let of_side = state.runs.iter().filter(|(commit, _)| is_wanted(*commit));
+            let of_side = state.evidence().iter().filter(|(commit, _)| is_wanted(*commit));
             let values: Vec<f64> = of_side.filter_map(|(_, values)| values.get(series)).collect();
             (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
         };
@@ -327,6 +361,11 @@ impl Search<'_> {
 }
 
 impl State {
+    /// Returns the runs that are evidence for the chosen series.
+    fn evidence(&self) -> &[(usize, Values)] {
+        &self.runs[self.choice_runs..]
+    }
+
     /// Returns the number of measurements of a commit, without earlier results.
     fn count(&self, wanted: usize) -> usize {
         self.runs.iter().filter(|(commit, _)| *commit == wanted).count()

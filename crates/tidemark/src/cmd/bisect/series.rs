@@ -87,17 +87,18 @@ fn slug(name: &ResourceName) -> ResourceName {
 
 impl SeriesChoice<'_> {
     /// Returns the series that differs most between the good and the bad commit: the one whose change is most probable and, of
-    /// several, the one with the largest difference in multiples of the noise.
-    pub(super) fn choose(&self, good: &[&Values], bad: &[&Values]) -> Result<Series> {
+    /// several, the one with the largest difference in multiples of the noise. Also returns the number of series to choose from.
+    pub(super) fn choose(&self, good: &[&Values], bad: &[&Values]) -> Result<(Series, usize)> {
         let first = good.first().into_iter().flat_map(|values| &values.order);
         let all = || good.iter().chain(bad);
         let common: Vec<&Series> =
             first.filter(|series| all().all(|values| values.get(series).is_some())).collect();
-        let chosen = common.iter().filter(|series| self.matches(series)).max_by(|left, right| {
+        let candidates: Vec<&Series> = common.iter().copied().filter(|series| self.matches(series)).collect();
+        let chosen = candidates.iter().max_by(|left, right| {
             let (left, right) = (difference(left, good, bad), difference(right, good, bad));
             left.0.total_cmp(&right.0).then(left.1.total_cmp(&right.1))
         });
-        chosen.map(|series| (*series).clone()).ok_or_else(|| {
+        chosen.map(|series| ((*series).clone(), candidates.len())).ok_or_else(|| {
             let known = common.iter().map(|series| series.title()).take(5).collect::<Vec<_>>().join(", ");
             let what = match (self.benchmark, self.measure) {
                 (None, None) => "benchmark and measure".to_owned(),

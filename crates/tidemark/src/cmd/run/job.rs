@@ -140,11 +140,23 @@ pub(crate) fn wait_for_job(
 ) -> Result<Report> {
     let Some(id) = sent.job else { return Ok(sent) };
     let project = ResourceId::Slug(sent.project.slug.clone());
+    wait_for_end(client, &project, id, (interval, limit), quiet)?;
+    Ok(client.send(&reports(&project).view(&sent.uuid))?)
+}
+
+/// Waits for a job and returns it with its output; fails if the job failed, or has not ended within the limit.
+pub(crate) fn wait_for_end(
+    client: &Client,
+    project: &ResourceId,
+    id: JobUuid,
+    (interval, limit): (Duration, Duration),
+    quiet: bool,
+) -> Result<Job> {
     let is_drawn = !quiet && progress::is_possible();
     let progress = Progress::start("The job is sent", is_drawn);
     let (started, mut known) = (Instant::now(), None);
     loop {
-        let found = client.send(&jobs(&project).view(&id))?;
+        let found = client.send(&jobs(project).view(&id))?;
         if known != Some(found.status) {
             known = Some(found.status);
             let label = format!("The job is {}", status_label(found.status));
@@ -154,7 +166,7 @@ pub(crate) fn wait_for_job(
             progress.set(label);
         }
         match found.status {
-            JobStatus::Processed => return Ok(client.send(&reports(&project).view(&sent.uuid))?),
+            JobStatus::Processed => return Ok(found),
             JobStatus::Failed | JobStatus::Canceled | JobStatus::Unknown => {
                 progress.end();
                 return Err(failed(&found));
