@@ -129,6 +129,10 @@ impl Interleave<'_> {
                 cores: cores.as_ref(),
             };
             let results = match self.measure(&round) {
+                Err(failure) if !has_time(Duration::ZERO) && is_without_results(&failure) => {
+                    message!("warning: {failure}");
+                    break;
+                }
                 // A filter that the command does not accept must not end the comparison.
                 Err(failure) if is_filtered && is_without_results(&failure) => {
                     message!("warning: {failure}");
@@ -137,10 +141,6 @@ impl Interleave<'_> {
                 results => results?,
             };
             let has_wanted = |results: &Results| wanted.iter().all(|name| has(results, name));
-                Err(failure) if !has_time(Duration::ZERO) && is_without_results(&failure) => {
-                    message!("warning: {failure}");
-                    break;
-                }
             if is_filtered && !results.as_ref().is_some_and(|both| both.iter().all(has_wanted)) {
                 message!(
                     "warning: The filter of the benchmarks omitted a benchmark; all benchmarks run again."
@@ -177,14 +177,6 @@ impl Interleave<'_> {
                 }
             }
         }
-        if rounds.is_empty() {
-            return Err(Failure::with(
-                Exit::Empty,
-                "In every round a run of the benchmark command failed; nothing was measured. Correct the command.",
-            ));
-        }
-        rounds.report()
-    }
         if rounds.is_empty() && !has_time(Duration::ZERO) {
             return Err(Failure::with(
                 Exit::Empty,
@@ -194,6 +186,14 @@ impl Interleave<'_> {
                 ),
             ));
         }
+        if rounds.is_empty() {
+            return Err(Failure::with(
+                Exit::Empty,
+                "In every round a run of the benchmark command failed; nothing was measured. Correct the command.",
+            ));
+        }
+        rounds.report()
+    }
 
     /// Returns the core sets of a duet; `None` without `--duet`.
     fn core_sets(&self) -> Result<Option<[CoreSet; 2]>> {

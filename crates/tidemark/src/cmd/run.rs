@@ -172,7 +172,7 @@ impl Run {
         if let Some(base) = &self.ab.ab {
             return self.compare_with(base);
         }
-        self.ab.check()?;
+        self.ab.check(self.job.base_image.is_some())?;
         self.check_confirm()?;
         let job = self.check()?;
         let thresholds = self.thresholds.thresholds()?.or_else(|| manifest.thresholds());

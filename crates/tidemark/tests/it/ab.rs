@@ -162,7 +162,7 @@ fn identical_binaries_are_not_measured() {
 fn flags_require_a_comparison() {
     let desk = Desk::open();
     for (arguments, sentence) in [
-        (&["run", "--duet", "true"] as &[&str], "--duet requires --ab or --confirm"),
+        (&["run", "--duet", "true"] as &[&str], "--duet requires --ab, --confirm or --base-image"),
         (&["run", "--setup", "true", "true"], "--setup requires --ab or --confirm"),
         (&["run", "--confirm"], "--confirm requires a command"),
         (&["run", "--confirm=nowhere", "true"], "git has no commit `nowhere`"),

@@ -97,6 +97,16 @@ fn a_job_is_sent_and_waited_for() {
 }
 
 #[test]
+fn a_job_with_a_base_can_be_a_duet() {
+    let lab = Lab::open();
+    let flags = ["--dry-run", "--image", "acme/bench:v2", "--base-image", "acme/bench:v1"];
+    let job = lab.report(&mut lab.command(&flags));
+    assert_eq!(job.get("duet"), None);
+    let job = lab.report(&mut lab.command(&[&flags[..], &["--duet"]].concat()));
+    assert_eq!((&job["base"], &job["duet"]), (&json!("acme/bench:v1"), &json!(true)));
+}
+
+#[test]
 fn a_failed_job_is_reported_with_its_output() {
     let lab = Lab::open();
     let report = lab.report(&mut lab.command(&["--json", &latency(1_000.0)]));

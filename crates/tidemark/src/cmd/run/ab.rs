@@ -33,18 +33,23 @@ pub(crate) struct AbFlags {
 }
 
 impl AbFlags {
-    /// Rejects flags without the flag that they belong to.
-    pub(super) fn check(&self) -> Result {
+    /// Rejects flags without the flag that they belong to. A job with a base can be a duet, too.
+    pub(super) fn check(&self, has_base_image: bool) -> Result {
         if self.ab.is_some() || self.confirm.is_some() {
             return Ok(());
         }
-        let unused = [(self.setup.is_some(), "--setup"), (self.limits.duet, "--duet")];
-        match unused.iter().find(|(is_given, _)| *is_given) {
-            Some((_, flag)) => {
-                Err(Failure::usage(format!("{flag} requires --ab or --confirm; give one of them.")))
-            }
-            None => Ok(()),
+        if self.setup.is_some() {
+            return Err(Failure::usage("--setup requires --ab or --confirm; give one of them."));
         }
+        if self.limits.duet && !has_base_image {
+            return Err(Failure::usage("--duet requires --ab, --confirm or --base-image; give one of them."));
+        }
+        Ok(())
+    }
+
+    /// Whether both sides run at the same time.
+    pub(super) fn is_duet(&self) -> bool {
+        self.limits.duet
     }
 }
 
@@ -76,12 +81,12 @@ impl Run {
                 synthetic: Some(&self.synthetic).filter(|synthetic| synthetic.is_given()),
                 parsing: &self.parsing,
                 allow_failure: self.allow_failure,
+                deadline: None,
                 quiet: self.quiet,
             },
             binaries: &self.binary.binary,
             only,
             adapter,
-                deadline: None,
             criteria: &self.ab.criteria,
             limits: self.ab.limits,
             max_rounds: None,

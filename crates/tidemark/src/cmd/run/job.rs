@@ -33,7 +33,7 @@ pub(crate) struct JobFlags {
     pub(crate) image: Option<String>,
     /// Compare the image with this one: the runner measures both in pairs, for at most --iter rounds [default: 100]
     #[arg(long, value_name = "REFERENCE", requires = "image")]
-    base_image: Option<String>,
+    pub(super) base_image: Option<String>,
     /// Spec to run on: UUID or slug
     #[arg(long, requires = "image")]
     spec: Option<ResourceId>,
@@ -84,7 +84,7 @@ impl JobFlags {
         Ok(Some(NewJob {
             image,
             base: self.base_image.clone(),
-            duet: None,
+            duet: run.ab.is_duet().then_some(true),
             spec: self.spec.clone(),
             entrypoint: self.entrypoint.clone().map(|program| vec![program]),
             cmd: Some(command.to_vec()).filter(|command| !command.is_empty()),
