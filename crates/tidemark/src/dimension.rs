@@ -32,7 +32,7 @@ pub(crate) trait Dimension: Resource<Created = Self, Patch: Default + PartialEq>
     type CreateFlags: Args;
 
     /// Flags of `view`, which are the query of the request.
-    type ViewFlags: Args + Serialize;
+    type ViewFlags: Args + Serialize + Clone;
 
     /// Flags of `update`, besides the name, the slug and archiving.
     type UpdateFlags: Args + Default;
@@ -58,6 +58,16 @@ pub(crate) trait Dimension: Resource<Created = Self, Patch: Default + PartialEq>
         archived: Option<bool>,
         flags: &Self::UpdateFlags,
     ) -> Self::Patch;
+
+    /// Returns the flags of `view` for the query of the request, with UUIDs instead of names.
+    fn resolve(
+        _session: &Session,
+        _project: &ResourceId,
+        _uuid: Uuid,
+        flags: &Self::ViewFlags,
+    ) -> Result<Self::ViewFlags> {
+        Ok(flags.clone())
+    }
 
     /// Returns a filter on archived or other resources, optionally with this name.
     fn archived(name: Option<Self::Name>, archived: bool) -> Self::Filter {
@@ -161,7 +171,8 @@ impl<D: Dimension> Verb for DimensionVerb<D> {
             }
             Self::View { target, flags } => {
                 let (list, uuid) = target.find(session)?;
-                session.show(&list.view(&uuid).query(flags))
+                let flags = D::resolve(session, target.project.id()?, uuid, flags)?;
+                session.show(&list.view(&uuid).query(&flags))
             }
             Self::Update { target, name, slug, flags, archive } => {
                 let patch = D::patch(name.clone(), slug.clone(), archive.value(), flags);

@@ -32,7 +32,7 @@ pub(crate) struct StartPointFlags {
 }
 
 /// Flags of `tidemark branch view`.
-#[derive(clap::Args, Serialize)]
+#[derive(Clone, clap::Args, Serialize)]
 pub(crate) struct ViewFlags {
     /// UUID of the head to show [default: the current head]
     #[arg(long)]

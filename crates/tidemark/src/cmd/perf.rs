@@ -7,10 +7,11 @@ use std::{
 };
 
 use serde::Serialize;
-use tidemark_api::{Benchmark, Branch, HeadUuid, Measure, Perf, PerfQuery, SpecUuid, Testbed};
+use tidemark_api::{Benchmark, Branch, HeadUuid, Measure, NameId, Perf, PerfQuery, Testbed};
 use tidemark_client::{perf, perf_image};
+use uuid::Uuid;
 
-use super::report::TimeRangeFlags;
+use super::{report::TimeRangeFlags, testbed};
 use crate::{
     connection::Connection,
     dimension::{Dimension, NameList},
@@ -39,9 +40,9 @@ pub(crate) struct PerfArguments {
     /// Testbed UUIDs, slugs or names, separated by commas; repeat the flag for names with commas
     #[arg(long, value_name = "TESTBED", required = true)]
     testbeds: Vec<NameList>,
-    /// Spec UUID of each testbed, in the same order; `_` is any spec
-    #[arg(long, value_name = "UUID", value_delimiter = ',')]
-    specs: Vec<NewValue<SpecUuid>>,
+    /// Spec of each testbed, in the same order: UUID, slug or name; `_` is any spec
+    #[arg(long, value_name = "SPEC", value_delimiter = ',')]
+    specs: Vec<NewValue<NameId>>,
     /// Benchmark UUIDs, slugs or names, separated by commas; repeat the flag for names with commas
     #[arg(long, value_name = "BENCHMARK", required = true)]
     benchmarks: Vec<NameList>,
@@ -70,11 +71,12 @@ impl PerfArguments {
         let format = self.image.as_deref().map(image_format).transpose()?;
         let image = self.image.as_deref().zip(format);
         let session = Session { client: self.connection.client()?, json: self.format.json };
+        let testbeds = session.find_all::<Testbed>(&self.project, &self.testbeds)?;
         let query = PerfQuery {
             branches: self.uuids::<Branch>(&session, &self.branches)?,
             heads: given(&self.heads),
-            testbeds: self.uuids::<Testbed>(&session, &self.testbeds)?,
-            specs: given(&self.specs),
+            testbeds: joined(&testbeds),
+            specs: given(&self.specs(&session, &testbeds)?),
             benchmarks: self.uuids::<Benchmark>(&session, &self.benchmarks)?,
             measures: self.uuids::<Measure>(&session, &self.measures)?,
             start_time: self.time.start(),
@@ -98,6 +100,22 @@ impl PerfArguments {
             message!("No entries.");
         }
         print(&table(&perf))
+    }
+
+    /// Returns the UUIDs of the specs.
+    fn specs(&self, session: &Session, testbeds: &[Uuid]) -> Result<Vec<NewValue<Uuid>>> {
+        let project = self.project.id()?;
+        let find = |(index, spec): (usize, &NewValue<NameId>)| {
+            let Some(id) = &spec.0 else { return Ok(NewValue(None)) };
+            let testbed = testbeds.get(index).ok_or_else(|| {
+                Failure::usage(format!(
+                    "--specs has more values than --testbeds, which has {}.",
+                    testbeds.len()
+                ))
+            })?;
+            testbed::find_spec(session, project, *testbed, id).map(|uuid| NewValue(Some(uuid)))
+        };
+        self.specs.iter().enumerate().map(find).collect()
     }
 
     /// Returns the UUIDs of resources, separated by commas.

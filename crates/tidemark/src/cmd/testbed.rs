@@ -2,16 +2,17 @@
 
 use serde::Serialize;
 use tidemark_api::{
-    NewTestbed, ProjTestbedsSort, ResourceId, ResourceName, Search, Slug, SpecUuid, Testbed, TestbedFilter,
-    TestbedPatch,
+    NameId, NewTestbed, ProjTestbedsSort, ResourceId, ResourceName, Search, Slug, Spec, SpecFilter, Testbed,
+    TestbedFilter, TestbedPatch,
 };
-use tidemark_client::{Collection, testbeds};
+use tidemark_client::{Collection, specs, testbeds};
 use uuid::Uuid;
 
 use crate::{
     dimension::Dimension,
+    failure::{Exit, Failure, Result},
     output,
-    resource::{Fields, NewValue, Printable, optional},
+    resource::{Fields, NewValue, Printable, Session, optional},
 };
 
 /// Flags of `tidemark testbed create`.
@@ -23,11 +24,36 @@ pub(crate) struct CreateFlags {
 }
 
 /// Flags of `tidemark testbed view`.
-#[derive(clap::Args, Serialize)]
+#[derive(Clone, clap::Args, Serialize)]
 pub(crate) struct ViewFlags {
-    /// UUID of the spec to show the testbed with [default: the current spec]
+    /// Spec to show the testbed with: UUID, slug or name [default: the current spec]
     #[arg(long)]
-    spec: Option<SpecUuid>,
+    spec: Option<NameId>,
+}
+
+/// Returns the UUID of a spec, given by UUID, slug or name: the current spec of a testbed or, for administrators, any spec of the
+/// server.
+pub(crate) fn find_spec(session: &Session, project: &ResourceId, testbed: Uuid, id: &NameId) -> Result<Uuid> {
+    if let Some(uuid) = id.uuid() {
+        return Ok(uuid);
+    }
+    let text = id.as_str();
+    let is_named = |spec: &Spec| spec.slug.as_str() == text || spec.name.as_str() == text;
+    let current = session.client.send(&testbeds(project).view(&testbed))?.spec;
+    let of_server = || {
+        let search = text.parse().ok();
+        let filter = SpecFilter { search, ..SpecFilter::default() };
+        session.client.send(&specs().list(&filter)).ok()?.into_iter().find(is_named)
+    };
+    current.filter(is_named).or_else(of_server).map(|spec| spec.uuid.uuid()).ok_or_else(|| {
+        Failure::with(
+            Exit::Refused,
+            format!(
+                "`{}` is not the current spec of the testbed; give the UUID of the spec.",
+                output::plain(text)
+            ),
+        )
+    })
 }
 
 /// Flags of `tidemark testbed update`.
@@ -59,6 +85,12 @@ impl Dimension for Testbed {
 
     fn name(&self) -> ResourceName {
         self.name.clone()
+    }
+
+    fn resolve(session: &Session, project: &ResourceId, uuid: Uuid, flags: &ViewFlags) -> Result<ViewFlags> {
+        let find = |id: &NameId| find_spec(session, project, uuid, id);
+        let found = flags.spec.as_ref().map(find).transpose()?;
+        Ok(ViewFlags { spec: found.and_then(|uuid| uuid.to_string().parse().ok()) })
     }
 
     fn filter(

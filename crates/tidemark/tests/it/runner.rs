@@ -173,6 +173,33 @@ fn the_server_reports_a_detached_job() {
 }
 
 #[test]
+fn specs_are_found_by_slug_and_name() {
+    let mut desk = Desk::with_project();
+    let machine = "--os linux --architecture x86_64 --cpu 2 --memory 1073741824 --disk 1073741824";
+    let spec = desk.json(&format!("spec create --name 'Metal box' {machine}"))["uuid"].clone();
+    std::fs::write(desk.folder.path().join("results.json"), r#"{"parse": {"latency": {"value": 100}}}"#)
+        .unwrap();
+    desk.run("testbed create lab --name ci --spec metal-box");
+    desk.run("run --project lab --branch main --testbed ci --adapter json --file results.json --quiet");
+    let perf = "perf lab --branches main --testbeds ci --benchmarks parse --measures latency --specs";
+    let names = ["metal-box", "'Metal box'", spec.as_str().unwrap()];
+    for line in ["", "testbed update lab ci --spec _"] {
+        if !line.is_empty() {
+            desk.run(line);
+        }
+        for name in names {
+            let found = desk.json(&format!("testbed view lab ci --spec {name}"));
+            assert_eq!(found["spec"]["uuid"], spec, "{name}");
+            desk.json(&format!("{perf} {name}"));
+        }
+    }
+    let refused = desk.try_out(&format!("{perf} wood"));
+    assert_eq!(refused.status.code(), Some(7), "{refused:?}");
+    let refused = desk.try_out(&format!("{perf} metal-box,metal-box"));
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+}
+
+#[test]
 fn specs_runners_and_jobs() {
     let mut desk = Desk::with_project();
     push_image(&desk.server, &desk.token);
