@@ -49,7 +49,7 @@ pub(crate) enum ProjectVerb {
         /// URL of the measured software
         #[arg(long)]
         url: Option<AnyUrl>,
-        /// Visibility [default: public]
+        /// Visibility [default: private]
         #[arg(long, value_parser = fixed_string_parser::<Visibility>())]
         visibility: Option<Visibility>,
     },
@@ -124,7 +124,7 @@ impl Verb for ProjectVerb {
                     name: name.clone(),
                     slug: slug.clone(),
                     url: url.clone(),
-                    visibility: *visibility,
+                    visibility: Some(visibility.unwrap_or(Visibility::Private)),
                 };
                 session.show(&projects_of(organization).create(&new))
             }
