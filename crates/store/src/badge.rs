@@ -1,7 +1,7 @@
 //! Numbers for the badge of a project, or of one of its branches, testbeds, benchmarks or measures. Another module
 //! renders the badge.
 
-use crate::{ProjectId, Result, Tx, columns::columns, series_filter::SeriesFilter, sql::Conditions};
+use crate::{EventId, ProjectId, Result, Tx, columns::columns, series_filter::SeriesFilter, sql::Conditions};
 
 /// Returns the number of active alerts that are not muted, without alerts of archived branches, testbeds and measures; `None` if no report
 /// matches.
@@ -42,22 +42,21 @@ pub fn alerts(tx: &mut Tx<'_>, project: ProjectId, which: &SeriesFilter) -> Resu
 }
 
 columns! {
-    /// A benchmark with notified regressions of open events.
+    /// A benchmark that regressed in an open event.
     #[derive(Clone, Debug)]
     pub struct RegressedBenchmark {
+        /// Event.
+        pub event: EventId = "event.id",
         /// Branch.
         pub branch: String = "branch.name",
         /// Testbed.
         pub testbed: String = "testbed.name",
         /// Benchmark.
         pub benchmark: String = "benchmark.name",
-        /// Number of regressions.
-        pub regressions: i64 = "count(*)",
     }
 }
 
-/// Returns the benchmarks with regressions of open events: the notified changes, and the series with alerts and without a change;
-/// `None` if no report matches.
+/// Returns the benchmarks that regressed in open events, by a change or by an alert; `None` if no report matches.
 pub fn regressions(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -67,7 +66,7 @@ pub fn regressions(
         return Ok(None);
     }
     let mut conditions = Conditions::new(
-        "change.project_id = $1 and change.raised is not null and change.withdrawn is null
+        "change.project_id = $1 and change.withdrawn is null
          and event.status = 'open' and change.worse = 1 and head.replaced is null
          and branch.archived is null and testbed.archived is null and measure.archived is null"
             .into(),
@@ -82,16 +81,13 @@ pub fn regressions(
          join head on head.id = change.head_id
          join branch on branch.id = head.branch_id join testbed on testbed.id = change.testbed_id
          join benchmark on benchmark.id = change.benchmark_id
-         join measure on measure.id = change.measure_id where {} group by branch.name, testbed.name, benchmark.name",
+         join measure on measure.id = change.measure_id where {} group by event.id, branch.name, testbed.name, benchmark.name",
         conditions.sql
     );
     let mut regressed: Vec<RegressedBenchmark> = tx.fetch_all(&changes, &conditions.params)?;
     let mut conditions = Conditions::new(
         "event.project_id = $1 and event.status = 'open' and series.worse = 1 and head.replaced is null
-         and branch.archived is null and testbed.archived is null and measure.archived is null
-         and not exists (select 1 from change where change.event_id = event.id and change.withdrawn is null
-             and change.testbed_id = series.testbed_id and change.measure_id = series.measure_id
-             and change.benchmark_id = series.benchmark_id and change.variant_id = series.variant_id)"
+         and branch.archived is null and testbed.archived is null and measure.archived is null"
             .into(),
         vec![&project],
     );
@@ -104,7 +100,7 @@ pub fn regressions(
          join head on head.id = event.head_id
          join branch on branch.id = head.branch_id join testbed on testbed.id = series.testbed_id
          join benchmark on benchmark.id = series.benchmark_id
-         join measure on measure.id = series.measure_id where {} group by branch.name, testbed.name, benchmark.name",
+         join measure on measure.id = series.measure_id where {} group by event.id, branch.name, testbed.name, benchmark.name",
         conditions.sql
     );
     regressed.extend(tx.fetch_all::<RegressedBenchmark>(&alerts, &conditions.params)?);

@@ -1,5 +1,7 @@
 //! `/v0/projects/{project}/badge`
 
+use std::collections::BTreeSet;
+
 use axum::{extract::State, http::HeaderMap, response::Response};
 use serde::Deserialize;
 use tidemark_api::{NameId, Notifies, ResourceName, Visibility};
@@ -41,10 +43,10 @@ pub(super) struct BadgeQuery {
     label: Option<ResourceName>,
 }
 
-/// View a badge with the number of active alerts or of notified regressions.
+/// View a badge with the number of active alerts or of regressions.
 ///
-/// The notification settings of the project decide between alerts and regressions. Alerts and changes of archived branches,
-/// testbeds and measures and muted series do not count.
+/// The notification settings of the project decide between alerts and regressions: open events with a regression. Alerts and events
+/// of archived branches, testbeds and measures and muted series do not count.
 #[utoipa::path(get, path = "/v0/projects/{project}/badge", operation_id = "proj_badge_get", tag = "alerts",
     params(ProjectPath, BadgeQuery),
     responses((status = 200, description = "The badge.", content((String = "image/svg+xml")))),
@@ -73,7 +75,8 @@ pub(super) async fn view(
                     let regressed = regressed.iter();
                     let unmuted =
                         regressed.filter(|one| !mutes.matches(&one.branch, &one.testbed, &one.benchmark));
-                    unmuted.map(|one| one.regressions).sum()
+                    let events: BTreeSet<i64> = unmuted.map(|one| one.event.get()).collect();
+                    i64::try_from(events.len()).unwrap_or(i64::MAX)
                 });
                 (count, "regression")
             }
