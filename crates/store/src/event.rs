@@ -104,19 +104,22 @@ pub fn update_ranges(tx: &mut Tx<'_>, events: &[NewEvent]) -> Result<()> {
 }
 
 /// Sets the status of events to `recovered` if all their regressions returned to their earlier level and the values of all
-/// other series with alerts to their limits, and back to `open` if not. Keeps the status that a user has set.
+/// other series with alerts to their limits, and back to `open` if not. An event without a regression recovers if its improvements
+/// only revert earlier regressions. Keeps the status that a user has set.
 pub fn update_recovery(tx: &mut Tx<'_>, context: &WriteContext, events: &[EventId]) -> Result<()> {
     let events = distinct(events.iter().map(|event| event.get()));
     let updated: Vec<(EventId, EventStatus)> = tx.fetch_all(
         "update event set status = case status when 'open' then 'recovered' else 'open' end, modified = $2
          where id in {ints $1} and status in ('open', 'recovered')
-           and (exists (select 1 from change where change.event_id = event.id and change.withdrawn is null
-                        and change.worse = 1)
-                or exists (select 1 from event_series where event_series.event_id = event.id)
-                   and not exists (select 1 from change where change.event_id = event.id and change.withdrawn is null))
+           and (exists (select 1 from change where change.event_id = event.id and change.withdrawn is null)
+                or exists (select 1 from event_series where event_series.event_id = event.id))
            and (status = 'open') <> (
                exists (select 1 from change where change.event_id = event.id and change.withdrawn is null
                        and change.worse = 1 and not change.recovered)
+               or exists (select 1 from change where change.event_id = event.id and change.withdrawn is null
+                          and not (change.worse = -1 and change.recovered))
+                  and not exists (select 1 from change where change.event_id = event.id and change.withdrawn is null
+                                  and change.worse = 1)
                or exists (select 1 from event_series as series where series.event_id = event.id and series.outside
                           and not exists (select 1 from change where change.event_id = event.id
                               and change.withdrawn is null and change.worse = 1

@@ -73,10 +73,12 @@ pub(super) fn changed_series(monitors: &Monitors, worse: impl Fn(MeasureId) -> W
                     ChangeCause::Code if seen.is_common => ChangeCause::Host,
                     cause => cause,
                 };
-                DetectedChange {
-                    is_recovered: is_recovered(&series.changes, seen),
-                    ..found(monitors, series, seen, cause, worse)
-                }
+                let found = found(monitors, series, seen, cause, worse);
+                let is_recovered = match found.worse {
+                    -1 => reverts_regression(&series.changes, seen),
+                    _ => is_recovered(&series.changes, seen),
+                };
+                DetectedChange { is_recovered, ..found }
             })
             .collect();
         let is_as_written = series.written.as_ref().is_some_and(|written| {
@@ -285,6 +287,17 @@ fn is_recovered(changes: &[CurrentChange], seen: &CurrentChange) -> bool {
     last.filter(|last| last.change.at > change.at).is_some_and(|last| {
         let now = last.change.after;
         (now - change.before).abs() < (now - change.after).abs()
+    })
+}
+
+/// Whether an improvement reverts the regression before it: the new level is that before the regression, not a better one.
+fn reverts_regression(changes: &[CurrentChange], seen: &CurrentChange) -> bool {
+    let earlier =
+        |other: &&CurrentChange| other.is_common == seen.is_common && other.change.at < seen.change.at;
+    changes.iter().rfind(earlier).is_some_and(|regression| {
+        let (before, after) = (regression.change.before, regression.change.after);
+        let is_opposite = (after > before) != (seen.change.after > seen.change.before);
+        is_opposite && (seen.change.after - before).abs() < (after - before).abs() / 2.0
     })
 }
 
