@@ -425,7 +425,7 @@ impl Worker {
             },
             delivery::KIND => self.notifier.deliver(item, (self.fresh)().now).await,
             // A newer release may share the database and process the item.
-            _ => Err(DeliveryError::Temporary("this release does not know such work".to_owned())),
+            _ => Err(DeliveryError::Temporary("this release does not know this kind of work".to_owned())),
         }
     }
 }

@@ -131,7 +131,7 @@ pub(crate) fn test_parser() -> impl TypedValueParser<Value = ModelTest> {
         let test = match word.as_str() {
             "z" => Ok(Test::ZScore),
             "t" => Ok(Test::TTest),
-            word => word.parse().map_err(|_| Invalid::new("there is no such test")),
+            word => word.parse().map_err(|_| Invalid::new("this test does not exist")),
         };
         test.map(ModelTest)
     })

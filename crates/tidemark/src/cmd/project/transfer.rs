@@ -97,7 +97,7 @@ impl ImportProject {
 
 fn failure(verb: &str, error: &Error) -> Failure {
     let reason = match (error, error.source()) {
-        (Error::NotFound(noun), _) => format!("there is no such {noun}"),
+        (Error::NotFound(noun), _) => format!("this {noun} does not exist"),
         (Error::Conflict(index), _) if index == IN_USE => {
             "the archive is damaged: a row refers to a missing row".to_owned()
         }
