@@ -110,6 +110,8 @@ pub(crate) struct ToolOutput {
     /// Source of the output, for messages.
     pub(crate) name: String,
     pub(crate) text: String,
+    /// Format of `tidemark.toml` that read the output; `None` before parsing, or if an adapter reads it.
+    pub(crate) described: Option<String>,
 }
 
 impl ToolOutput {
@@ -142,9 +144,17 @@ impl ToolOutput {
         }
     }
 
-    /// Decodes bytes. Replaces bytes that are not UTF-8 and prints a warning, so that one invalid byte does not discard a whole
-    /// run.
+    /// Creates an output from its text.
+    pub(crate) fn of_text(name: impl Into<String>, text: String) -> Self {
+        Self { name: name.into(), text, described: None }
+    }
+
+    /// Decodes bytes: UTF-16 with a byte order mark, as Windows PowerShell 5 redirects it, or UTF-8. Replaces bytes that are not
+    /// UTF-8 and prints a warning, so that one invalid byte does not discard a whole run.
     pub(crate) fn new(name: String, bytes: Vec<u8>) -> Self {
+        if let Some(text) = utf_16(&bytes) {
+            return Self::of_text(name, text);
+        }
         let text = String::from_utf8(bytes).unwrap_or_else(|error| {
             let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
             let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
@@ -153,8 +163,66 @@ impl ToolOutput {
             );
             String::from_utf8_lossy(error.as_bytes()).into_owned()
         });
-        Self { name, text }
+        Self::of_text(name, text)
     }
+}
+
+/// Decodes UTF-16 with a byte order mark; `None` without the mark.
+fn utf_16(bytes: &[u8]) -> Option<String> {
+    let (mark, rest) = bytes.split_first_chunk()?;
+    let decode: fn([u8; 2]) -> u16 = match mark {
+        [0xFF, 0xFE] => u16::from_le_bytes,
+        [0xFE, 0xFF] => u16::from_be_bytes,
+        _ => return None,
+    };
+    let units: Vec<u16> = rest.chunks_exact(2).map(|pair| decode([pair[0], pair[1]])).collect();
+    Some(String::from_utf16_lossy(&units))
+}
+
+/// Returns the distinct adapters and described formats that read results, separated by commas.
+pub(crate) fn readers(outputs: &[ToolOutput], results: &[Results]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for (index, result) in results.iter().enumerate() {
+        let name = reader(outputs, index, result);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.join(", ")
+}
+
+/// Returns sentences about which adapter read how many benchmarks. Outputs that are read alike share a sentence.
+pub(crate) fn reading_sentences(outputs: &[ToolOutput], results: &[Results]) -> Vec<String> {
+    let mut groups: Vec<(&str, usize, String, usize)> = Vec::new();
+    for (index, result) in results.iter().enumerate() {
+        let (reader, count) = (reader(outputs, index, result), result.entries.len());
+        let alike = groups.iter_mut().find(|group| (group.0, group.1) == (reader, count));
+        if let Some((.., others)) = alike {
+            *others += 1;
+            continue;
+        }
+        // Folded results come from all outputs together.
+        let name = match outputs.get(index) {
+            Some(output) if outputs.len() == results.len() => output::plain(&output.name),
+            _ => format!("{} outputs", outputs.len()),
+        };
+        groups.push((reader, count, name, 0));
+    }
+    let sentence = |(reader, count, name, others): (&str, usize, String, usize)| {
+        let more = match others {
+            0 => String::new(),
+            1 => " and 1 more output".to_owned(),
+            others => format!(" and {others} more outputs"),
+        };
+        let benchmarks = output::benchmark_count(Adapter::Magic, count);
+        format!("{name}{more}: read {benchmarks} as {}.", output::plain(reader))
+    };
+    groups.into_iter().map(sentence).collect()
+}
+
+/// Returns the described format or the adapter that read a result.
+pub(crate) fn reader<'a>(outputs: &'a [ToolOutput], index: usize, result: &Results) -> &'a str {
+    outputs.get(index).and_then(|output| output.described.as_deref()).unwrap_or(result.adapter.short())
 }
 
 impl ParseFlags {
@@ -163,15 +231,15 @@ impl ParseFlags {
     /// reads.
     pub(crate) fn parse(&self, outputs: &mut [ToolOutput]) -> Result<Vec<Results>> {
         let mut results = Vec::with_capacity(outputs.len());
-        for ToolOutput { name, text } in outputs {
+        for ToolOutput { name, text, described } in outputs {
             if text.trim().is_empty() {
                 return Err(Failure::with(
                     Exit::Empty,
                     format!("{name}: The output is empty; check that the benchmarks ran."),
                 ));
             }
-            if let Some(json) = self.convert(name, text)? {
-                *text = json;
+            if let Some((format, json)) = self.convert(name, text)? {
+                (*described, *text) = (Some(format), json);
             }
             let (read, mut skipped) =
                 tidemark_adapters::parse_with_skipped(self.adapter.on_server(), text, self.average)
@@ -194,9 +262,9 @@ impl ParseFlags {
 }
 
 impl ParseFlags {
-    /// Converts an output of a described format to the format of the adapter `json`. `magic` tries the described formats first,
-    /// because their author knows the output.
-    fn convert(&self, name: &str, text: &str) -> Result<Option<String>> {
+    /// Converts an output of a described format to the format of the adapter `json`, and returns it after the name of the described
+    /// format. `magic` tries the described formats first, because their author knows the output.
+    fn convert(&self, name: &str, text: &str) -> Result<Option<(String, String)>> {
         let formats = match self.adapter {
             AdapterChoice::Custom(format) => std::slice::from_ref(format),
             AdapterChoice::Known(Adapter::Magic) => manifest::current()?.adapters(),
@@ -207,7 +275,8 @@ impl ParseFlags {
             let read = read.map_err(|error| Failure::with(Exit::Unreadable, format!("{name}: {error}")))?;
             if let Some(results) = read {
                 message!("{name}: read as `{}`, described in {}.", format.name(), manifest::FILE);
-                return output::json("The results", &results).map(Some);
+                let json = output::json("The results", &results)?;
+                return Ok(Some((format.name().to_owned(), json)));
             }
         }
         match self.adapter {
@@ -260,6 +329,39 @@ fn skipped_warnings(skipped: &[Skipped]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn utf_16_is_decoded() {
+        let text = "ab \u{b5}s \u{1f600}\r\n";
+        let bytes = |mark: u16, encode: fn(u16) -> [u8; 2]| -> Vec<u8> {
+            [mark].into_iter().chain(text.encode_utf16()).flat_map(encode).collect()
+        };
+        for encode in [u16::to_le_bytes, u16::to_be_bytes] {
+            assert_eq!(ToolOutput::new("a".to_owned(), bytes(0xFEFF, encode)).text, text);
+        }
+        assert_eq!(ToolOutput::new("a".to_owned(), b"plain".to_vec()).text, "plain");
+        assert_eq!(ToolOutput::new("a".to_owned(), vec![0xFF, 0xFE, b'a', 0, b'b']).text, "a");
+    }
+
+    #[test]
+    fn outputs_that_are_read_alike_share_a_sentence() {
+        let read = |text: &str| tidemark_adapters::parse(Adapter::Magic, text, None).unwrap();
+        let output = |name: &str| ToolOutput::of_text(name, String::new());
+        let (libtest, timer) = (read("test a ... bench: 1 ns/iter (+/- 1)"), read("a: 1ms - timer ended"));
+        let mut outputs = ["x", "y", "z", "c"].map(output);
+        outputs[3].described = Some("lap".to_owned());
+        let results = [libtest.clone(), libtest.clone(), timer.clone(), timer];
+        assert_eq!(
+            reading_sentences(&outputs, &results),
+            [
+                "x and 1 more output: read 1 benchmark as libtest.",
+                "z: read 1 benchmark as console_time.",
+                "c: read 1 benchmark as lap.",
+            ]
+        );
+        assert_eq!(readers(&outputs, &results), "libtest, console_time, lap");
+        assert_eq!(reading_sentences(&outputs[..2], &[libtest]), ["2 outputs: read 1 benchmark as libtest."]);
+    }
 
     #[test]
     fn a_warning_names_the_first_skipped_results() {

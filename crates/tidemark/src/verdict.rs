@@ -25,13 +25,16 @@ pub(crate) struct View {
     pub(crate) all: bool,
 }
 
-/// Returns the adapter and the number of benchmarks.
-pub(crate) fn header(adapter: Adapter, rows: &[MetricRow<'_>]) -> String {
+/// Returns the adapters that read the results, or the adapter of the report if there are none, and the number of benchmarks.
+pub(crate) fn header(adapter: Adapter, readers: &str, rows: &[MetricRow<'_>]) -> String {
     let benchmarks: HashSet<_> = rows
         .iter()
         .map(|row| (row.result.benchmark.uuid, row.result.variant.as_ref().map(|variant| variant.uuid)))
         .collect();
-    format!("{}\n", output::benchmark_count(adapter, benchmarks.len()))
+    if readers.is_empty() {
+        return format!("{}\n", output::benchmark_count(adapter, benchmarks.len()));
+    }
+    format!("{}: {}\n", output::plain(readers), output::benchmark_count(Adapter::Magic, benchmarks.len()))
 }
 
 /// Returns the table for a terminal, with remarks.

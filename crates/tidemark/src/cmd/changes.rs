@@ -29,7 +29,7 @@ struct Series<'a> {
 
 impl Changes {
     pub(crate) fn run(&self) -> Result {
-        let ToolOutput { name, text } = ToolOutput::from_file(&self.series)?;
+        let ToolOutput { name, text, .. } = ToolOutput::from_file(&self.series)?;
         let mut found = String::new();
         for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let series = Series::read(line).map_err(|wrong| {

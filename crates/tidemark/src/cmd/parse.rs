@@ -4,10 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use tidemark_adapters::{Entry, ParsedMetric, Position, Results, explain};
+use tidemark_api::Adapter;
 
 use crate::{
     failure::{Failure, Result, print},
-    input::{AdapterChoice, ParseFlags, ToolOutput},
+    input::{self, AdapterChoice, ParseFlags, ToolOutput},
     manifest, output,
     table::{Column, Table},
 };
@@ -133,9 +134,10 @@ pub(crate) fn show(outputs: &[ToolOutput], results: &[Results], json: bool) -> R
             _ => format!("{} outputs", outputs.len()),
         };
         text.push_str(&format!(
-            "{}, read as {}\n\n{}",
+            "{}, read as {}: {}\n\n{}",
             output::plain(&from),
-            result.adapter.short(),
+            output::plain(input::reader(outputs, index, result)),
+            output::benchmark_count(Adapter::Magic, result.entries.len()),
             table(result)
         ));
     }

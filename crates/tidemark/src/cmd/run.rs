@@ -18,7 +18,7 @@ pub(crate) mod threshold;
 mod unsent;
 
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
     fs,
     path::{Path, PathBuf},
     time::Instant,
@@ -43,7 +43,7 @@ use crate::{
     connection::Connection,
     context::{Context, Environment},
     failure::{Exit, Failure, Result, print},
-    input::{ParseFlags, ToolOutput},
+    input::{self, ParseFlags, ToolOutput},
     manifest::{self, Manifest},
     output::{self, Format},
     verdict,
@@ -160,6 +160,8 @@ struct RunTarget<'a> {
     reporter: CiReporter<'a>,
     /// Adapter that read the results; `None` if this machine did not parse them.
     adapter: Cell<Option<Adapter>>,
+    /// Adapters and described formats that read the results, separated by commas; empty if this machine did not parse them.
+    readers: RefCell<String>,
 }
 
 impl Run {
@@ -207,7 +209,14 @@ impl Run {
         let name = project.as_ref().map(|project| project.name.as_str());
         let reporter = self.ci.open(&environment, &context, self.hash.as_ref(), name, retry_policy);
 
-        let target = RunTarget { client, start_point, thresholds, reporter, adapter: Cell::default() };
+        let target = RunTarget {
+            client,
+            start_point,
+            thresholds,
+            reporter,
+            adapter: Cell::default(),
+            readers: RefCell::default(),
+        };
         let report = match self.send(&target, &context, job) {
             Ok(report) => report,
             Err(failure) => {
@@ -269,6 +278,13 @@ impl Run {
         if job.is_none() {
             let results = self.parse(&mut measured.outputs)?;
             target.adapter.set(results.first().map(|first| first.adapter));
+            target.readers.replace(input::readers(&measured.outputs, &results));
+            // The human report starts with the adapter of a single output.
+            if !self.quiet && (self.format != Format::Human || results.len() > 1) {
+                for sentence in input::reading_sentences(&measured.outputs, &results) {
+                    message!("{sentence}");
+                }
+            }
             self.check_average(&target.client, context, target.start_point.as_ref(), &results)?;
         }
         let adapter =

@@ -39,7 +39,7 @@ fn a_table_names_the_tool_and_reads_well() {
     assert!(output.status.success(), "{output:?}");
     assert_eq!(
         text(&output.stdout),
-        "standard input, read as criterion\n\n\
+        "standard input, read as criterion: 1 benchmark\n\n\
          Benchmark  Measure     Value             Range\n\
          sort/10    latency  1.234 µs  1.200 … 1.300 µs\n"
     );
@@ -86,7 +86,10 @@ fn several_files_are_separate_or_folded() {
     assert_eq!(folded["a"]["latency"]["value"], 2000.0);
     let piped = with_input(&["parse", "-", &second], br#"{"b": {"latency": {"value": 1}}}"#);
     let table = text(&piped.stdout);
-    assert!(table.starts_with("standard input, read as json\n") && table.contains(&second), "{table}");
+    assert!(
+        table.starts_with("standard input, read as json: 1 benchmark\n") && table.contains(&second),
+        "{table}"
+    );
 }
 
 #[test]
@@ -144,7 +147,7 @@ fn a_repository_describes_its_own_format() {
         assert!(output.status.success(), "{output:?}");
         insta::allow_duplicates! {
             insta::assert_snapshot!(text(&output.stdout), @"
-            laps.txt, read as json
+            laps.txt, read as lap: 2 benchmarks
 
             Benchmark   Measure     Value
             sort {n=4}  Hits       7 hits

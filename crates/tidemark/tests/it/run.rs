@@ -272,7 +272,14 @@ fn results_come_from_commands_files_and_standard_input() {
         .output()
         .unwrap();
     assert_eq!(values(&serde_json::from_slice(&piped.stdout).unwrap()), [20.0]);
+    assert_eq!(text(&piped.stderr), "standard input: read 1 benchmark as json.\n");
     assert_eq!(lab.count(), 7);
+
+    fs::write(lab.work().join("timer.txt"), "a: 12ms - timer ended\n").unwrap();
+    let several = lab.run(&["--file", "one.json", "--file", "timer.txt", "--file", "two.json"]);
+    let read = "one.json and 1 more output: read 1 benchmark as json.\ntimer.txt: read 1 benchmark as console_time.\n";
+    assert!(text(&several.stderr).contains(read), "{several:?}");
+    assert!(text(&several.stdout).starts_with("json, console_time: 1 benchmark\n"), "{several:?}");
 }
 
 /// Detection finds a small lasting change that no single run shows.

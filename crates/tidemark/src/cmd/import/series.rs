@@ -22,7 +22,7 @@ pub(super) fn read_folder(folder: &Path) -> Result<Vec<ImportedRun>> {
 
 /// Reads a file.
 pub(super) fn read(path: &Path, output: ToolOutput) -> Result<ImportedRun> {
-    let ToolOutput { name, text } = output;
+    let ToolOutput { name, text, .. } = output;
     let results = tidemark_adapters::parse(Adapter::Magic, &text, None)
         .map_err(|error| Failure::with(Exit::Unreadable, format!("{name}: {error}")))?;
     let document: Value = serde_json::from_str(&text).unwrap_or_default();

@@ -34,8 +34,8 @@ impl Run {
         let claim = links
             .claim(report)
             .map_or_else(String::new, |link| format!("\nThis project is unclaimed; claim it at {link}\n"));
-        let adapter = target.adapter.get().unwrap_or(report.adapter);
-        let header = verdict::header(adapter, rows);
+        let readers = target.readers.borrow();
+        let header = verdict::header(report.adapter, &readers, rows);
         let view = View { colors: output::has_colors(), all: self.all };
         let table = verdict::show(report, rows, verdict, &history, view);
         let end = match links.report() {

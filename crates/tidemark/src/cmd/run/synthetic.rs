@@ -86,7 +86,7 @@ impl SyntheticFlags {
                 _ => unreachable!("only objects are put there"),
             }
         }
-        Ok(ToolOutput { name: "the measured values".to_owned(), text: Value::Object(results).to_string() })
+        Ok(ToolOutput::of_text("the measured values", Value::Object(results).to_string()))
     }
 
     /// Parses these results.
@@ -109,7 +109,7 @@ pub(crate) fn elapsed_results(benchmark: &BenchmarkCommand, elapsed: Duration) -
     let mut results = Map::new();
     let nanoseconds = elapsed.as_secs_f64() * 1e9;
     results.insert(command_name(benchmark), json!({ "latency": { "value": nanoseconds } }));
-    ToolOutput { name: "the elapsed time".to_owned(), text: Value::Object(results).to_string() }
+    ToolOutput::of_text("the elapsed time", Value::Object(results).to_string())
 }
 
 /// Returns the name of the benchmark that is the command itself.
