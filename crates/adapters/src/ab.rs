@@ -11,6 +11,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Ab,
     title: "ApacheBench",
     metrics: "latency ± standard deviation (median alone), its percentiles 75, 90, 95 and 99 and its maximum; throughput; bandwidth received; error rate; the URL is the name of the benchmark",
+    parameters: "`concurrency`, where runs of the same URL differ in it",
     averages: &[Average::Mean, Average::Median],
     formats: &[Format::new(
         Syntax::Text,

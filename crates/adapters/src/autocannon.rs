@@ -13,6 +13,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Autocannon,
     title: "autocannon",
     metrics: "latency ± standard deviation (median alone), its percentiles 99 and, in JSON, 75, 90 and 99.9, and its maximum; throughput ± standard deviation; bandwidth ± standard deviation; error rate; the URL is the name of the benchmark",
+    parameters: "`connections`, where printed runs of the same URL differ in it",
     averages: &[Average::Mean, Average::Median],
     formats: &[
         Format::new(

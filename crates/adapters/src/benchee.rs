@@ -15,6 +15,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Benchee,
     title: "Benchee",
     metrics: "latency ± standard deviation (median alone); its percentile 99; throughput; memory usage as allocated; reduction count as `reductions`; the input as a parameter",
+    parameters: "the input, as `input`",
     averages: &[Average::Mean, Average::Median],
     formats: &[
         Format::new(

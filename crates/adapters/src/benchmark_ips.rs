@@ -13,6 +13,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::BenchmarkIps,
     title: "benchmark-ips",
     metrics: "throughput ± standard deviation",
+    parameters: "",
     averages: &[Average::Mean],
     formats: &[
         Format::new(

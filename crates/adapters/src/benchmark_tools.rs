@@ -16,6 +16,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::BenchmarkTools,
     title: "BenchmarkTools.jl",
     metrics: "latency: the median ± median absolute deviation (mean ± standard deviation); allocated; allocations; of a printed group only the latency, the minimum; the keys of groups are joined by `/`",
+    parameters: "",
     averages: &[Average::Median, Average::Mean],
     formats: &[
         Format::new(

@@ -15,6 +15,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::CSharpDotNet,
     title: "BenchmarkDotNet",
     metrics: "latency ± standard deviation (median ± interquartile range); with the memory diagnoser allocated bytes, collections, operations; from the CSV and the printed tables, which contain no namespaces, latency and allocated bytes",
+    parameters: "`Parameters`, such as `N=64&Kind=random`; `type` where several types have the method, and `job` where several jobs ran it",
     averages: &[Average::Mean, Average::Median],
     formats: &[
         Format::new(

@@ -14,6 +14,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Clickbench,
     title: "ClickBench",
     metrics: "latency of each query `Q0` to `Q42`: the first try with the parameter `run=cold`, the better of the other two with `run=hot`; latency and file size of the benchmark `load`; the system is a parameter",
+    parameters: "`system`; `run`, `cold` or `hot`",
     averages: &[],
     formats: &[Format::new(
         Syntax::Json,

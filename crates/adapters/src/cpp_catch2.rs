@@ -15,6 +15,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::CppCatch2,
     title: "Catch2",
     metrics: "latency ± standard deviation; without a range with `--benchmark-no-analysis`",
+    parameters: "",
     averages: &[Average::Mean],
     formats: &[
         Format::new(Syntax::Xml, "./tests --reporter xml", &["<TestCase", "<Catch"], parse_xml),

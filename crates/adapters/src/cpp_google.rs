@@ -15,6 +15,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::CppGoogle,
     title: "Google Benchmark",
     metrics: "latency: real time; with repetitions their mean or median, within mean ± standard deviation; from the CSV and the console also `bytes_per_second` as bandwidth, `items_per_second` as throughput, and counters as measures without a unit",
+    parameters: "arguments and threads in the name: `BM_sort/64/threads:4` is `BM_sort`; an argument without a name is named by its position, starting with `0`; settings such as `/real_time` and `/min_time:…` remain in the name",
     averages: &[Average::Mean, Average::Median],
     formats: &[
         Format::new(

@@ -18,6 +18,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Csv,
     title: "any CSV with a column of names",
     metrics: "columns with the slug or the name of a built-in measure, with an optional unit such as `latency (us)`, and other columns with a unit in parentheses; at least one of `latency`, `latency-p50` to `latency-p99-9`, `latency-max`, `throughput`, `bandwidth`, `cpu-time` and `peak-memory`; the column `name` or `benchmark` is the name, and other columns before the first measure are parameters",
+    parameters: "the columns before the first measure, except the name",
     averages: &[],
     formats: &[Format::new(Syntax::Csv, "", &[",", "\n"], parse).detected(Detection::Generic)],
 };

@@ -12,6 +12,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Ctest,
     title: "CTest",
     metrics: "latency: the duration of each test that passed; the printed durations have a resolution of 10 ms, those of `--output-junit` are exact",
+    parameters: "",
     averages: &[],
     formats: &[
         Format::new(

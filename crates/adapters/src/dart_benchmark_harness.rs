@@ -11,6 +11,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::DartBenchmarkHarness,
     title: "benchmark_harness",
     metrics: "latency",
+    parameters: "",
     averages: &[Average::Mean],
     formats: &[Format::new(Syntax::Text, "dart run bench.dart", &["(RunTime):"], parse)],
 };

@@ -13,6 +13,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Fio,
     title: "fio",
     metrics: "for each operation (read, write, trim) of a job: latency ± standard deviation and maximum latency; percentiles 50, 90, 95, 99 and 99.9 of the completion latency (of the latency with `lat_percentiles=1`); throughput (IOPS); bandwidth; the operation is a parameter",
+    parameters: "`operation`: `read`, `write` or `trim`",
     averages: &[],
     formats: &[Format::new(
         Syntax::Json,

@@ -16,6 +16,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Gatling,
     title: "Gatling",
     metrics: "for all requests, and from `stats.json` for each request and group: latency ± standard deviation (median from least to greatest), its percentiles 50, 75, 95 and 99, maximum latency, throughput, error rate; the JSON files do not name their percentiles, which must be those of the default configuration",
+    parameters: "`type`, where a request and a group have the same name; `simulation`, where printed simulations differ in it",
     averages: &[Average::Mean, Average::Median],
     formats: &[
         Format::new(

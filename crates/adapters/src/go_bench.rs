@@ -16,6 +16,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::GoBench,
     title: "`go test`",
     metrics: "latency; `B/op` as allocated, `allocs/op` as allocations, `MB/s` as bandwidth; any other unit as a measure with the name of the unit",
+    parameters: "`package`, where several packages have the benchmark",
     averages: &[Average::Mean],
     formats: &[
         Format::new(

@@ -14,6 +14,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::HaskellCriterion,
     title: "Criterion for Haskell",
     metrics: "latency: the mean within its confidence interval",
+    parameters: "",
     averages: &[Average::Mean],
     formats: &[
         Format::new(

@@ -11,6 +11,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Hey,
     title: "hey",
     metrics: "latency and its percentiles 75, 90, 95 and 99 and its maximum; throughput; bandwidth; error rate (no response, or status 400 and greater); the benchmark is named `hey`, because the summary has no name",
+    parameters: "",
     averages: &[Average::Mean, Average::Median],
     formats: &[Format::new(
         Syntax::Text,

@@ -12,6 +12,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Iperf3,
     title: "iperf3",
     metrics: "bandwidth at the receiver; for TCP the retransmits; for UDP the jitter and the packet loss; the direction and the number of streams are parameters; the title (`--title`) or the protocol is the name of the benchmark",
+    parameters: "`direction`; `streams`",
     averages: &[],
     formats: &[Format::new(
         Syntax::Json,

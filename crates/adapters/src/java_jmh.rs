@@ -22,6 +22,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::JavaJmh,
     title: "JMH",
     metrics: "latency or throughput within its confidence interval; percentiles of sampled times; each method of a group, after a colon; allocated bytes per operation of the profiler `gc`; the table of the console shortens the names of benchmarks",
+    parameters: "`params`; `mode` where several modes measured the same, such as `avgt` and `sample`",
     averages: &[Average::Mean],
     formats: &[
         Format::new(

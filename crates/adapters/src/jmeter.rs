@@ -15,6 +15,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Jmeter,
     title: "JMeter",
     metrics: "for each label: latency ± standard deviation (median from least to greatest) of all samples, its percentiles 50, 90, 95 and 99 by nearest rank, maximum latency, throughput, error rate; from the printed summary the same of all samples, without percentiles, and the latency from least to greatest",
+    parameters: "",
     averages: &[Average::Mean, Average::Median],
     formats: &[
         Format::new(

@@ -16,6 +16,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::JsBenchmark,
     title: "Benchmark.js",
     metrics: "throughput ± relative margin of error",
+    parameters: "",
     averages: &[Average::Median],
     formats: &[
         Format::new(Syntax::Text, "node bench.js", &["ops/sec"], parse),

@@ -15,6 +15,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::JsMitata,
     title: "mitata",
     metrics: "latency (median within its quartiles); allocated bytes; printed tables have the mean latency and its percentiles 75 and 99",
+    parameters: "`args`; the alias, such as `sort($n)`, is the name",
     averages: &[Average::Mean, Average::Median],
     formats: &[
         Format::new(Syntax::Json, "run({ format: 'json' })", &[r#""layout""#, r#""benchmarks""#], parse),

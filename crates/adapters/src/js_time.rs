@@ -12,6 +12,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::JsTime,
     title: "`console.time`",
     metrics: "latency",
+    parameters: "",
     averages: &[],
     formats: &[
         Format::new(Syntax::Text, "node bench.js", &["ended"], parse_browser),

@@ -12,6 +12,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::JsVitest,
     title: "Vitest",
     metrics: "latency ± standard deviation (median alone); throughput ± relative margin of error; the latency in printed tables is the mean ± relative margin of error",
+    parameters: "",
     averages: &[Average::Mean, Average::Median],
     formats: &[
         Format::new(

@@ -22,6 +22,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Json,
     title: "any tool",
     metrics: "any measure, in the [format below](#the-format-json)",
+    parameters: "`parameters` of an entry",
     averages: &[Average::Mean, Average::Median],
     formats: &[Format::new(Syntax::Json, "", &[], parse)],
 };

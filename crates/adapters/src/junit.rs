@@ -13,6 +13,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Junit,
     title: "JUnit XML",
     metrics: "latency: the duration of each test that passed; the class and the test are the name, the suite or the file is a parameter if two tests have the same name",
+    parameters: "`suite` and `file`, where several tests have the name",
     averages: &[],
     formats: &[Format::new(
         Syntax::Xml,

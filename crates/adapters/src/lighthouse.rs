@@ -13,6 +13,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Lighthouse,
     title: "Lighthouse",
     metrics: "score of each category, from 0 to 100; latency of the audits that are times, for example `first-contentful-paint`; file size of `total-byte-weight`; layout shift; a benchmark is named by the URL and the category or audit",
+    parameters: "",
     averages: &[],
     formats: &[Format::new(
         Syntax::Json,

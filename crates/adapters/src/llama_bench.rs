@@ -21,6 +21,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::LlamaBench,
     title: "llama-bench",
     metrics: "tokens per second ± standard deviation; the model is the name of the benchmark; the test (`pp512`, `tg128`) is a parameter, and each setting in which tests of a model differ",
+    parameters: "the test, such as `pp512`, as `test`; each setting in which tests of a model differ",
     averages: &[Average::Mean],
     formats: &[
         Format::new(Syntax::Json, "llama-bench -o json", &[r#""model_type""#, r#""avg_ts""#], parse_json),

@@ -16,6 +16,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::LoadK6,
     title: "k6",
     metrics: "for each metric: latency and its percentiles 90, 95, 99 and 99.9 where the summary has them; throughput; bandwidth; error rate; scenarios and groups of `--summary-mode=full` as parameters",
+    parameters: "the tags of a submetric: `http_req_duration{scenario:buy}` is `http_req_duration`; `scenario` and `group` of a full summary",
     averages: &[Average::Mean, Average::Median],
     formats: &[
         Format::new(

@@ -12,6 +12,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::LoadOha,
     title: "oha",
     metrics: "latency and its percentiles 90, 95 and 99; throughput; bandwidth; error rate; the benchmark is named `oha`, because the summary has no name",
+    parameters: "",
     averages: &[Average::Mean, Average::Median],
     formats: &[
         Format::new(

@@ -11,6 +11,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::LoadWrk,
     title: "wrk, wrk2",
     metrics: "latency ± standard deviation (median alone); with `--latency` its percentiles 90 and 99; throughput; bandwidth; error rate; the URL is the name of the benchmark",
+    parameters: "`connections` and `threads`, where runs of the same URL differ in them",
     averages: &[Average::Mean, Average::Median],
     formats: &[Format::new(Syntax::Text, "wrk --latency URL", &[" test @ "], parse)],
 };

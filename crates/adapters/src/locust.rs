@@ -13,6 +13,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Locust,
     title: "Locust",
     metrics: "latency from least to greatest; its percentiles 50, 75, 90, 95, 99 and 99.9, and its maximum; throughput; error rate; the name is the type and the name of the request",
+    parameters: "",
     averages: &[Average::Mean, Average::Median],
     formats: &[Format::new(
         Syntax::Csv,

@@ -17,6 +17,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Memtier,
     title: "memtier_benchmark",
     metrics: "for each command and all together: throughput, latency, latency percentiles 50, 90, 95, 99 and 99.9, bandwidth; from JSON also the maximum latency; of several runs the average",
+    parameters: "",
     averages: &[Average::Mean],
     formats: &[
         Format::new(

@@ -14,6 +14,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Mocha,
     title: "Mocha",
     metrics: "latency: the duration of each test that passed; the full title is the name of the benchmark",
+    parameters: "",
     averages: &[],
     formats: &[Format::new(
         Syntax::Json,

@@ -15,6 +15,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Nanobench,
     title: "nanobench",
     metrics: "latency ± median absolute percentage error, for one unit of the batch; with performance counters instructions, cycles, branches, and from JSON branch misses, page faults, context switches, from CSV branch misses",
+    parameters: "`title`, where several benchmarks have the name",
     averages: &[Average::Median],
     formats: &[
         Format::new(

@@ -14,6 +14,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Nyrkio,
     title: "Nyrkiö",
     metrics: "times as latency, `ops/s` as throughput, `B/s` as bandwidth; any other unit as a measure with the name of the unit; the name is the name of the metric, after the `test_name` of the run if it has one",
+    parameters: "",
     averages: &[],
     formats: &[Format::new(
         Syntax::Json,

@@ -14,6 +14,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::PerfStat,
     title: "perf stat",
     metrics: "one measure per event, ± standard error of the mean with `-r`: `task-clock` is the CPU time, `duration_time` the latency, `cycles`, `instructions` and others are the built-in measures; the text also contains the latency (elapsed time), user time and system time; the command is the name of the benchmark, from CSV and JSON the name is `perf stat`",
+    parameters: "",
     averages: &[],
     formats: &[
         Format::new(

@@ -15,6 +15,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Pgbench,
     title: "pgbench",
     metrics: "latency ± standard deviation (which pgbench prints with `-P` or `-R`), throughput (transactions per second without the initial connection time), error rate (failed transactions); of several scripts all together and each one; the script is the name of the benchmark; clients, threads, query mode and scale are parameters",
+    parameters: "the clients, threads, query mode and scale",
     averages: &[],
     formats: &[Format::new(
         Syntax::Text,

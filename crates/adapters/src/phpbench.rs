@@ -15,6 +15,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Phpbench,
     title: "PHPBench",
     metrics: "latency of one revolution ± standard deviation, peak memory; from a table without a column `mean` the mode ± relative standard deviation; a table contains no namespaces",
+    parameters: "the parameters of the set; `set` in printed output",
     averages: &[Average::Mean],
     formats: &[
         Format::new(

@@ -17,6 +17,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Playwright,
     title: "Playwright Test",
     metrics: "latency: the duration of the attempt that passed, for repeated tests their mean from least to greatest; the project is a parameter",
+    parameters: "`project`",
     averages: &[],
     formats: &[Format::new(
         Syntax::Json,

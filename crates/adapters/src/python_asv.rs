@@ -12,6 +12,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::PythonAsv,
     title: "airspeed velocity",
     metrics: "latency ± range; `peakmem_` as peak memory, `mem_` as allocated, `track_` as the measure `value`, and parameters as variants",
+    parameters: "the parameters of the benchmark; result files name them `param1`, `param2`",
     averages: &[Average::Median],
     formats: &[
         Format::new(

@@ -13,6 +13,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::PythonPyperf,
     title: "pyperf",
     metrics: "latency ± standard deviation (median ± median absolute deviation); with `--track-memory` the peak memory",
+    parameters: "",
     averages: &[Average::Mean, Average::Median],
     formats: &[
         Format::new(

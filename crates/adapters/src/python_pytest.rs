@@ -16,6 +16,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::PythonPytest,
     title: "pytest-benchmark",
     metrics: "latency ± standard deviation (median ± interquartile range)",
+    parameters: "`params`, without which `fullname` is the name; parameters that are objects remain in the brackets; printed tables keep all in the name",
     averages: &[Average::Mean, Average::Median],
     formats: &[
         Format::new(

@@ -12,6 +12,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::RedisBenchmark,
     title: "redis-benchmark",
     metrics: "throughput, latency, latency percentiles 50, 95 and 99, maximum latency; with `-q` only throughput and percentile 50",
+    parameters: "",
     averages: &[Average::Mean],
     formats: &[
         Format::new(Syntax::Csv, "redis-benchmark --csv", &[r#""test","rps","avg_latency_ms""#], parse_csv),

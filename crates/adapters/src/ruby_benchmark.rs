@@ -11,6 +11,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::RubyBenchmark,
     title: "Ruby Benchmark",
     metrics: "latency: the column `real`",
+    parameters: "",
     averages: &[],
     formats: &[Format::new(Syntax::Text, "ruby bench.rb", &["user", "system", "total", "real"], parse)],
 };

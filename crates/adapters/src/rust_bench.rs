@@ -11,6 +11,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::RustBench,
     title: "libtest",
     metrics: "latency ± deviation; bandwidth where bytes are set",
+    parameters: "",
     averages: &[Average::Median],
     formats: &[Format::new(Syntax::Text, "cargo bench", &["... bench:"], parse)],
 };

@@ -13,6 +13,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::RustCriterion,
     title: "Criterion",
     metrics: "latency within its confidence interval; bytes as bandwidth and elements as throughput",
+    parameters: "",
     averages: &[Average::Mean],
     formats: &[
         Format::new(

@@ -12,6 +12,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::RustDivan,
     title: "Divan",
     metrics: "latency from fastest to slowest; bandwidth where bytes are counted; with its allocation profiler allocations and allocated bytes",
+    parameters: "",
     averages: &[Average::Mean, Average::Median],
     formats: &[Format::new(Syntax::Text, "cargo bench", &["fastest", "slowest", "│"], parse)],
 };

@@ -9,6 +9,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::RustGungraun,
     title: "Gungraun",
     metrics: "the counters of Callgrind, Cachegrind, DHAT, Memcheck, Helgrind and DRD",
+    parameters: "",
     averages: &[],
     formats: &[
         Format::new(

@@ -20,6 +20,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::RustGungraunJson,
     title: "Gungraun",
     metrics: "as `rust_gungraun`",
+    parameters: "",
     averages: &[],
     formats: &[Format::new(Syntax::Ndjson, "cargo bench -- --output-format=json", &[], parse)
         .detected(Detection::Named)],

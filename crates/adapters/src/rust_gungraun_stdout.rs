@@ -13,6 +13,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::RustGungraunStdout,
     title: "Gungraun",
     metrics: "as `rust_gungraun`",
+    parameters: "",
     averages: &[],
     formats: &[Format::new(Syntax::Text, "cargo bench", &[], parse).detected(Detection::Named)],
 };

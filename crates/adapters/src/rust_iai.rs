@@ -11,6 +11,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::RustIai,
     title: "Iai",
     metrics: "instructions, accesses, estimated cycles",
+    parameters: "",
     averages: &[],
     formats: &[Format::new(Syntax::Text, "cargo bench", &["Instructions:", "Estimated Cycles:"], parse)],
 };

@@ -17,6 +17,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::ShellHyperfine,
     title: "Hyperfine",
     metrics: "latency ± standard deviation (median from least to greatest; only from JSON and CSV); from CSV and text also user time and system time",
+    parameters: "`parameters`; the name is `command`, including the values; not in Markdown and text",
     averages: &[Average::Mean, Average::Median],
     formats: &[
         Format::new(

@@ -12,6 +12,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Sysbench,
     title: "sysbench",
     metrics: "latency from least to greatest, maximum latency, the printed percentile; throughput (events, operations or transactions per second); for `memory` the bandwidth; for `fileio` throughput and bandwidth of reads and writes; for OLTP queries per second and the error rate; the number of threads is a parameter; latencies that sysbench rounds to 0.00 ms are omitted",
+    parameters: "`threads`; `operation` of `fileio`",
     averages: &[],
     formats: &[Format::new(
         Syntax::Text,

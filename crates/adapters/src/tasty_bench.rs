@@ -13,6 +13,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::TastyBench,
     title: "tasty-bench",
     metrics: "latency ± two standard deviations; with `+RTS -T` also allocated, copied and peak memory",
+    parameters: "",
     averages: &[Average::Mean],
     formats: &[
         Format::new(Syntax::Csv, "./bench --csv bench.csv", &["Name", MEAN, DEVIATION], parse),

@@ -12,6 +12,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Time,
     title: "time of GNU and of shells",
     metrics: "latency (elapsed time), user time, system time; from GNU also peak memory and page faults, with `-v` context switches; the command is the name of the benchmark if the output contains it, otherwise the name is `time`",
+    parameters: "",
     averages: &[],
     formats: &[
         Format::new(

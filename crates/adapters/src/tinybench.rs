@@ -14,6 +14,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Tinybench,
     title: "Tinybench",
     metrics: "latency and throughput ± margin of error (medians ± median absolute deviation); in the JSON of the tasks also the percentiles 75, 99 and 99.9 of the latency",
+    parameters: "",
     averages: &[Average::Mean, Average::Median],
     formats: &[
         Format::new(

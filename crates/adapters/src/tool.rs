@@ -17,6 +17,8 @@ pub struct Tool {
     pub title: &'static str,
     /// What the adapter reads, in Markdown, for the manual.
     pub metrics: &'static str,
+    /// What the parameters of variants are, in Markdown, for the manual; empty if there are none.
+    pub parameters: &'static str,
     /// Averages that the output provides, default first; empty if the tool does not support the setting.
     pub averages: &'static [Average],
     /// Output formats, in the order in which the adapter tries them.

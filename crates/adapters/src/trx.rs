@@ -15,6 +15,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Trx,
     title: "dotnet test",
     metrics: "latency: the duration of each test that passed",
+    parameters: "",
     averages: &[],
     formats: &[Format::new(Syntax::Xml, "dotnet test --logger trx", &["<TestRun", "<UnitTestResult"], parse)],
 };

@@ -12,6 +12,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Vegeta,
     title: "Vegeta",
     metrics: "latency and its percentiles 90, 95 and 99 and its maximum; throughput of successful requests; bandwidth received; error rate; the benchmark is named `vegeta`, because a report has no name",
+    parameters: "",
     averages: &[Average::Mean, Average::Median],
     formats: &[
         Format::new(

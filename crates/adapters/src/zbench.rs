@@ -11,6 +11,7 @@ pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Zbench,
     title: "zBench",
     metrics: "latency ± standard deviation, its percentiles 75 and 99, maximum latency; with tracked allocations allocated bytes ± standard deviation",
+    parameters: "",
     averages: &[Average::Mean],
     formats: &[Format::new(Syntax::Text, "zig build test", &["benchmark ", TIME], parse)],
 };
