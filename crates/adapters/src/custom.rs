@@ -32,6 +32,8 @@ pub struct Description {
     pub csv: bool,
     /// CSV: character between two values [default: a comma].
     pub delimiter: Option<char>,
+    /// Decimal separator of the numbers, a point or a comma [default: a point, unless a comma could be either].
+    pub decimal: Option<char>,
     /// JSON: pointer to the array or object of results; empty for the whole document.
     pub json: Option<String>,
     /// Group, column or pointer of the benchmark name [default: `name`]; for an object of results, its keys are the names.
@@ -70,6 +72,8 @@ pub struct CustomFormat {
     benchmark: String,
     measures: Vec<CustomMeasure>,
     parameters: BTreeMap<String, String>,
+    /// Decimal separator, if the description states it.
+    decimal: Option<char>,
 }
 
 #[derive(Clone, Debug)]
@@ -103,7 +107,7 @@ pub struct Match {
 impl CustomFormat {
     /// Checks and compiles a description. An error is the end of a sentence about the description.
     pub fn new(adapter: &str, description: &Description) -> Result<Self, String> {
-        let Description { pattern, csv, delimiter, json, name, measures, parameters } = description;
+        let Description { pattern, csv, delimiter, decimal, json, name, measures, parameters } = description;
         let source = match (pattern, csv, json) {
             (Some(pattern), false, None) => Source::Text(compile(pattern)?),
             (None, true, None) => Source::Csv { delimiter: delimiter.unwrap_or(',') },
@@ -115,6 +119,9 @@ impl CustomFormat {
         }
         if delimiter.is_some() && !csv {
             return Err("`delimiter` needs `csv = true`".to_owned());
+        }
+        if decimal.is_some_and(|decimal| !matches!(decimal, '.' | ',')) {
+            return Err("`decimal` must be \".\" or \",\"".to_owned());
         }
         if measures.is_empty() {
             return Err(
@@ -133,6 +140,7 @@ impl CustomFormat {
                 .map(|(measure, description)| CustomMeasure::new(measure, description))
                 .collect::<Result<_, _>>()?,
             parameters: parameters.clone(),
+            decimal: *decimal,
         };
         format.check_places()?;
         Ok(format)
@@ -249,9 +257,15 @@ impl CustomFormat {
         for measure in &self.measures {
             let number = |place: &String| -> Result<Option<f64>, Failure> {
                 let Some(found) = get(place) else { return Ok(None) };
-                let number = text::decimal(&found.replace(',', ""));
-                let expected = || format!("a number for `{}`", measure.measure);
-                number
+                let expected = || {
+                    let remedy = if self.decimal.is_none() && found.contains(',') {
+                        "; set `decimal = \",\"` or `decimal = \".\"`, because its comma is ambiguous"
+                    } else {
+                        ""
+                    };
+                    format!("a number for `{}`{remedy}", measure.measure)
+                };
+                number_of(&found, self.decimal)
                     .map(|number| Some(number * measure.factor))
                     .ok_or_else(|| Failure::invalid(position.clone(), expected(), &found))
             };
@@ -338,6 +352,24 @@ fn factor(measure: &BuiltIn, unit: &str) -> Option<f64> {
     }
 }
 
+/// Parses a number. Without a declared decimal separator, a comma must be followed by another comma or a point, because one comma alone
+/// can be either separator.
+fn number_of(text: &str, decimal: Option<char>) -> Option<f64> {
+    let text = match decimal {
+        Some(',') => {
+            let swapped = text.chars().map(|character| match character {
+                ',' => '.',
+                '.' => ',',
+                other => other,
+            });
+            return text::decimal(&text::without_separators(&swapped.collect::<String>())?);
+        }
+        Some(_) => text,
+        None => Some(text).filter(|text| text.contains('.') || text.matches(',').count() != 1)?,
+    };
+    text::decimal(&text::without_separators(text)?)
+}
+
 fn compile(pattern: &str) -> Result<Regex, String> {
     RegexBuilder::new(pattern).size_limit(PATTERN_SIZE).build().map_err(|error| {
         let reason = error.to_string();
@@ -415,6 +447,30 @@ mod tests {
         insta::assert_snapshot!(read(json, r#"{"results": [{"case": "a", "time": {"mean": 0.5}}, {"case": "b"}]}"#), @"a latency 500000000");
         insta::assert_snapshot!(read(json, r#"{"results": {"k": {"time": {"mean": "x"}}}}"#), @"The adapter `mine` cannot read the output at `/results/k`: expected a number for `latency`, found `x`.");
         assert_eq!(read(json, "{}"), "no match");
+    }
+
+    #[test]
+    fn a_decimal_comma_is_not_a_thousands_separator() {
+        let format = |decimal: &str| {
+            let text = r#"{"csv": true, "delimiter": ";", "name": "case", DECIMAL "measures": {"latency": {"value": "mean", "unit": "ms"}}}"#;
+            text.replace("DECIMAL", decimal)
+        };
+        let row = |decimal: &str, number: &str| read(&format(decimal), &format!("case;mean\na;{number}"));
+        for ambiguous in ["1,5", "1,234", "1234,567", "1.234,5"] {
+            assert!(
+                row("", ambiguous).contains("expected a number for `latency`; set `decimal = "),
+                "{ambiguous}"
+            );
+        }
+        insta::assert_snapshot!(row("", "1,5"), @r#"The adapter `mine` cannot read the output at line 2: expected a number for `latency`; set `decimal = ","` or `decimal = "."`, because its comma is ambiguous, found `1,5`."#);
+        assert_eq!(row("", "1,234.5"), "a latency 1234500000\n");
+        assert_eq!(row("", "1,234,567"), "a latency 1234567000000\n");
+        let (comma, point) = (r#""decimal": ",","#, r#""decimal": ".","#);
+        assert_eq!(row(comma, "1,5"), "a latency 1500000\n");
+        assert_eq!(row(comma, "1.234,5"), "a latency 1234500000\n");
+        assert_eq!(row(point, "1,234"), "a latency 1234000000\n");
+        insta::assert_snapshot!(row(point, "1,5"), @"The adapter `mine` cannot read the output at line 2: expected a number for `latency`, found `1,5`.");
+        assert_eq!(describe(&format(r#""decimal": ";","#)).unwrap_err(), "`decimal` must be \".\" or \",\"");
     }
 
     #[test]

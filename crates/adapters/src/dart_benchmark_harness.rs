@@ -42,7 +42,7 @@ fn microseconds(time: &str) -> Option<f64> {
     {
         return None;
     }
-    separated.replace(',', "").parse().ok()
+    text::without_separators(separated)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -64,6 +64,7 @@ mod tests {
     #[test]
     fn an_invalid_row_is_reported_with_its_position() {
         insta::assert_snapshot!(read(DartBenchmarkHarness, "A(RunTime): 1 us.\nB(RunTime): NaN us."), @"The adapter `dart_benchmark_harness` cannot read the output at line 2: expected a line such as `Name(RunTime): 12.5 us.`, found `B(RunTime): NaN us.`.");
+        insta::assert_snapshot!(read(DartBenchmarkHarness, "A(RunTime): 1,5 us."), @"The adapter `dart_benchmark_harness` cannot read the output at line 1: expected a line such as `Name(RunTime): 12.5 us.`, found `A(RunTime): 1,5 us.`.");
         insta::assert_snapshot!(read(DartBenchmarkHarness, "A(RunTime): 1us."), @"The adapter `dart_benchmark_harness` cannot read the output at line 1: expected a line such as `Name(RunTime): 12.5 us.`, found `A(RunTime): 1us.`.");
         insta::assert_snapshot!(read(DartBenchmarkHarness, "(RunTime): 1 us."), @"The adapter `dart_benchmark_harness` cannot read the output at line 1: expected a benchmark name of 1 to 1024 bytes without the character NUL.");
         insta::assert_snapshot!(read(DartBenchmarkHarness, "A: 1 us."), @"The adapter `dart_benchmark_harness` cannot read the output: expected a line such as `Name(RunTime): 12.5 us.`.");

@@ -158,9 +158,9 @@ pub(crate) fn time(mut scan: Scan<'_>) -> Option<ParsedMetric> {
     let value = scan.number()?;
     scan.literal("±")?;
     let spread = scan.number()?;
-    let unit = scan.unit()?;
-    scan.end()?;
-    Some(ParsedMetric::latency(unit.nanoseconds(value)).with_deviation(unit.nanoseconds(spread)))
+    // The units end with days.
+    let unit = text::duration(&format!("1{}", scan.rest()))?;
+    Some(ParsedMetric::latency(value * unit).with_deviation(spread * unit))
 }
 
 #[cfg(test)]
@@ -195,6 +195,7 @@ mod tests {
     fn rows() {
         let text = "[ 50.00%] ··· suite.time_parse      11.1±0.5µs\n[ 75.00%] ··· suite.time_b      failed";
         insta::assert_snapshot!(read(PythonAsv, text), @"suite.time_parse latency 11100 [10600, 11600]");
+        insta::assert_snapshot!(read(PythonAsv, "[ 50.00%] ··· suite.time_train      1.50±0.1m"), @"suite.time_train latency 90000000000 [84000000000, 96000000000]");
         insta::assert_snapshot!(read(PythonAsv, "· Discovering benchmarks"), @"The adapter `python_asv` cannot read the output: expected a line such as `[ 50.00%] ··· suite.time_name  11.1±0.5µs`.");
     }
 }

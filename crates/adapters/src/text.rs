@@ -130,6 +130,23 @@ pub(crate) fn decimal(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| has_digit && number.is_finite())
 }
 
+/// Removes the commas of a number whose whole part they separate into thousands: `1,234,567.8`. `None` if a comma is anywhere else,
+/// because it can be a decimal comma, without which the number is ten or more times as large.
+pub(crate) fn without_separators(number: &str) -> Option<Cow<'_, str>> {
+    if !number.contains(',') {
+        return Some(Cow::Borrowed(number));
+    }
+    let unsigned = number.strip_prefix(['-', '+']).unwrap_or(number);
+    let end =
+        unsigned.find(|character: char| !matches!(character, '0'..='9' | ',')).unwrap_or(unsigned.len());
+    let (whole, rest) = unsigned.split_at(end);
+    let mut groups = whole.split(',');
+    let is_grouped = groups.next().is_some_and(|first| (1..=3).contains(&first.len()))
+        && groups.all(|group| group.len() == 3)
+        && !rest.contains(',');
+    is_grouped.then(|| Cow::Owned(number.replace(',', "")))
+}
+
 /// Splits a number without sign, whose digits may be grouped by commas, and the text after it: `1,234.5ms` or `12 MB`.
 pub(crate) fn quantity(text: &str) -> Option<(f64, &str)> {
     let mut scan = Scan::new(text);
@@ -138,12 +155,13 @@ pub(crate) fn quantity(text: &str) -> Option<(f64, &str)> {
     Some((number, scan.rest()))
 }
 
-/// Parses a duration with a unit, such as `1.5ms` or `2 min`, and returns nanoseconds.
+/// Parses a duration with a unit up to days, such as `1.5ms` or `2 min`, and returns nanoseconds.
 pub(crate) fn duration(text: &str) -> Option<f64> {
     let (count, unit) = quantity(text)?;
     match unit {
         "m" | "min" => Some(Unit::Seconds.nanoseconds(count * 60.0)),
         "h" => Some(Unit::Seconds.nanoseconds(count * 3600.0)),
+        "d" => Some(Unit::Seconds.nanoseconds(count * 86_400.0)),
         unit => Unit::from_symbol(unit).map(|unit| unit.nanoseconds(count)),
     }
 }
@@ -219,13 +237,12 @@ impl<'a> Scan<'a> {
         self.take(end)
     }
 
-    /// Consumes a number without sign and exponent, whose digits may be grouped by commas.
+    /// Consumes a number without sign and exponent, whose digits may be grouped by commas. Fails at a decimal comma.
     pub(crate) fn number(&mut self) -> Option<f64> {
         let is_digit = |character: char| matches!(character, '0'..='9' | '.' | ',');
         let end = self.rest.find(|character| !is_digit(character)).unwrap_or(self.rest.len());
         let digits = self.take(end)?;
-        let number: f64 =
-            if digits.contains(',') { digits.replace(',', "").parse() } else { digits.parse() }.ok()?;
+        let number: f64 = without_separators(digits)?.parse().ok()?;
         number.is_finite().then_some(number)
     }
 
@@ -307,6 +324,14 @@ mod tests {
             ("-1", None, ""),
             ("1.2.3", None, ""),
             (",", None, ""),
+            ("1,234,567.8s", Some(1_234_567.8), "s"),
+            ("1,5", None, ""),
+            ("10.388,5", None, ""),
+            ("1234,567", None, ""),
+            ("1,23,456", None, ""),
+            ("1,234,5", None, ""),
+            ("1,234.567,8", None, ""),
+            (",500", None, ""),
             (&"9".repeat(400), None, ""),
         ] {
             let mut scan = Scan::new(text);

@@ -227,9 +227,10 @@ fn times(elapsed: f64, user: f64, system: f64) -> Vec<ParsedMetric> {
     ]
 }
 
-/// Parses a number of seconds that is not negative, and returns nanoseconds.
+/// Parses a number of seconds that is not negative, and returns nanoseconds. Shells print the decimal separator of the locale, and
+/// no tool separates thousands.
 fn seconds(text: &str) -> Option<f64> {
-    text::decimal(text)
+    text::decimal(&text.replacen(',', ".", 1))
         .filter(|_| text.starts_with(|first: char| first.is_ascii_digit()))
         .map(|value| Unit::Seconds.nanoseconds(value))
 }
@@ -312,6 +313,10 @@ mod tests {
 
     #[test]
     fn long_times() {
+        let local = "real\t1m1,500s\nuser\t0m1,000s\nsys\t0m0,003s\n";
+        assert_eq!(read(Magic, local), read(Time, &local.replace(',', ".")));
+        assert!(read(Time, local).starts_with("time latency 61500000000\n"), "{}", read(Time, local));
+        assert!(!read(Time, "real 1,000.5\nuser 1\nsys 0\n").contains("latency"));
         insta::assert_snapshot!(read(Time, "real 3661.5\nuser 1\nsys 0\n"), @"
         time latency 3661500000000
         time user-time 1000000000
@@ -348,7 +353,10 @@ mod tests {
         .map(|text| read(Time, &text));
         insta::assert_snapshot!(errors.join("\n"), @r#"
         The adapter `time` cannot read the output at line 6: expected one measurement, because the output does not contain the commands, found `real 0m0.107s`.
-        The adapter `time` cannot read the output: expected a line such as `sleep 1  0.00s user 0.00s system 0% cpu 1.005 total`.
+        time latency 107000000
+        time user-time 1000000
+        time system-time 0
+
         The adapter `time` cannot read the output: expected a line such as `sleep 1  0.00s user 0.00s system 0% cpu 1.005 total`.
         The adapter `time` cannot read the output at line 1: expected a command with the exit status 0, found `Command being timed: "sh -c seq 1 100000 | sort -n > /dev/nu…`.
         The adapter `time` cannot read the output at line 5: expected a number, found `Elapsed (wall clock) time (h:mm:ss or m:ss): ?`.
