@@ -8,7 +8,7 @@ use crate::{
     Entries, Entry, Failure, Input, ParsedMetric, Position,
     records::Records,
     table,
-    text::{self, Unit, is_blank},
+    text::{self, is_blank},
     variant,
 };
 
@@ -211,7 +211,7 @@ impl Row {
 
     fn time(&self, cell: &str) -> Result<f64, Failure> {
         let time = cell.split_once(is_blank).and_then(|(number, unit)| {
-            Some(Unit::from_symbol(unit.trim())?.nanoseconds(grouped(number, false)?))
+            Some(grouped(number, false)? * text::duration(&format!("1 {}", unit.trim()))?)
         });
         time.ok_or_else(|| Failure::invalid(Position::Line(self.line), "a time such as `1,234.5 ns`", cell))
     }
@@ -237,11 +237,8 @@ fn grouped(text: &str, is_whole: bool) -> Option<f64> {
     if !whole.contains(',') {
         return text::decimal(text);
     }
-    let mut groups = whole.split(',');
-    let is_grouped = groups.next().is_some_and(|first| (1..=3).contains(&first.len()))
-        && groups.all(|group| group.len() == 3);
     let (number, rest) = text::quantity(text)?;
-    (is_grouped && rest.is_empty() && (is_whole || text.contains('.'))).then_some(number)
+    (rest.is_empty() && (is_whole || text.contains('.'))).then_some(number)
 }
 
 /// Whether a cell states that there is no value.
@@ -354,6 +351,7 @@ mod tests {
             table("| a | NA | NA | NA |"),
             table("| a | 1.0 ns | 1.0 ns | 1 B |\n| a | 1.0 ns | 1.0 ns | 1 B |"),
             table(""),
+            table("| a | 1.0 min | 1.0 ns | 1 B |"),
         ];
         insta::assert_snapshot!(errors.join("\n"), @"
         The adapter `c_sharp_dot_net` cannot read the output at line 3: expected a time such as `1,234.5 ns`, found `20,50 ns`.
@@ -364,7 +362,13 @@ mod tests {
         The adapter `c_sharp_dot_net` cannot read the output at line 1: expected at least one benchmark that ran.
         The adapter `c_sharp_dot_net` cannot read the output at line 4: expected a benchmark with a unique combination of name and parameters, found `a`.
         The adapter `c_sharp_dot_net` cannot read the output: expected a table with the columns `Method`, `Mean` and `Error` or `StdDev`.
+        a latency 60000000000 [59999999999, 60000000001]
+        a allocated 1
         ");
+        assert_eq!(
+            table("| a | 1.5 m | 0.5 m | 1 B |"),
+            "a latency 90000000000 [60000000000, 120000000000]\na allocated 1\n"
+        );
         assert_eq!((grouped("1,234.5", false), grouped("1,234", true)), (Some(1234.5), Some(1234.0)));
     }
 }

@@ -7,7 +7,7 @@ use tidemark_api::{Adapter, Average};
 
 use crate::{
     Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
-    text::{self, Line, Scan, Unit, is_blank},
+    text::{self, Line, Scan, is_blank},
     xml::{self, Element, Part},
 };
 
@@ -208,7 +208,7 @@ fn first_line(line: &str) -> Option<&str> {
     let mut number = Scan::new(estimated);
     number.number()?;
     number.end()?;
-    Unit::from_symbol(unit)?;
+    text::duration(&format!("1 {unit}"))?;
     (whole(iterations) && whole(samples)).then(|| name.trim_matches(is_blank))
 }
 
@@ -236,15 +236,10 @@ fn times(line: &str) -> Option<(&str, f64)> {
     // Three times consist of six words.
     let start =
         line.rmatch_indices(is_blank).filter(|(index, _)| !line[index + 1..].starts_with(is_blank)).nth(5)?.0;
-    let mut scan = Scan::new(&line[start..]);
-    scan.blanks()?;
-    let first = scan.duration()?;
-    for _ in 0..2 {
-        scan.blanks()?;
-        scan.duration()?;
-    }
-    scan.end()?;
-    Some((line[..start].trim_matches(is_blank), first))
+    let words: Vec<_> = line[start..].split(is_blank).filter(|word| !word.is_empty()).collect();
+    let mut times = words.chunks(2).map(|words| text::duration(&words.join(" ")));
+    let first = times.next()??;
+    times.all(|time| time.is_some()).then(|| (line[..start].trim_matches(is_blank), first))
 }
 
 fn join<'a>(parts: impl Iterator<Item = &'a str>) -> String {
@@ -275,6 +270,15 @@ mod tests {
              \x20                344 ns    341 ns   349 ns \n                  19 ns     11 ns    29 ns"
         );
         insta::assert_snapshot!(read(CppCatch2, &text), @"Parser suite: parse tiny latency 344 [325, 363]");
+    }
+
+    #[test]
+    fn long_benchmarks_have_minutes() {
+        let text = format!(
+            "{RULE}\nParser suite\n{RULE}\nparse all           100       1    1.5 m \n\
+             \x20                1.2 m     1.1 m    1.3 m \n                  2 s       1 s      3 s\n"
+        );
+        insta::assert_snapshot!(read(CppCatch2, &text), @"Parser suite: parse all latency 72000000000 [70000000000, 74000000000]");
     }
 
     #[test]
