@@ -50,6 +50,7 @@ mod marks;
 mod memtier;
 mod mocha;
 mod nanobench;
+mod ndjson;
 mod nyrkio;
 mod perf_stat;
 mod pgbench;

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, ndjson,
     records::Records,
     table,
     text::{self, Line},
@@ -99,14 +99,12 @@ fn parse_json(input: &Input<'_>) -> Result<Entries, Failure> {
 
 fn parse_lines(input: &Input<'_>) -> Result<Entries, Failure> {
     let mut rows = Rows::new(Position::Line);
-    for line in text::lines(input.text).filter(|line| line.text.starts_with('{')) {
-        match serde_json::from_str::<Map<String, Value>>(line.text) {
-            Ok(object) if object.contains_key("avg_ts") && object.contains_key("model_type") => {
-                rows.push(line.number, &json_row(&Position::Line(line.number), &object)?)?;
-            }
-            _ => {}
+    ndjson::read(input, |line, object: Map<String, Value>| {
+        if object.contains_key("avg_ts") && object.contains_key("model_type") {
+            rows.push(line.number, &json_row(&Position::Line(line.number), &object)?)?;
         }
-    }
+        Ok(())
+    })?;
     text::require_entries(rows.finish()?, "objects with the members `model_type` and `avg_ts`, one per line")
 }
 

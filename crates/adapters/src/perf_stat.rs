@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use tidemark_api::Adapter;
 
 use crate::{
-    Entries, Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool, ndjson,
     text::{self, Line, Unit},
 };
 
@@ -223,14 +223,7 @@ fn is_part(word: &str) -> bool {
 
 /// Parses a number whose thousands may be separated by commas. A decimal comma is not a number.
 fn number(text: &str) -> Option<f64> {
-    let (whole, _) = text.split_once('.').unwrap_or((text, ""));
-    let mut groups = whole.split(',');
-    let first = groups.next()?;
-    let mut rest = groups.peekable();
-    if rest.peek().is_some() && (first.len() > 3 || !rest.all(|group| group.len() == 3)) {
-        return None;
-    }
-    text::decimal(&text.replace(',', "")).filter(|_| is_number_like(text))
+    text::decimal(&text::without_separators(text)?).filter(|_| is_number_like(text))
 }
 
 /// Parses the CSV of `-x,` or `-x;`, which has no header. To be recognized, it must contain a common event.
@@ -296,12 +289,12 @@ fn record(line: &str, delimiter: char) -> Option<(&str, Option<Count<'_>>)> {
 /// Parses the JSON of `-j`: one object per line, with any other text between them.
 fn parse_json(input: &Input<'_>) -> Result<Entries, Failure> {
     let mut objects: Vec<(Line<'_>, Map<String, Value>)> = Vec::new();
-    for line in text::lines(input.text).filter(|line| line.text.starts_with('{')) {
-        match serde_json::from_str::<Map<String, Value>>(line.text) {
-            Ok(object) if object.contains_key("counter-value") => objects.push((line, object)),
-            _ => {}
+    ndjson::read(input, |line, object: Map<String, Value>| {
+        if object.contains_key("counter-value") {
+            objects.push((line, object));
         }
-    }
+        Ok(())
+    })?;
     let mut counts = Vec::new();
     let mut names = HashSet::new();
     for (line, object) in &objects {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entries, Failure, Format, Input, ParsedMetric, Syntax, Tool,
+    Entries, Failure, Format, Input, ParsedMetric, Syntax, Tool, ndjson,
     text::{self, Line, Scan, Unit, is_blank},
 };
 
@@ -58,16 +58,14 @@ struct Throughput {
 /// Parses the messages of `cargo criterion`, which are on lines of their own between other output.
 fn parse_messages(input: &Input<'_>) -> Result<Entries, Failure> {
     let mut entries = Entries::default();
-    for line in text::lines(input.text).filter(|line| line.text.starts_with('{')) {
-        match serde_json::from_str::<Message>(line.text) {
-            Ok(message) if message.reason == "benchmark-complete" => {
-                let benchmark: Benchmark = serde_json::from_str(line.text)
-                    .map_err(|error| line.invalid(&format!("a complete benchmark ({error})")))?;
-                entries.push(line.entry(&benchmark.id, benchmark.metrics(line)?)?);
-            }
-            _ => {}
+    ndjson::read(input, |line, message: Message| {
+        if message.reason == "benchmark-complete" {
+            let benchmark: Benchmark = serde_json::from_str(line.text)
+                .map_err(|error| line.invalid(&format!("a complete benchmark ({error})")))?;
+            entries.push(line.entry(&benchmark.id, benchmark.metrics(line)?)?);
         }
-    }
+        Ok(())
+    })?;
     text::require_entries(entries, r#"a message with `"reason":"benchmark-complete"`"#)
 }
 
