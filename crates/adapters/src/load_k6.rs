@@ -9,13 +9,14 @@ use tidemark_api::{Adapter, Average, Parameters, Timestamp, excerpt};
 use crate::{
     Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
     load_k6_text::parse_printed,
+    ndjson,
     text::{self, Unit},
 };
 
 pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::LoadK6,
     title: "k6",
-    metrics: "for each metric: latency and its percentiles 90, 95, 99 and 99.9 where the summary has them; throughput; bandwidth; error rate; scenarios and groups of `--summary-mode=full` as parameters",
+    metrics: "for each metric: latency and its percentiles 90, 95, 99 and 99.9 where the summary has them; throughput; bandwidth; error rate; custom trends without a time as `value`, custom counters as `rate` per second, custom rates as `share` in percent; scenarios and groups of `--summary-mode=full` as parameters",
     parameters: "the tags of a submetric: `http_req_duration{scenario:buy}` is `http_req_duration`; `scenario` and `group` of a full summary",
     averages: &[Average::Mean, Average::Median],
     formats: &[
@@ -80,7 +81,17 @@ pub(crate) struct Numbers {
     pub(crate) p999: Option<f64>,
     pub(crate) rate: Option<f64>,
     pub(crate) value: Option<f64>,
+    /// Number of events, of a counter.
+    pub(crate) count: Option<f64>,
+    /// Number of values that are not zero, of a rate.
+    pub(crate) passes: Option<f64>,
 }
+
+/// Metrics of k6 itself that are not performance measures.
+const COUNTS: [&str; 3] = ["checks", "vus", "vus_max"];
+
+/// Reason why a custom gauge is not read.
+const GAUGE: &str = "they are gauges, of which k6 reports only the last value";
 
 /// Parses a summary. Each metric is a benchmark, and the tags of a submetric are its parameters. Counts of users and checks
 /// are not performance measures and are ignored.
@@ -92,6 +103,9 @@ fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
         let position = || Position::Path(excerpt::of_path(&format!("metrics.{key}")));
         let (name, parameters) = split(key);
         let measured = metric.measured(name, average);
+        if measured.is_empty() && metric.is_gauge(name) {
+            input.skip(key, GAUGE);
+        }
         if !measured.is_empty() {
             entries.push(Entry { parameters, ..Entry::new(position, name, measured)? });
         }
@@ -126,10 +140,40 @@ impl Metric {
                 ("latency-p99-9", nanoseconds(numbers.p999)),
             ]
         } else {
-            // A custom metric of the script: only its name is known.
-            return average.and_then(|value| ParsedMetric::named_by_units(name, value)).into_iter().collect();
+            return self.custom(name, average).into_iter().collect();
         };
         all.into_iter().filter_map(|(slug, value)| Some(ParsedMetric::of(slug, value?))).collect()
+    }
+}
+
+impl Metric {
+    fn numbers(&self) -> &Numbers {
+        self.values.as_ref().unwrap_or(&self.own)
+    }
+
+    /// Returns the metric of the script: the unit and the direction of its numbers are not known.
+    fn custom(&self, name: &str, average: Option<f64>) -> Option<ParsedMetric> {
+        let numbers = self.numbers();
+        // Newer versions print `checks_total`, `checks_succeeded` and `checks_failed`.
+        if COUNTS.contains(&name) || name.starts_with("checks_") {
+            return None;
+        }
+        if let Some(value) = average {
+            return ParsedMetric::named("value", None, value);
+        }
+        let share = numbers.value.or(numbers.rate).filter(|_| numbers.passes.is_some());
+        match (share, numbers.count.and(numbers.rate)) {
+            (Some(share), _) => ParsedMetric::named("share", Some("percentage (%)"), share * 100.0),
+            (None, Some(rate)) => ParsedMetric::named("rate", Some("events / second"), rate),
+            (None, None) => None,
+        }
+    }
+
+    /// Whether the metric is a gauge of the script.
+    pub(crate) fn is_gauge(&self, name: &str) -> bool {
+        let numbers = self.numbers();
+        let is_other = numbers.passes.is_some() || numbers.count.is_some() || numbers.avg.is_some();
+        numbers.value.is_some() && !is_other && !COUNTS.contains(&name)
     }
 }
 
@@ -162,15 +206,7 @@ struct Series {
 fn parse_points(input: &Input<'_>) -> Result<Entries, Failure> {
     let mut all: BTreeMap<String, Series> = BTreeMap::new();
     let mut span: Option<(Timestamp, Timestamp)> = None;
-    for line in text::lines(input.text).filter(|line| !line.text.trim().is_empty()) {
-        let expected = "a point or a metric of k6 as JSON";
-        let Ok(Record { r#type, metric, data }) = serde_json::from_str(line.text) else {
-            return Err(if all.is_empty() {
-                Failure::unrecognized(expected)
-            } else {
-                line.invalid(expected)
-            });
-        };
+    ndjson::read(input, |line, Record { r#type, metric, data }| {
         let series = all.entry(metric).or_default();
         match (r#type.as_str(), data.time, data.value) {
             ("Point", Some(time), Some(value)) => {
@@ -179,9 +215,10 @@ fn parse_points(input: &Input<'_>) -> Result<Entries, Failure> {
                 series.values.push(value);
             }
             ("Metric", ..) => (series.kind, series.contains) = (data.r#type, data.contains),
-            _ => return Err(line.invalid(expected)),
+            _ => return Err(line.invalid("a point or a metric of k6 as JSON")),
         }
-    }
+        Ok(())
+    })?;
     let microseconds = span.map_or(0, |(first, last)| last.micros() - first.micros());
     let seconds = i32::try_from(microseconds / 1000).ok().map(|milliseconds| f64::from(milliseconds) / 1e3);
     let seconds = seconds.filter(|seconds| *seconds > 0.0);
@@ -189,6 +226,9 @@ fn parse_points(input: &Input<'_>) -> Result<Entries, Failure> {
     for (name, series) in all {
         let metric = series.metric(seconds);
         let measured = metric.measured(&name, input.average.unwrap_or(Average::Mean));
+        if metric.is_gauge(&name) {
+            input.skip(&name, GAUGE);
+        }
         if !measured.is_empty() {
             entries.push(Entry::new(|| Position::Path(excerpt::of_path(&name)), &name, measured)?);
         }
@@ -205,8 +245,11 @@ impl Series {
         let mean = (count > 0.0).then(|| sum / count);
         let percentile = |percent| percentile(&self.values, percent);
         let numbers = match self.kind.as_deref() {
-            Some("counter") => Numbers { rate: seconds.map(|seconds| sum / seconds), ..Numbers::default() },
-            Some("rate") => Numbers { value: mean, ..Numbers::default() },
+            Some("counter") => {
+                Numbers { rate: seconds.map(|seconds| sum / seconds), count: Some(sum), ..Numbers::default() }
+            }
+            Some("rate") => Numbers { value: mean, passes: Some(sum), ..Numbers::default() },
+            Some("gauge") => Numbers { value: mean, ..Numbers::default() },
             Some("trend") => Numbers {
                 avg: mean,
                 med: percentile(50),
@@ -261,6 +304,7 @@ mod tests {
     fn summaries() {
         let text = include_str!("../fixtures/load_k6/summary_export.json");
         insta::assert_snapshot!(read(text, None), @"
+        cache_hits share 99.30458970792768
         data_received bandwidth 194889.86420204505
         data_sent bandwidth 50221.724726574736
         group_duration latency 8742856.8
@@ -284,12 +328,14 @@ mod tests {
         iteration_duration latency-p90 4969525.8
         iteration_duration latency-p95 7794261.9
         iterations throughput 706.8635987473032
-        queue_depth queue_depth 3.0139082058414464
-        render_time render_time 4.663136179271711
+        orders rate 4.9156022166015525
+        queue_depth value 3.0139082058414464
+        render_time value 4.663136179271711
         ");
         assert_ne!(read(text, Some(Average::Median)), read(text, None));
         let text = include_str!("../fixtures/load_k6/handle_summary.json");
         insta::assert_snapshot!(read(text, None), @"
+        cache_hits share 99.47089947089947
         data_received bandwidth 259714.21042694213
         data_sent bandwidth 67014.97134824963
         group_duration latency 3135549.5999999996
@@ -313,11 +359,53 @@ mod tests {
         iteration_duration latency-p90 2952486.8000000003
         iteration_duration latency-p95 5155633.999999996
         iterations throughput 943.3807228377165
-        queue_depth queue_depth 3.0105820105820107
+        orders rate 4.991432395966753
+        queue_depth value 3.0105820105820107
         render_time latency 3368834.7319148947
         render_time latency-p90 4713171
         render_time latency-p95 7668963.299999999
         ");
+    }
+
+    #[test]
+    fn custom_metrics_have_a_measure_without_unit() {
+        let exported = r#"{"root_group":{},"metrics":{
+            "depth":{"avg":3,"med":2,"min":1,"max":5,"p(90)":4,"p(95)":4},
+            "orders":{"count":30,"rate":2.5},
+            "hits":{"passes":3,"fails":1,"value":0.75},
+            "checks":{"passes":3,"fails":1,"value":0.75},
+            "memory":{"value":7,"min":1,"max":9},
+            "vus":{"value":1,"min":1,"max":1}}}"#;
+        insta::assert_snapshot!(read(exported, None), @"
+        depth value 3
+        hits share 75
+        orders rate 2.5
+        ");
+        let (_, skipped) = crate::parse_with_skipped(Adapter::LoadK6, exported, None).unwrap();
+        assert_eq!(skipped.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["memory"]);
+        let summary = r#"{"root_group":{},"metrics":{
+            "orders":{"type":"counter","contains":"default","values":{"count":30,"rate":2.5}},
+            "hits":{"type":"rate","contains":"default","values":{"passes":3,"fails":1,"rate":0.75}}}}"#;
+        insta::assert_snapshot!(read(summary, None), @"
+        hits share 75
+        orders rate 2.5
+        ");
+        let printed = "depth....: avg=3 min=1 med=2 max=5 p(90)=4 p(95)=4\norders....: 30 2.5/s\nhits....: 75.00% 3 out of 4\n\
+            checks....: 75.00% 3 out of 4\nchecks_total....: 4 1.1/s\nmemory....: 7 min=1 max=9\niterations....: 2 1/s\n";
+        insta::assert_snapshot!(read(printed, None), @"
+        depth value 3
+        orders rate 2.5
+        hits share 75
+        iterations throughput 1
+        ");
+        let directions: Vec<_> = parse(Adapter::LoadK6, exported, None)
+            .unwrap()
+            .entries
+            .iter()
+            .flat_map(|entry| entry.metrics())
+            .map(|metric| (metric.units.map(|units| units.to_string()), metric.direction))
+            .collect();
+        assert_eq!(directions[0], (None, None));
     }
 
     #[test]
@@ -341,7 +429,7 @@ mod tests {
         iteration_duration latency-p95 32536903.85
         iteration_duration latency-p99 32746301.57
         iterations throughput 4.1365046535677354
-        queue_depth queue_depth 4
+        queue_depth value 4
         render_time latency 35695070.5
         render_time latency-p90 68411383.2
         render_time latency-p95 69311418.6
@@ -349,7 +437,10 @@ mod tests {
         ");
         assert_eq!(parse(Adapter::Magic, text, None).unwrap().to_string(), read(text, None));
         assert_ne!(read(text, Some(Average::Median)), read(text, None));
-        insta::assert_snapshot!(read(&format!("{text}x"), None), @"The adapter `load_k6` cannot read the output at line 53: expected a point or a metric of k6 as JSON, found `x`.");
+        let truncated = format!("{text}{{\"metric\":\"http");
+        assert_eq!(read(&truncated, None), read(text, None));
+        let (_, skipped) = crate::parse_with_skipped(Adapter::LoadK6, &truncated, None).unwrap();
+        assert_eq!(skipped.last().unwrap().name, "line 53");
     }
 
     #[test]

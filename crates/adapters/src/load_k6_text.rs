@@ -104,10 +104,16 @@ fn printed(name: &str, values: &str) -> Option<Metric> {
         }
     } else if let Some(percent) = words.first()?.strip_suffix('%') {
         numbers.value = Some(decimal(percent)? / 100.0);
+        numbers.passes = numbers.value;
     } else if THROUGHPUTS.contains(&name) {
         numbers.rate = Some(decimal(words.last()?.strip_suffix("/s")?)?);
     } else if let ([.., number, unit], true) = (words.as_slice(), BANDWIDTHS.contains(&name)) {
         numbers.rate = Some(text::bytes(&format!("{number} {}", unit.strip_suffix("/s")?))?);
+    } else if let [count, rate] = words.as_slice()
+        && let Some(rate) = rate.strip_suffix("/s").and_then(decimal)
+    {
+        // Another unit than a count, such as `1.5 kB`, belongs to a counter of bytes.
+        (numbers.count, numbers.rate) = (decimal(count), Some(rate));
     }
     Some(Metric { contains: Some(contains.to_owned()), values: Some(Box::new(numbers)), own: Box::default() })
 }
@@ -122,6 +128,7 @@ mod tests {
     fn printed_summaries() {
         let text = include_str!("../fixtures/load_k6/printed.txt");
         insta::assert_snapshot!(read(LoadK6, text), @"
+        cache_hits share 99.64
         data_received bandwidth 386000
         data_sent bandwidth 114000
         group_duration latency 4430000
@@ -148,13 +155,16 @@ mod tests {
         iteration_duration latency-p90 2230000
         iteration_duration latency-p95 3540000
         iterations throughput 1404.419409
-        queue_depth queue_depth 3.007102
+        orders rate 4.987285
+        queue_depth value 3.007102
         render_time latency 2260000
         render_time latency-p90 3670000
         render_time latency-p95 5690000
         ");
         insta::assert_snapshot!(read(LoadK6, include_str!("../fixtures/load_k6/printed_v1.txt")), @"
-        queue_depth queue_depth 3.013908
+        cache_hits share 99.3
+        orders rate 4.915602
+        queue_depth value 3.013908
         render_time latency 4660000
         render_time latency-p90 8710000
         render_time latency-p95 13580000
@@ -177,7 +187,9 @@ mod tests {
         data_sent bandwidth 50000
         ");
         insta::assert_snapshot!(read(LoadK6, include_str!("../fixtures/load_k6/trend_stats.txt")), @"
-        queue_depth queue_depth 3.013004
+        cache_hits share 99.34
+        orders rate 4.98352
+        queue_depth value 3.013004
         render_time latency 4483180
         render_time latency-p99 53808880
         render_time latency-p99-9 124299680
@@ -206,7 +218,9 @@ mod tests {
     #[test]
     fn scenarios_and_groups_of_a_full_summary() {
         insta::assert_snapshot!(read(LoadK6, include_str!("../fixtures/load_k6/full.txt")), @"
-        queue_depth queue_depth 3.013624
+        cache_hits share 99.31
+        orders rate 4.988585
+        queue_depth value 3.013624
         render_time latency 4660000
         render_time latency-p90 8060000.000000001
         render_time latency-p95 13690000
@@ -227,7 +241,8 @@ mod tests {
         iterations throughput 732.324264
         data_received bandwidth 202000
         data_sent bandwidth 52000
-        queue_depth {scenario=browse} queue_depth 3
+        cache_hits {scenario=browse} share 100
+        queue_depth {scenario=browse} value 3
         render_time {scenario=browse} latency 4660000
         render_time {scenario=browse} latency-p90 8060000.000000001
         render_time {scenario=browse} latency-p95 13690000
@@ -242,7 +257,9 @@ mod tests {
         iterations {scenario=browse} throughput 727.335679
         data_received {scenario=browse} bandwidth 199000
         data_sent {scenario=browse} bandwidth 52000
-        queue_depth {scenario=buy} queue_depth 5
+        cache_hits {scenario=buy} share 0
+        orders {scenario=buy} rate 4.988585
+        queue_depth {scenario=buy} value 5
         http_req_duration {scenario=buy} latency 9230000
         http_req_duration {scenario=buy} latency-p90 21570000
         http_req_duration {scenario=buy} latency-p95 27300000
