@@ -9,7 +9,7 @@ use tidemark_api::{MeasureDirection, Parameters, ResourceName};
 
 use crate::{
     Entry, Label, ParsedMetric,
-    results::{IGNORE_SUFFIXES, MetricRef},
+    results::{MetricRef, ignored_name},
 };
 
 /// Benchmarks in the order of the output.
@@ -97,8 +97,7 @@ impl Entries {
 
     /// Changes the last benchmark, if there is one.
     pub(crate) fn change_last(&mut self, change: impl FnOnce(&mut Entry)) {
-        let rest = Iter { bytes: &self.bytes[self.last..], left: 1, measures: &self.measures.all };
-        if let Some(last) = rest.take(usize::from(self.count > 0)).next() {
+        if let Some(last) = self.at(self.last) {
             let mut entry = last.to_entry();
             self.bytes.truncate(self.last);
             self.count -= 1;
@@ -123,6 +122,22 @@ impl Entries {
     /// Merges the benchmarks of the same group, given the group of each benchmark from zero in order of appearance. Of two metrics
     /// of the same measure, the later one is kept.
     pub(crate) fn merge(&mut self, groups: &[u32]) {
+        self.combine(groups, |merged, same| {
+            let Some(first) = same.first() else { return };
+            merged.start_key(first.key);
+            merged.finish(first.ignored, same.iter().flat_map(|entry| entry.metrics.packed()).collect());
+        });
+    }
+
+    /// Replaces the benchmarks of the same group by one entry, given the group of each benchmark as for [`Self::merge`].
+    pub(crate) fn fold(&mut self, groups: &[u32], fold: impl Fn(&[EntryRef<'_>]) -> Entry) {
+        self.combine(groups, |folded, same| match same {
+            [one] => folded.push_ref(*one),
+            same => folded.push(fold(same)),
+        });
+    }
+
+    fn combine(&mut self, groups: &[u32], add: impl Fn(&mut Self, &[EntryRef<'_>])) {
         let mut order: Vec<(u32, usize)> = Vec::with_capacity(self.count);
         let mut rest = self.iter();
         for group in groups {
@@ -132,17 +147,16 @@ impl Entries {
         order.sort_unstable();
         let mut merged = self.with_same_measures();
         for same in order.chunk_by(|left, right| left.0 == right.0) {
-            let at = |&(_, start): &(u32, usize)| {
-                Iter { bytes: &self.bytes[start..], left: 1, measures: &self.measures.all }.next()
-            };
-            let mut entries = same.iter().filter_map(at);
-            let Some(first) = entries.next() else { continue };
-            let mut metrics: Vec<PackedMetric> = first.metrics.packed().collect();
-            metrics.extend(entries.flat_map(|entry| entry.metrics.packed()));
-            merged.start_key(first.key);
-            merged.finish(first.ignored, metrics);
+            let entries = same.iter().filter_map(|(_, start)| self.at(*start));
+            add(&mut merged, &entries.collect::<Vec<_>>());
         }
         *self = merged;
+    }
+
+    /// Returns the benchmark whose key starts at a byte.
+    fn at(&self, start: usize) -> Option<EntryRef<'_>> {
+        let left = usize::from(start < self.bytes.len());
+        Iter { bytes: &self.bytes[start..], left, measures: &self.measures.all }.next()
     }
 
     /// Adds a benchmark of entries with the same measures.
@@ -173,13 +187,6 @@ impl Entries {
         }
         self.count += 1;
     }
-}
-
-/// Returns the name without an ignore suffix; `None` if it has none.
-pub(crate) fn ignored_name(name: &str) -> Option<&str> {
-    // Every suffix ends with `gnore`.
-    let has_end = name.ends_with("gnore");
-    IGNORE_SUFFIXES.iter().filter(|_| has_end).find_map(|suffix| name.strip_suffix(suffix))
 }
 
 impl FromIterator<Entry> for Entries {
@@ -328,14 +335,8 @@ impl<'a> Iterator for Metrics<'a> {
     fn next(&mut self) -> Option<MetricRef<'a>> {
         let PackedMetric { measure, value, lower_value, upper_value } = self.next_packed()?;
         let Measure { name, units, direction } = &self.measures[measure];
-        Some(MetricRef {
-            measure: name,
-            units: units.as_ref(),
-            direction: *direction,
-            value,
-            lower_value,
-            upper_value,
-        })
+        let (units, direction) = (units.as_ref(), *direction);
+        Some(MetricRef { measure: name, units, direction, value, lower_value, upper_value })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -6,14 +6,12 @@ use std::{cell::RefCell, collections::HashMap, fmt};
 use tidemark_api::{Adapter, BenchmarkName, Fold, MeasureDirection, Parameters, ResourceName, excerpt};
 
 use crate::{
-    Entries, EntryRef, Failure, Position,
-    entries::ignored_name,
-    fold,
+    Entries, EntryRef, Failure, Position, fold,
     group::{are_unique, group},
 };
 
 /// Suffixes of a label that disable alerts.
-pub(crate) const IGNORE_SUFFIXES: [&str; 6] = [
+const IGNORE_SUFFIXES: [&str; 6] = [
     "_bencher_ignore",
     "BencherIgnore",
     "-bencher-ignore",
@@ -21,6 +19,13 @@ pub(crate) const IGNORE_SUFFIXES: [&str; 6] = [
     "TidemarkIgnore",
     "-tidemark-ignore",
 ];
+
+/// Returns the name without an ignore suffix; `None` if it has none.
+pub(crate) fn ignored_name(name: &str) -> Option<&str> {
+    // Every suffix ends with `gnore`.
+    let has_end = name.ends_with("gnore");
+    IGNORE_SUFFIXES.iter().filter(|_| has_end).find_map(|suffix| name.strip_suffix(suffix))
+}
 
 /// Results of one output.
 #[derive(Clone, Debug, PartialEq)]
@@ -176,6 +181,11 @@ impl ParsedMetric {
         Some(Self { measure, units, direction: None, value, lower_value: None, upper_value: None })
     }
 
+    /// Returns the metric with the direction of its measure.
+    pub(crate) fn with_direction(self, direction: MeasureDirection) -> Self {
+        Self { direction: Some(direction), ..self }
+    }
+
     /// Creates a latency in nanoseconds.
     pub(crate) fn latency(value: f64) -> Self {
         Self::of("latency", value)
@@ -265,6 +275,28 @@ fn fold_entries(entries: &[EntryRef<'_>], how: Fold) -> Entry {
         ignored: entries.iter().any(|entry| entry.ignored),
         metrics: grouped.into_iter().map(|metrics| fold(metrics, how).to_metric()).collect(),
     }
+}
+
+/// Folds the repeated runs of each benchmark to their median, within the least and the greatest value.
+pub(crate) fn fold_repeated(entries: &mut Entries) {
+    if are_unique(entries.iter().map(|entry| entry.key())) {
+        return;
+    }
+    let (groups, _) = group(&entries.iter().map(|entry| entry.key()).collect::<Vec<_>>());
+    entries.fold(&groups, |runs| {
+        let mut folded = fold_entries(runs, Fold::Median);
+        for metric in &mut folded.metrics {
+            let same =
+                runs.iter().flat_map(EntryRef::metrics).filter(|other| *other.measure == metric.measure);
+            let (mut least, mut greatest) = (metric.value, metric.value);
+            for other in same {
+                least = least.min(other.value);
+                greatest = greatest.max(other.value);
+            }
+            (metric.lower_value, metric.upper_value) = (Some(least), Some(greatest));
+        }
+        folded
+    });
 }
 
 /// Maximum number of names that are kept for sharing.

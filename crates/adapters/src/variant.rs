@@ -73,11 +73,31 @@ pub(crate) fn shared(value: Option<&str>, previous: Option<&Rc<str>>) -> Option<
     Some(previous.filter(|previous| ***previous == *value).map_or_else(|| value.into(), Rc::clone))
 }
 
-/// Ensures that no entry overwrites another: entries with the same key get the first property in which they differ as a
-/// parameter, then the next. Entries that no property distinguishes are an error.
+/// Ensures that no entry overwrites another, as [`separate`] does. Entries that no property distinguishes are an error.
+pub(crate) fn distinguish(
+    position: impl Fn(usize) -> Position,
+    entries: &mut Entries,
+    properties: &[Property<'_>],
+) -> Result<(), Failure> {
+    separate(&position, entries, properties)?;
+    if are_unique(entries.iter().map(series_key)) {
+        return Ok(());
+    }
+    let (groups, _) = group(&entries.iter().map(series_key).collect::<Vec<_>>());
+    for (index, (entry, group)) in entries.iter().zip(groups).enumerate() {
+        if group as usize != index {
+            let expected = "a benchmark with a unique combination of name and parameters";
+            return Err(Failure::invalid(position(index), expected, entry.label.as_str()));
+        }
+    }
+    Ok(())
+}
+
+/// Separates entries with the same key: they get the first property in which they differ as a parameter, then the next. Entries
+/// that no property distinguishes keep the same key.
 ///
 /// A unique entry gets no further parameter, so that its series continues even if the tool reports more.
-pub(crate) fn distinguish(
+pub(crate) fn separate(
     position: impl Fn(usize) -> Position,
     entries: &mut Entries,
     properties: &[Property<'_>],
@@ -110,13 +130,6 @@ pub(crate) fn distinguish(
             distinct.push(entry);
         }
         *entries = distinct;
-    }
-    let (groups, _) = group(&entries.iter().map(series_key).collect::<Vec<_>>());
-    for (index, (entry, group)) in entries.iter().zip(groups).enumerate() {
-        if group as usize != index {
-            let expected = "a benchmark with a unique combination of name and parameters";
-            return Err(Failure::invalid(position(index), expected, entry.label.as_str()));
-        }
     }
     Ok(())
 }
