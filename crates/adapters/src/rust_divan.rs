@@ -1,7 +1,7 @@
 //! Adapter for the output of Divan: a tree of benchmarks next to a table of their times, and below some of them counters and
 //! allocations. A benchmark is named by its path; its arguments are the last part of the path.
 
-use tidemark_api::{Adapter, Average};
+use tidemark_api::{Adapter, Average, MeasureDirection::HigherIsBetter};
 
 use crate::{
     Entries, Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
@@ -11,7 +11,7 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::RustDivan,
     title: "Divan",
-    metrics: "latency from fastest to slowest; bandwidth where bytes are counted; with its allocation profiler allocations and allocated bytes",
+    metrics: "latency from fastest to slowest; bandwidth where bytes are counted, throughput where items are counted, `Characters` and `Cycles` per second; with its allocation profiler allocations and allocated bytes",
     parameters: "",
     averages: &[Average::Mean, Average::Median],
     formats: &[Format::new(Syntax::Text, "cargo bench", &["fastest", "slowest", "│"], parse)],
@@ -103,15 +103,10 @@ fn without_note(row: &str) -> &str {
 
 /// Returns the name before the first time, and the times.
 fn times<'a>(row: &'a str, cells: &[&str; COLUMNS], column: usize) -> Option<(&'a str, ParsedMetric)> {
-    let (rest, unit) = row.rsplit_once(is_blank)?;
+    let (rest, _) = row.rsplit_once(is_blank)?;
     let (name, _) = rest.rsplit_once(is_blank)?;
-    let time = |text: &str| {
-        let mut scan = Scan::new(text);
-        let time = scan.duration()?;
-        scan.end().map(|()| time)
-    };
+    let time = text::duration;
     let fastest = time(&row[name.len() + 1..])?;
-    text::Unit::from_symbol(unit)?;
     let metric = ParsedMetric::latency(time(cells[column])?).with_range(fastest, time(cells[SLOWEST])?);
     Some((name.trim_end_matches(is_blank), metric))
 }
@@ -136,9 +131,9 @@ impl RowKind {
             _ if label == "alloc:" => return Self::Allocations,
             _ if label.ends_with(':') => return Self::Nothing,
             Self::Rate => {
-                if let Some(rate) = cell.strip_suffix("/s").and_then(bytes) {
-                    metrics.push(ParsedMetric::of("bandwidth", rate));
-                }
+                let rate = cell.strip_suffix("/s");
+                metrics.extend(rate.and_then(bytes).map(|rate| ParsedMetric::of("bandwidth", rate)));
+                metrics.extend(rate.and_then(counted));
                 return Self::Rate;
             }
             Self::Allocations => {
@@ -151,6 +146,22 @@ impl RowKind {
             Self::Nothing => {}
         }
         Self::Nothing
+    }
+}
+
+/// Parses a rate of items, which is a throughput, or of characters or cycles: `195.2 Mitem`.
+fn counted(text: &str) -> Option<ParsedMetric> {
+    let (count, unit) = text::quantity(text)?;
+    let (prefix, name) =
+        ["item", "char", "cycle"].iter().find_map(|name| Some((unit.strip_suffix(name)?, *name)))?;
+    let power = ["", "K", "M", "G", "T", "P"].iter().position(|known| *known == prefix)?;
+    let rate = count * 1000.0_f64.powi(i32::try_from(power).ok()?);
+    let measured =
+        |name, units| Some(ParsedMetric::named(name, Some(units), rate)?.with_direction(HigherIsBetter));
+    match name {
+        "item" => Some(ParsedMetric::throughput(rate)),
+        "char" => measured("Characters", "characters / second"),
+        _ => measured("Cycles", "cycles / second"),
     }
 }
 
@@ -188,9 +199,11 @@ mod tests {
         let text = include_str!("../fixtures/rust_divan/tree.txt");
         insta::assert_snapshot!(read(RustDivan, text), @"
         div::sort::10 latency 51.21 [46.78, 323.3]
+        div::sort::10 throughput 195200000
         div::sort::10 allocations 1
         div::sort::10 allocated 80
         div::sort::1000 latency 10050 [9392, 22340]
+        div::sort::1000 throughput 99470000
         div::sort::1000 allocations 2
         div::sort::1000 allocated 16000
         div::sum_small latency 132.1 [131.2, 132.8]
@@ -215,6 +228,34 @@ mod tests {
         ");
         let median = parse(RustDivan, text, Some(Average::Median)).unwrap();
         insta::assert_snapshot!(first_value(&median), @"47.68");
+    }
+
+    #[test]
+    fn slow_benchmarks_have_minutes_and_hours() {
+        let text = "x  fastest │ slowest │ median │ mean │ samples │ iters\n\
+            ├─ a  59 s │ 1.5 m │ 1.1 m │ 1.2 m │ 1 │ 1\n\
+            ╰─ b  1 h  │ 1 d   │ 2 h   │ 3 h   │ 1 │ 1";
+        insta::assert_snapshot!(read(RustDivan, text), @"
+        x::a latency 72000000000 [59000000000, 90000000000]
+        x::b latency 10800000000000 [3600000000000, 86400000000000]
+        ");
+    }
+
+    #[test]
+    fn counters_are_read() {
+        let text = "x  fastest │ slowest │ median │ mean │ samples │ iters\n\
+            ├─ a  1 ns │ 2 ns │ 1 ns │ 1 ns │ 1 │ 1\n\
+            │     1 Gitem/s │ 500 Mitem/s │ 1 Gitem/s │ 195.2 Mitem/s │ │\n\
+            │     8 GB/s │ 4 GB/s │ 8 GB/s │ 1.5 GB/s │ │\n\
+            ╰─ b  1 ns │ 2 ns │ 1 ns │ 1 ns │ 1 │ 1\n\
+            \x20     3 Kchar/s │ 2 Kchar/s │ 3 Kchar/s │ 2.5 Kchar/s │ │\n";
+        insta::assert_snapshot!(read(RustDivan, text), @"
+        x::a latency 1 [1, 2]
+        x::a throughput 195200000
+        x::a bandwidth 1500000000
+        x::b latency 1 [1, 2]
+        x::b Characters 2500
+        ");
     }
 
     #[test]
