@@ -3,14 +3,15 @@
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entries, Entry, Failure, Format, Input, ParsedMetric, Syntax, Tool,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
     text::{self, Line, Unit, decimal, is_blank},
+    variant,
 };
 
 pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Ab,
     title: "ApacheBench",
-    metrics: "latency ± standard deviation (median alone), its percentiles 75, 90, 95 and 99 and its maximum; throughput; bandwidth received; error rate; the URL is the name of the benchmark",
+    metrics: "latency ± standard deviation (median alone), its percentiles 75, 90, 95 and 99 and its maximum; throughput; bandwidth received; error rate; the URL is the name of the benchmark; `concurrency` is a parameter of runs of the same URL in which it differs",
     parameters: "`concurrency`, where runs of the same URL differ in it",
     averages: &[Average::Mean, Average::Median],
     formats: &[Format::new(
@@ -30,7 +31,10 @@ fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
             run.read(line)?;
         }
     }
-    let entries = runs.into_iter().map(|run| run.entry(input.average)).collect::<Result<_, _>>()?;
+    let properties: Vec<_> = runs.iter().map(|run| (run.line.number, run.concurrency)).collect();
+    let mut entries = runs.into_iter().map(|run| run.entry(input.average)).collect::<Result<_, _>>()?;
+    let position = |index: usize| Position::Line(properties[index].0);
+    variant::separate(position, &mut entries, &[("concurrency", &|index| properties[index].1)])?;
     text::require_entries(entries, "the line `Server Hostname:` and the report below it")
 }
 
@@ -41,6 +45,7 @@ struct Run<'a> {
     port: &'a str,
     path: &'a str,
     is_encrypted: bool,
+    concurrency: Option<&'a str>,
     mean: Option<f64>,
     deviation: Option<f64>,
     median: Option<f64>,
@@ -60,6 +65,7 @@ impl<'a> Run<'a> {
             port: "",
             path: "",
             is_encrypted: false,
+            concurrency: None,
             mean: None,
             deviation: None,
             median: None,
@@ -85,6 +91,10 @@ impl<'a> Run<'a> {
             }
             ["SSL/TLS", "Protocol:", ..] => {
                 self.is_encrypted = true;
+                Some(())
+            }
+            ["Concurrency", "Level:", count] => {
+                self.concurrency = Some(*count);
                 Some(())
             }
             ["Complete", "requests:", count] => decimal(count).map(|count| self.requests = Some(count)),
@@ -180,6 +190,20 @@ mod tests {
         let not_found = include_str!("../fixtures/ab/not_found.txt");
         assert!(read(Magic, not_found).ends_with("http://127.0.0.1:18765/missing error-rate 100\n"));
         assert_eq!(parse(Magic, &format!("{text}{not_found}"), None).unwrap().entries.len(), 2);
+    }
+
+    #[test]
+    fn runs_with_other_concurrency_are_variants() {
+        let text = include_str!("../fixtures/ab/report.txt");
+        let level = text.lines().find(|line| line.starts_with("Concurrency Level:")).unwrap();
+        let more = text.replace(level, "Concurrency Level:      64");
+        let lines = read(Ab, &format!("{text}{more}"));
+        let throughputs: Vec<_> = lines.lines().filter(|line| line.contains(" throughput ")).collect();
+        insta::assert_snapshot!(throughputs.join("\n"), @"
+        http://127.0.0.1:18765/ {concurrency=4} throughput 2102.74
+        http://127.0.0.1:18765/ {concurrency=64} throughput 2102.74
+        ");
+        assert!(!read(Ab, &more).contains('{'));
     }
 
     #[test]

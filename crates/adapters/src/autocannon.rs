@@ -7,12 +7,13 @@ use crate::{
     Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
     table::{bordered_cells, is_rule},
     text::{self, Line, Unit, is_blank, quantity},
+    variant,
 };
 
 pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Autocannon,
     title: "autocannon",
-    metrics: "latency ± standard deviation (median alone), its percentiles 99 and, in JSON, 75, 90 and 99.9, and its maximum; throughput ± standard deviation; bandwidth ± standard deviation; error rate; the URL is the name of the benchmark",
+    metrics: "latency ± standard deviation (median alone), its percentiles 99 and, in JSON, 75, 90 and 99.9, and its maximum; throughput ± standard deviation; bandwidth ± standard deviation; error rate; the URL is the name of the benchmark; `connections` is a parameter of printed runs of the same URL in which it differs",
     parameters: "`connections`, where printed runs of the same URL differ in it",
     averages: &[Average::Mean, Average::Median],
     formats: &[
@@ -122,6 +123,7 @@ fn error_rate(errors: f64, non_2xx: f64, responses: f64) -> ParsedMetric {
 struct Run<'a> {
     line: Line<'a>,
     url: &'a str,
+    connections: Option<&'a str>,
     /// Cells of the last header.
     header: Vec<&'a str>,
     latency: Option<Vec<ParsedMetric>>,
@@ -142,6 +144,7 @@ fn parse_printed(input: &Input<'_>) -> Result<Entries, Failure> {
             runs.push(Run {
                 line,
                 url,
+                connections: None,
                 header: Vec::new(),
                 latency: None,
                 throughput: None,
@@ -160,7 +163,11 @@ fn parse_printed(input: &Input<'_>) -> Result<Entries, Failure> {
             "a line such as `Running 10s test @ http://localhost:8080` and the tables below it",
         ));
     }
-    runs.into_iter().map(Run::entry).collect()
+    let properties: Vec<_> = runs.iter().map(|run| (run.line.number, run.connections)).collect();
+    let mut entries = runs.into_iter().map(Run::entry).collect::<Result<_, Failure>>()?;
+    let position = |index: usize| Position::Line(properties[index].0);
+    variant::separate(position, &mut entries, &[("connections", &|index| properties[index].1)])?;
+    Ok(entries)
 }
 
 impl<'a> Run<'a> {
@@ -176,9 +183,7 @@ impl<'a> Run<'a> {
             }
             Some(&"Latency") => self.latency(&cells, average).map(|metrics| self.latency = Some(metrics)),
             Some(&"Req/Sec") => {
-                let rate = self.rate("throughput", &cells, |cell| {
-                    quantity(cell).filter(|(_, rest)| rest.is_empty()).map(|(rate, _)| rate)
-                });
+                let rate = self.rate("throughput", &cells, localized);
                 rate.map(|rate| self.throughput = Some(rate))
             }
             Some(&"Bytes/Sec") => {
@@ -215,7 +220,7 @@ impl<'a> Run<'a> {
     }
 
     /// Reads the lines below the tables. The number of requests is rounded, for example `21k`; the numbers of responses are not.
-    fn read_total(&mut self, line: Line<'_>) -> Result<(), Failure> {
+    fn read_total(&mut self, line: Line<'a>) -> Result<(), Failure> {
         let words: Vec<_> = line.text.split(is_blank).filter(|word| !word.is_empty()).take(8).collect();
         let known = match words.as_slice() {
             [ok, "2xx", "responses,", other, "non", "2xx", "responses"] => {
@@ -223,6 +228,10 @@ impl<'a> Run<'a> {
                     self.non_2xx = other;
                     self.responses = Some(ok + other);
                 })
+            }
+            [count, "connections", ..] => {
+                self.connections = Some(*count);
+                Some(())
             }
             [count, "errors", timeouts, "timeouts)"] if timeouts.starts_with('(') => {
                 rounded(count).map(|count| self.errors = count)
@@ -244,6 +253,27 @@ impl<'a> Run<'a> {
         metrics.extend([throughput, bandwidth]);
         metrics.extend(self.responses.map(|responses| error_rate(self.errors, self.non_2xx, responses)));
         self.line.entry(self.url.trim(), metrics)
+    }
+}
+
+/// Parses a number in the format of the locale, which has at most two decimals: `10,388.5`, `10.388,5` or `10 388,5`.
+fn localized(text: &str) -> Option<f64> {
+    let is_separator = |character: char| !character.is_ascii_digit();
+    let is_known =
+        |character: char| matches!(character, '.' | ',' | '\'' | '\u{2019}') || character.is_whitespace();
+    if !text.starts_with(|character: char| character.is_ascii_digit())
+        || text.chars().any(|character| is_separator(character) && !is_known(character))
+    {
+        return None;
+    }
+    let digits = |text: &str| text.replace(is_separator, "");
+    match text.rsplit_once(['.', ',']) {
+        Some((whole, decimals))
+            if decimals.len() < 3 && decimals.bytes().all(|byte| byte.is_ascii_digit()) =>
+        {
+            text::decimal(&format!("{}.{decimals}", digits(whole)))
+        }
+        _ => text::decimal(&digits(text)),
     }
 }
 
@@ -312,6 +342,38 @@ mod tests {
         http://127.0.0.1:18765/ bandwidth 1630000 [420000, 2840000]
         http://127.0.0.1:18765/ error-rate 25
         ");
+    }
+
+    #[test]
+    fn runs_with_other_connections_are_variants() {
+        let text = include_str!("../fixtures/autocannon/printed.txt");
+        let more = text.replace("4 connections", "64 connections with 10 pipelining factor");
+        let lines = read(Autocannon, &format!("{text}{more}"));
+        let throughputs: Vec<_> = lines.lines().filter(|line| line.contains(" throughput ")).collect();
+        insta::assert_snapshot!(throughputs.join("\n"), @"
+        http://127.0.0.1:18765/ {connections=4} throughput 10388.5 [2689, 18088]
+        http://127.0.0.1:18765/ {connections=64} throughput 10388.5 [2689, 18088]
+        ");
+        assert!(!read(Autocannon, &more).contains('{'));
+    }
+
+    #[test]
+    fn rates_have_the_format_of_the_locale() {
+        let text = include_str!("../fixtures/autocannon/printed.txt");
+        for (average, deviation) in
+            [("10.388,5", "7.699,5"), ("10\u{202f}388,5", "7\u{202f}699,5"), ("10’388.5", "7’699.5")]
+        {
+            let local = text.replace("10,388.5", average).replace("7,699.5", deviation);
+            assert_eq!(read(Autocannon, &local), read(Autocannon, text), "{average}");
+        }
+        assert_eq!(
+            (super::localized("2.689"), super::localized("2,689"), super::localized("1,5")),
+            (Some(2689.0), Some(2689.0), Some(1.5))
+        );
+        assert_eq!(
+            (super::localized(""), super::localized("1k"), super::localized("-1")),
+            (None, None, None)
+        );
     }
 
     #[test]
