@@ -1,20 +1,20 @@
-//! Adapter for Google Benchmark: parses the JSON format, without counters. See [`crate::cpp_google_text`] for the CSV and the
+//! Adapter for Google Benchmark: parses the JSON format. See [`crate::cpp_google_text`] for the CSV and the
 //! console.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Deserialize, de::IgnoredAny};
-use tidemark_api::{Adapter, Average, Parameters};
+use tidemark_api::{Adapter, Average, Parameters, ResourceName};
 
 use crate::{
-    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, cpp_google_text, document,
-    text::Unit,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, cpp_google_row::Row,
+    cpp_google_text, document, text::Unit,
 };
 
 pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::CppGoogle,
     title: "Google Benchmark",
-    metrics: "latency: real time; with repetitions their mean or median, within mean ± standard deviation; from the CSV and the console also `bytes_per_second` as bandwidth, `items_per_second` as throughput, and counters as measures without a unit",
+    metrics: "latency: real time; with repetitions their mean or median, within mean ± standard deviation; `bytes_per_second` as bandwidth, `items_per_second` as throughput, and counters as measures without a unit",
     parameters: "arguments and threads in the name: `BM_sort/64/threads:4` is `BM_sort`; an argument without a name is named by its position, starting with `0`; settings such as `/real_time` and `/min_time:…` remain in the name",
     averages: &[Average::Mean, Average::Median],
     formats: &[
@@ -59,40 +59,28 @@ struct Document {
     benchmarks: Vec<Row>,
 }
 
-#[derive(Deserialize)]
-struct Row {
-    name: String,
-    run_name: Option<String>,
-    aggregate_name: Option<String>,
-    real_time: Option<f64>,
-    time_unit: Option<String>,
-    #[serde(default)]
-    error_occurred: bool,
-    error_message: Option<String>,
-    #[serde(default)]
-    skipped: bool,
-}
-
-/// Aggregates over the repetitions of a benchmark, in nanoseconds.
+/// Rows with the aggregates over the repetitions of a benchmark.
 #[derive(Default)]
 struct Aggregates {
-    mean: Option<f64>,
-    median: Option<f64>,
-    deviation: Option<f64>,
+    mean: Option<usize>,
+    median: Option<usize>,
+    deviation: Option<usize>,
 }
 
 /// Parses a document. For a repeated benchmark, it uses the aggregates and ignores the repetitions.
 fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
-    let Document { benchmarks: rows, .. } = document::read::<Shape, _>(input.text)?;
+    // A counter can be NaN or infinite.
+    let text = document::without_python_numbers(input.text);
+    let Document { benchmarks: rows, .. } = document::read::<Shape, _>(&text)?;
     let average = input.average.unwrap_or(Average::Mean);
     let mut aggregates: HashMap<&str, Aggregates> = HashMap::new();
     for (index, row) in rows.iter().enumerate() {
         row.check(index)?;
         let aggregate = aggregates.entry(row.run_name());
         match row.aggregate_name.as_deref() {
-            Some("mean") => aggregate.or_default().mean = Some(row.nanoseconds(index)?),
-            Some("median") => aggregate.or_default().median = Some(row.nanoseconds(index)?),
-            Some("stddev") => aggregate.or_default().deviation = Some(row.nanoseconds(index)?),
+            Some("mean") => aggregate.or_default().mean = Some(index),
+            Some("median") => aggregate.or_default().median = Some(index),
+            Some("stddev") => aggregate.or_default().deviation = Some(index),
             _ => {}
         }
     }
@@ -101,9 +89,9 @@ fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let mut aggregated = HashSet::new();
     for (index, row) in rows.iter().enumerate() {
         let name = row.run_name();
-        let metric = match aggregates.get(name).and_then(|aggregates| aggregates.metric(average)) {
+        let metrics = match aggregates.get(name).filter(|aggregates| aggregates.value(average).is_some()) {
             Some(_) if !aggregated.insert(name) => continue,
-            Some(metric) => metric,
+            Some(aggregates) => aggregates.metrics(&rows, average)?,
             None if row.has_no_time() => {
                 if row.skipped {
                     input.skip(name, "the benchmark skipped them");
@@ -114,10 +102,10 @@ fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
                 let expected = "repetitions (`--benchmark_repetitions`), without which there is no median";
                 return Err(Failure::invalid(position(index), expected, name));
             }
-            None => ParsedMetric::latency(row.nanoseconds(index)?),
+            None => row.metrics(index)?,
         };
         let (label, parameters) = split(name);
-        entries.push(Entry { parameters, ..Entry::new(|| position(index), &label, vec![metric])? });
+        entries.push(Entry { parameters, ..Entry::new(|| position(index), &label, metrics)? });
     }
     document::require_entries(entries, "benchmarks")
 }
@@ -166,19 +154,48 @@ impl Row {
         };
         Ok(unit.nanoseconds(real_time))
     }
+
+    /// Returns the latency and the counters.
+    fn metrics(&self, index: usize) -> Result<Vec<ParsedMetric>, Failure> {
+        let mut metrics = vec![ParsedMetric::latency(self.nanoseconds(index)?)];
+        metrics.extend(self.counters.iter().map(|(name, value)| counter_metric(name, *value)));
+        Ok(metrics)
+    }
+}
+
+/// Returns the metric of a counter: a rate that Google Benchmark itself computes, or a measure without a unit.
+pub(crate) fn counter_metric(name: &ResourceName, value: f64) -> ParsedMetric {
+    match name.as_str() {
+        "bytes_per_second" => ParsedMetric::of("bandwidth", value),
+        "items_per_second" => ParsedMetric::throughput(value),
+        _ => ParsedMetric { measure: name.clone(), ..ParsedMetric::latency(value) },
+    }
 }
 
 impl Aggregates {
-    fn metric(&self, average: Average) -> Option<ParsedMetric> {
-        let metric = ParsedMetric::latency(match average {
-            Average::Mean => self.mean?,
-            Average::Median => self.median?,
-        });
-        // The median is within one standard deviation of the mean.
-        Some(match (self.mean, self.deviation) {
-            (Some(mean), Some(deviation)) => metric.with_range(mean - deviation, mean + deviation),
-            _ => metric,
-        })
+    /// Returns the index of the row with the average.
+    fn value(&self, average: Average) -> Option<usize> {
+        match average {
+            Average::Mean => self.mean,
+            Average::Median => self.median,
+        }
+    }
+
+    /// Returns the metrics of the average, within one standard deviation of the mean.
+    fn metrics(&self, rows: &[Row], average: Average) -> Result<Vec<ParsedMetric>, Failure> {
+        let of =
+            |index: Option<usize>| index.map_or_else(|| Ok(Vec::new()), |index| rows[index].metrics(index));
+        let (mut metrics, means, deviations) =
+            (of(self.value(average))?, of(self.mean)?, of(self.deviation)?);
+        for metric in &mut metrics {
+            let value = |all: &[ParsedMetric]| {
+                all.iter().find(|other| other.measure == metric.measure).map(|other| other.value)
+            };
+            if let Some((mean, deviation)) = value(&means).zip(value(&deviations)) {
+                *metric = metric.clone().with_range(mean - deviation, mean + deviation);
+            }
+        }
+        Ok(metrics)
     }
 }
 
@@ -249,12 +266,69 @@ mod tests {
     }
 
     #[test]
+    fn counters_are_metrics() {
+        let row = |name: &str, rest: &str| {
+            format!(
+                r#"{{"name":"{name}","run_name":"BM_a/8","iterations":3,"threads":1,"cpu_time":9,"time_unit":"ns",{rest}}}"#
+            )
+        };
+        let document =
+            |rows: &[String]| format!(r#"{{"context":{{"caches":[]}},"benchmarks":[{}]}}"#, rows.join(","));
+        let one = row(
+            "BM_a/8",
+            r#""real_time":10,"bytes_per_second":2e9,"items_per_second":5,"Foo":42.5,"hits":7,"label":"x""#,
+        );
+        insta::assert_snapshot!(read(&document(&[one]), None), @"
+        BM_a {0=8} latency 10
+        BM_a {0=8} bandwidth 2000000000
+        BM_a {0=8} throughput 5
+        BM_a {0=8} Foo 42.5
+        BM_a {0=8} hits 7
+        ");
+        let aggregate = |name: &str, rest: &str| {
+            row(&format!("BM_a/8_{name}"), &format!(r#""aggregate_name":"{name}",{rest}"#))
+        };
+        // A counter that is always zero has no coefficient of variation.
+        let repeated = [
+            aggregate("mean", r#""real_time":10,"Foo":4,"zero":0"#),
+            aggregate("median", r#""real_time":9,"Foo":5,"zero":0"#),
+            aggregate("stddev", r#""real_time":2,"Foo":1,"zero":0"#),
+            aggregate("cv", r#""real_time":0.2,"Foo":0.25,"zero":NaN"#),
+        ];
+        let text = document(&repeated);
+        insta::assert_snapshot!(read(&text, None), @"
+        BM_a {0=8} latency 10 [8, 12]
+        BM_a {0=8} Foo 4 [3, 5]
+        BM_a {0=8} zero 0 [0, 0]
+        ");
+        insta::assert_snapshot!(read(&text, Some(Average::Median)), @"
+        BM_a {0=8} latency 9 [8, 12]
+        BM_a {0=8} Foo 5 [3, 5]
+        BM_a {0=8} zero 0 [0, 0]
+        ");
+        assert_eq!(parse(Adapter::Magic, &text, None).unwrap().to_string(), read(&text, None));
+        let infinite =
+            document(&[row("BM_a/8", r#""real_time":10,"a":NaN,"b":-Infinity,"c":Infinity,"d":1"#)]);
+        insta::assert_snapshot!(read(&infinite, None), @"
+        BM_a {0=8} latency 10
+        BM_a {0=8} d 1
+        ");
+    }
+
+    #[test]
     fn every_run_and_no_complexity() {
         insta::assert_snapshot!(read(include_str!("../fixtures/cpp_google/plain.json"), None), @"
         BM_Copy latency 32.208053691138545
+        BM_Copy bandwidth 11733938647.341324
         BM_Sort {0=64} latency 307.1595928484586
+        BM_Sort {0=64} throughput 346670924.9192297
+        BM_Sort {0=64} swaps 42
         BM_Sort {0=512} latency 3000.8913080445263
+        BM_Sort {0=512} throughput 220274247.51324353
+        BM_Sort {0=512} swaps 42
         BM_Sort {0=4096} latency 41536.88595708735
+        BM_Sort {0=4096} throughput 148236505.29830045
+        BM_Sort {0=4096} swaps 42
         BM_Fill {size=64, value=1} latency 51.33136018870353
         BM_Fill {size=64, value=2} latency 46.743286316755096
         BM_Threads/real_time {threads=2} latency 0.4184727932458674
@@ -267,18 +341,25 @@ mod tests {
         let text = include_str!("../fixtures/cpp_google/repetitions.json");
         insta::assert_snapshot!(read(text, None), @"
         BM_Copy latency 34.28251237613171 [33.11825323542573, 35.44677151683769]
+        BM_Copy bandwidth 11530968434.747568 [11118388253.98189, 11943548615.513247]
         BM_Sort {0=64} latency 352.64541666644317 [297.3311076874654, 407.9597256454209]
+        BM_Sort {0=64} throughput 299442421.52482253 [284206771.36937225, 314678071.6802728]
+        BM_Sort {0=64} swaps 42 [42, 42]
         BM_Fill {size=64, value=1} latency 44.389092468201184 [41.17503119805876, 47.60315373834361]
         BM_Threads/real_time {threads=2} latency 0.4984366286764828 [0.47862006793342177, 0.5182531894195438]
         ");
         insta::assert_snapshot!(read(text, Some(Average::Median)), @"
         BM_Copy latency 33.79340310320011 [33.11825323542573, 35.44677151683769]
+        BM_Copy bandwidth 11761430973.396849 [11118388253.98189, 11943548615.513247]
         BM_Sort {0=64} latency 373.5912000047392 [297.3311076874654, 407.9597256454209]
+        BM_Sort {0=64} throughput 297793730.008851 [284206771.36937225, 314678071.6802728]
+        BM_Sort {0=64} swaps 42 [42, 42]
         BM_Fill {size=64, value=1} latency 43.31055967901989 [41.17503119805876, 47.60315373834361]
         BM_Threads/real_time {threads=2} latency 0.5037815544975208 [0.47862006793342177, 0.5182531894195438]
         ");
         insta::assert_snapshot!(read(include_str!("../fixtures/cpp_google/aggregates_only.json"), None), @"
         BM_Copy latency 47.297122916642394 [43.56804004682187, 51.02620578646292]
+        BM_Copy bandwidth 10724897475.163193 [10355730949.371643, 11094064000.954742]
         BM_Fill {size=64, value=1} latency 53.39263005693803 [43.586092971630926, 63.19916714224514]
         BM_Fill {size=64, value=2} latency 45.26684915970425 [42.686700435832314, 47.846997883576186]
         ");

@@ -7,7 +7,7 @@ use tidemark_api::{Average, Parameters, ResourceName};
 
 use crate::{
     Entries, Entry, Failure, Input, ParsedMetric, Position,
-    cpp_google::split,
+    cpp_google::{counter_metric, split},
     records::{Record, Records},
     results::shared_name,
     text::{self, Line, Scan, Unit, is_blank},
@@ -111,6 +111,8 @@ struct Table<'a> {
     width: usize,
     /// Counters that are columns, with `--benchmark_counters_tabular`.
     counters: Vec<&'a str>,
+    /// Whether rows end with counters such as `Foo=42.5`. Otherwise such a word is the label of the benchmark.
+    has_counters: bool,
 }
 
 impl<'a> Table<'a> {
@@ -119,8 +121,9 @@ impl<'a> Table<'a> {
         let ["Benchmark", "Time", "CPU", "Iterations", counters @ ..] = words.as_slice() else { return None };
         // The column of names ends a blank and thirteen characters before the end of the next column.
         let width = (line.find(" Time ")? + " Time".len()).checked_sub(14)?;
-        let counters = if counters == ["UserCounters..."] { Vec::new() } else { counters.to_vec() };
-        Some(Self { width, counters })
+        let has_counters = counters == ["UserCounters..."];
+        let counters = if has_counters { Vec::new() } else { counters.to_vec() };
+        Some(Self { width, counters, has_counters })
     }
 
     /// Returns the row of a line; `None` if the benchmark skipped itself, or the line is not a row.
@@ -152,6 +155,7 @@ impl<'a> Table<'a> {
             let words = scan.rest().split(is_blank).filter(|word| !word.is_empty());
             // A label may follow the counters.
             words
+                .take_while(|_| self.has_counters)
                 .map_while(|word| {
                     word.rsplit_once('=').and_then(|(name, value)| Some((name, counter(name, value)?)))
                 })
@@ -305,11 +309,7 @@ impl Row {
     /// Returns the latency and the counters.
     fn metrics(&self) -> impl Iterator<Item = ParsedMetric> {
         let latency = self.time.map(ParsedMetric::latency);
-        let counters = self.counters.iter().map(|(name, value)| match name.as_str() {
-            "bytes_per_second" => ParsedMetric::of("bandwidth", *value),
-            "items_per_second" => ParsedMetric::throughput(*value),
-            _ => ParsedMetric { measure: name.clone(), ..ParsedMetric::latency(*value) },
-        });
+        let counters = self.counters.iter().map(|(name, value)| counter_metric(name, *value));
         latency.into_iter().chain(counters)
     }
 }
@@ -469,6 +469,15 @@ mod tests {
         The adapter `cpp_google` cannot read the output at line 5: expected a benchmark that ran, found `BM_Skip: no such device`.
         The adapter `cpp_google` cannot read the output at line 4: expected a value for each counter of the header, found `BM_Sort/64        498 ns          390 ns        36480  1`.
         ");
+    }
+
+    #[test]
+    fn a_label_is_not_a_counter() {
+        let text = "-----------------------------------------------------\n\
+                    Benchmark           Time             CPU   Iterations\n\
+                    -----------------------------------------------------\n\
+                    BM_Sort/64        498 ns          390 ns        36480 n=5\n";
+        assert_eq!(read(Magic, text), "BM_Sort {0=64} latency 498\n");
     }
 
     #[test]

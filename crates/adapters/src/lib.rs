@@ -13,6 +13,7 @@ mod c_sharp_dot_net_text;
 mod clickbench;
 mod cpp_catch2;
 mod cpp_google;
+mod cpp_google_row;
 mod cpp_google_text;
 mod csv;
 mod ctest;
