@@ -16,7 +16,7 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::ShellHyperfine,
     title: "Hyperfine",
-    metrics: "latency ± standard deviation (median from least to greatest; only from JSON and CSV); from CSV and text also user time and system time",
+    metrics: "latency ± standard deviation (median from least to greatest; only from JSON and CSV); except from Markdown, user time and system time",
     parameters: "`parameters`; the name is `command`, including the values; not in Markdown and text",
     averages: &[Average::Mean, Average::Median],
     formats: &[
@@ -69,6 +69,8 @@ struct Row {
     median: f64,
     min: f64,
     max: f64,
+    user: Option<f64>,
+    system: Option<f64>,
     #[serde(default)]
     parameters: ReportedParameters,
 }
@@ -83,12 +85,20 @@ fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
         if row.parameters.are_skipped {
             input.skip_parameters(&row.command);
         }
-        Ok(Entry { parameters, ..Entry::new(position, &row.command, vec![row.latency(average)])? })
+        Ok(Entry { parameters, ..Entry::new(position, &row.command, row.metrics(average))? })
     });
     document::require_entries(entries.collect::<Result<_, Failure>>()?, "results")
 }
 
 impl Row {
+    fn metrics(&self, average: Average) -> Vec<ParsedMetric> {
+        let seconds = |slug, time: Option<f64>| {
+            time.map(|time| ParsedMetric::of(slug, Unit::Seconds.nanoseconds(time)))
+        };
+        let times = [seconds("user-time", self.user), seconds("system-time", self.system)];
+        [self.latency(average)].into_iter().chain(times.into_iter().flatten()).collect()
+    }
+
     /// Computes the range in seconds, for compatibility with existing series.
     fn latency(&self, average: Average) -> ParsedMetric {
         let nanoseconds = |seconds| Unit::Seconds.nanoseconds(seconds);
@@ -118,21 +128,17 @@ fn parse_csv(input: &Input<'_>) -> Result<Entries, Failure> {
             median: record.require_number("median")?,
             min,
             max,
+            user: Some(record.require_number("user")?),
+            system: Some(record.require_number("system")?),
             parameters: ReportedParameters::default(),
         };
-        let seconds = |column| record.require_number(column).map(|value| Unit::Seconds.nanoseconds(value));
-        let metrics = vec![
-            row.latency(average),
-            ParsedMetric::of("user-time", seconds("user")?),
-            ParsedMetric::of("system-time", seconds("system")?),
-        ];
         let parameters: BTreeMap<_, _> = record
             .cells()
             .filter_map(|(column, value)| Some((column.strip_prefix("parameter_")?, value)))
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect();
         let parameters = variant::of_texts(|| record.position(), parameters)?;
-        Ok(Entry { parameters, ..record.entry(&row.command, metrics)? })
+        Ok(Entry { parameters, ..record.entry(&row.command, row.metrics(average))? })
     });
     text::require_entries(entries.collect::<Result<_, Failure>>()?, "at least one command below the header")
 }
@@ -252,25 +258,46 @@ mod tests {
 
     #[test]
     fn mean_and_median() {
-        assert_eq!(read(EXAMPLE, None), "./app --n 5 latency 100000000 [90000000.00000001, 110000000]\n");
-        assert_eq!(
-            read(EXAMPLE, Some(Average::Median)),
-            "./app --n 5 latency 90000000 [80000000, 200000000]\n"
-        );
+        insta::assert_snapshot!(read(EXAMPLE, None), @"
+        ./app --n 5 latency 100000000 [90000000.00000001, 110000000]
+        ./app --n 5 user-time 0
+        ./app --n 5 system-time 0
+        ");
+        insta::assert_snapshot!(read(EXAMPLE, Some(Average::Median)), @"
+        ./app --n 5 latency 90000000 [80000000, 200000000]
+        ./app --n 5 user-time 0
+        ./app --n 5 system-time 0
+        ");
     }
 
     #[test]
     fn commands_of_a_run() {
         insta::assert_snapshot!(read(include_str!("../fixtures/shell_hyperfine/plain.json"), None), @"
         sleep 0.01 latency 11738697.600000001 [10290521.558107028, 13186873.641892977]
+        sleep 0.01 user-time 777199.9999999999
+        sleep 0.01 system-time 165399.99999999997
         true latency 477551 [359385.4594181535, 595716.5405818465]
+        true user-time 296000
+        true system-time 114400
         ");
-        insta::assert_snapshot!(read(include_str!("../fixtures/shell_hyperfine/one_run.json"), None), @"true latency 556650");
+        insta::assert_snapshot!(read(include_str!("../fixtures/shell_hyperfine/one_run.json"), None), @"
+        true latency 556650
+        true user-time 421000
+        true system-time 0
+        ");
         insta::assert_snapshot!(read(include_str!("../fixtures/shell_hyperfine/parameters.json"), None), @"
         echo 1 a {kind=a, n=1} latency 5773022.999999999 [3681588.351584706, 7864457.648415292]
+        echo 1 a {kind=a, n=1} user-time 813666.6666666666
+        echo 1 a {kind=a, n=1} system-time 409666.6666666666
         echo 2 a {kind=a, n=2} latency 6509470.333333334 [4023711.3857709733, 8995229.280895695]
+        echo 2 a {kind=a, n=2} user-time 1237000
+        echo 2 a {kind=a, n=2} system-time 0
         echo 1 b {kind=b, n=1} latency 5192091 [3644506.917657138, 6739675.082342862]
+        echo 1 b {kind=b, n=1} user-time 1198333.3333333333
+        echo 1 b {kind=b, n=1} system-time 0
         echo 2 b {kind=b, n=2} latency 6244319.666666667 [4215369.4505099645, 8273269.8828233695]
+        echo 2 b {kind=b, n=2} user-time 818000
+        echo 2 b {kind=b, n=2} system-time 443999.99999999994
         ");
     }
 
