@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, de::IgnoredAny};
-use tidemark_api::{Adapter, Average};
+use tidemark_api::{Adapter, Average, MeasureDirection::LowerIsBetter};
 
 use crate::{
     Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, table,
@@ -139,7 +139,8 @@ impl Table {
         match self {
             Self::Times => Some(ParsedMetric::latency(value)),
             Self::Memory => Some(ParsedMetric::of("allocated", value)),
-            Self::Reductions => ParsedMetric::named("reductions", Some("reductions"), value),
+            Self::Reductions => ParsedMetric::named("reductions", Some("reductions"), value)
+                .map(|reductions| reductions.with_direction(LowerIsBetter)),
         }
     }
 

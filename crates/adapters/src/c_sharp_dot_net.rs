@@ -14,7 +14,7 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::CSharpDotNet,
     title: "BenchmarkDotNet",
-    metrics: "latency ± standard deviation (median ± interquartile range); with the memory diagnoser allocated bytes, collections, operations; from the CSV and the printed tables, which contain no namespaces, latency and allocated bytes",
+    metrics: "latency ± standard deviation (median ± interquartile range); its percentiles 90 and 95 and its maximum; with the memory diagnoser allocated bytes, collections, operations; from the CSV and the printed tables, which contain no namespaces, latency and allocated bytes",
     parameters: "`Parameters`, such as `N=64&Kind=random`; `type` where several types have the method, and `job` where several jobs ran it",
     averages: &[Average::Mean, Average::Median],
     formats: &[
@@ -76,6 +76,16 @@ struct Statistics {
     standard_deviation: f64,
     median: f64,
     interquartile_range: f64,
+    max: Option<f64>,
+    percentiles: Option<Percentiles>,
+}
+
+/// Times in nanoseconds.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Percentiles {
+    p90: Option<f64>,
+    p95: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -95,7 +105,8 @@ fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let entries = rows.iter().enumerate().map(|(index, row)| {
         let position = || position(index);
         let Some(statistics) = &row.statistics else {
-            return Err(Failure::invalid(position(), "a benchmark that ran, with `Statistics`", &row.method));
+            input.skip(row.name(), "they have no result");
+            return Ok(None);
         };
         let latency = match input.average.unwrap_or(Average::Mean) {
             Average::Mean => {
@@ -106,14 +117,18 @@ fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
             }
         };
         let mut metrics = vec![latency];
+        metrics.extend(statistics.percentiles());
         metrics.extend(row.memory.iter().flat_map(Memory::metrics));
         let parameters =
             variant::of_texts(position, parameters(row.parameters.as_deref().unwrap_or_default()))?;
-        Ok(Entry { parameters, ..Entry::new(position, &row.name(), metrics)? })
+        Ok(Some(Entry { parameters, ..Entry::new(position, &row.name(), metrics)? }))
     });
-    let mut entries = entries.collect::<Result<Entries, Failure>>()?;
+    let mut entries = entries.filter_map(Result::transpose).collect::<Result<Entries, Failure>>()?;
+    let rows: Vec<(usize, &Row)> =
+        rows.iter().enumerate().filter(|(_, row)| row.statistics.is_some()).collect();
+    let position = |index: usize| position(rows[index].0);
     let properties: [variant::Property<'_>; 2] =
-        [("type", &|index| rows[index].r#type.as_deref()), ("job", &|index| rows[index].job())];
+        [("type", &|index| rows[index].1.r#type.as_deref()), ("job", &|index| rows[index].1.job())];
     variant::distinguish(position, &mut entries, &properties)?;
     document::require_entries(entries, "Benchmarks")
 }
@@ -134,6 +149,15 @@ impl Row {
         let title = self.method_title.as_ref().unwrap_or(&self.method);
         let (_, job) = self.display_info.as_ref()?.split_once(&format!(".{title}: "))?;
         job.split(" [").next()
+    }
+}
+
+impl Statistics {
+    fn percentiles(&self) -> impl Iterator<Item = ParsedMetric> {
+        let of = |value: fn(&Percentiles) -> Option<f64>| self.percentiles.as_ref().and_then(value);
+        [("latency-p90", of(|all| all.p90)), ("latency-p95", of(|all| all.p95)), ("latency-max", self.max)]
+            .into_iter()
+            .filter_map(|(slug, time)| Some(ParsedMetric::of(slug, time?)))
     }
 }
 
@@ -204,18 +228,21 @@ mod tests {
     fn parameter_sets_are_variants() {
         insta::assert_snapshot!(read(include_str!("../fixtures/c_sharp_dot_net/parameters.json"), None), @"
         Demo.Benchmarks.Sort {Kind=random, N=64} latency 20.5 [20, 21]
+        Demo.Benchmarks.Sort {Kind=random, N=64} latency-max 21
         Demo.Benchmarks.Sort {Kind=random, N=64} allocated 64
         Demo.Benchmarks.Sort {Kind=random, N=64} gen0-collects 3
         Demo.Benchmarks.Sort {Kind=random, N=64} gen1-collects 0
         Demo.Benchmarks.Sort {Kind=random, N=64} gen2-collects 0
         Demo.Benchmarks.Sort {Kind=random, N=64} total-operations 1024
         Demo.Benchmarks.Sort {Kind=random, N=512} latency 240.25 [237.75, 242.75]
+        Demo.Benchmarks.Sort {Kind=random, N=512} latency-max 242.75
         Demo.Benchmarks.Sort {Kind=random, N=512} allocated 512
         Demo.Benchmarks.Sort {Kind=random, N=512} gen0-collects 7
         Demo.Benchmarks.Sort {Kind=random, N=512} gen1-collects 0
         Demo.Benchmarks.Sort {Kind=random, N=512} gen2-collects 0
         Demo.Benchmarks.Sort {Kind=random, N=512} total-operations 1024
         Demo.Benchmarks.Parse latency 1000 [990, 1010]
+        Demo.Benchmarks.Parse latency-max 1010
         ");
     }
 
@@ -279,7 +306,7 @@ mod tests {
         ]
         .map(|text| read(&text, None));
         insta::assert_snapshot!(errors.join("\n"), @r#"
-        The adapter `c_sharp_dot_net` cannot read the output at `Benchmarks[0]`: expected a benchmark that ran, with `Statistics`, found `Parse`.
+        The adapter `c_sharp_dot_net` cannot read the output at `Benchmarks`: expected at least one benchmark.
         The adapter `c_sharp_dot_net` cannot read the output at `Benchmarks[0].Statistics.Mean`: expected a number, found `string "NaN"`.
         The adapter `c_sharp_dot_net` cannot read the output at `Benchmarks[0]`: expected the member `Method`.
         The adapter `c_sharp_dot_net` cannot read the output at `Benchmarks`: expected at least one benchmark.

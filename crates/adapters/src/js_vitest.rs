@@ -11,7 +11,7 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::JsVitest,
     title: "Vitest",
-    metrics: "latency ± standard deviation (median alone); throughput ± relative margin of error; the latency in printed tables is the mean ± relative margin of error",
+    metrics: "latency ± standard deviation (median alone); its percentiles 75, 99 and 99.9 and its maximum; throughput ± relative margin of error; the latency in printed tables is the mean ± relative margin of error",
     parameters: "",
     averages: &[Average::Mean, Average::Median],
     formats: &[
@@ -68,6 +68,10 @@ struct Benchmark {
     median: f64,
     sd: f64,
     rme: f64,
+    max: Option<f64>,
+    p75: Option<f64>,
+    p99: Option<f64>,
+    p999: Option<f64>,
 }
 
 /// Parses a document: the time per run and the runs per second.
@@ -109,8 +113,18 @@ impl Benchmark {
             }
             Average::Median => ParsedMetric::latency(nanoseconds(self.median)),
         };
-        vec![latency, ParsedMetric::throughput(self.hz).with_deviation(self.hz * self.rme / 100.0)]
+        let mut metrics = vec![latency];
+        metrics.extend(percentiles([self.p75, self.p99, self.p999, self.max]));
+        metrics.push(ParsedMetric::throughput(self.hz).with_deviation(self.hz * self.rme / 100.0));
+        metrics
     }
+}
+
+/// Returns the metrics of percentiles and the maximum, given in milliseconds.
+fn percentiles(times: [Option<f64>; 4]) -> impl Iterator<Item = ParsedMetric> {
+    let slugs = ["latency-p75", "latency-p99", "latency-p99-9", "latency-max"];
+    let times = slugs.into_iter().zip(times);
+    times.filter_map(|(slug, time)| Some(ParsedMetric::of(slug, Unit::Milliseconds.nanoseconds(time?))))
 }
 
 /// Columns of the printed tables after the name; times are in milliseconds.
@@ -170,10 +184,10 @@ fn printed_row(row: &str) -> Option<(&str, Vec<ParsedMetric>)> {
     let percent = number(rme.strip_prefix('±')?.strip_suffix('%')?)?;
     number(samples)?;
     let mean = Unit::Milliseconds.nanoseconds(precise_mean(mean, hz));
-    let metrics = vec![
-        ParsedMetric::latency(mean).with_deviation(mean * percent / 100.0),
-        ParsedMetric::throughput(hz).with_deviation(hz * percent / 100.0),
-    ];
+    let time = |column: usize| number(cells[column]).map(Some);
+    let mut metrics = vec![ParsedMetric::latency(mean).with_deviation(mean * percent / 100.0)];
+    metrics.extend(percentiles([time(4)?, time(5)?, time(7)?, time(2)?]));
+    metrics.push(ParsedMetric::throughput(hz).with_deviation(hz * percent / 100.0));
     (!name.is_empty()).then_some((name, metrics))
 }
 
@@ -214,12 +228,28 @@ mod tests {
     fn groups() {
         insta::assert_snapshot!(read(include_str!("../fixtures/js_vitest/groups.json"), None), @"
         sort.bench.mjs > top level latency 1307.4154954438316 [-42130.926082052385, 44745.757072940054]
+        sort.bench.mjs > top level latency-p75 941.000000011627
+        sort.bench.mjs > top level latency-p99 1123.999999890657
+        sort.bench.mjs > top level latency-p99-9 8618.999999953303
+        sort.bench.mjs > top level latency-max 4119911.000000002
         sort.bench.mjs > top level throughput 764867.7895319939 [584770.0598953927, 944965.5191685951]
         sort.bench.mjs > sort > native latency 375455.26629421656 [-385725.1030139515, 1136635.6356023846]
+        sort.bench.mjs > sort > native latency-p75 245445.9999999017
+        sort.bench.mjs > sort > native latency-p99 4319866.0000000475
+        sort.bench.mjs > sort > native latency-p99-9 5236380.000000054
+        sort.bench.mjs > sort > native latency-max 5236380.000000054
         sort.bench.mjs > sort > native throughput 2663.433143101458 [2206.7235780687033, 3120.1427081342126]
         sort.bench.mjs > sort > toSorted latency 341564.8378839603 [-389200.7786613848, 1072330.4544293054]
+        sort.bench.mjs > sort > toSorted latency-p75 243515.99999999962
+        sort.bench.mjs > sort > toSorted latency-p99 4329860.000000053
+        sort.bench.mjs > sort > toSorted latency-p99-9 8322239.000000081
+        sort.bench.mjs > sort > toSorted latency-max 8322239.000000081
         sort.bench.mjs > sort > toSorted throughput 2927.701827258137 [2420.54876056954, 3434.8548939467346]
         sort.bench.mjs > sort > strings > localeCompare latency 765.957530901243 [-40569.890384895174, 42101.80544669766]
+        sort.bench.mjs > sort > strings > localeCompare latency-p75 498.9999999907013
+        sort.bench.mjs > sort > strings > localeCompare latency-p99 1658.0000000203654
+        sort.bench.mjs > sort > strings > localeCompare latency-p99-9 5553.999999960979
+        sort.bench.mjs > sort > strings > localeCompare latency-max 9197914.999999966
         sort.bench.mjs > sort > strings > localeCompare throughput 1305555.4122215854 [927017.8451285616, 1684092.9793146092]
         ");
     }
@@ -229,12 +259,28 @@ mod tests {
         let text = include_str!("../fixtures/js_vitest/printed.txt");
         insta::assert_snapshot!(read(text, None), @"
         src/sort.bench.mjs > sort > strings > localeCompare latency 866.4922215643139 [455.94820698714193, 1277.036236141486]
+        src/sort.bench.mjs > sort > strings > localeCompare latency-p75 300
+        src/sort.bench.mjs > sort > strings > localeCompare latency-p99 2200
+        src/sort.bench.mjs > sort > strings > localeCompare latency-p99-9 4200
+        src/sort.bench.mjs > sort > strings > localeCompare latency-max 7370200
         src/sort.bench.mjs > sort > strings > localeCompare throughput 1154078.45 [607276.0803899999, 1700880.8196100001]
         src/sort.bench.mjs > sort > native latency 1118.1748077340349 [308.83988189614047, 1927.5097335719292]
+        src/sort.bench.mjs > sort > native latency-p75 300
+        src/sort.bench.mjs > sort > native latency-p99 600
+        src/sort.bench.mjs > sort > native latency-p99-9 8800
+        src/sort.bench.mjs > sort > native latency-max 16445400
         src/sort.bench.mjs > sort > native throughput 894314.55 [247009.67871, 1541619.42129]
         src/sort.bench.mjs > sort > to sorted (copy) latency 771.4202557386203 [205.73778220549002, 1337.1027292717506]
+        src/sort.bench.mjs > sort > to sorted (copy) latency-p75 200
+        src/sort.bench.mjs > sort > to sorted (copy) latency-p99 500
+        src/sort.bench.mjs > sort > to sorted (copy) latency-p99-9 3600
+        src/sort.bench.mjs > sort > to sorted (copy) latency-max 16045900
         src/sort.bench.mjs > sort > to sorted (copy) throughput 1296310.27 [345725.9490090001, 2246894.5909909997]
         src/sort.bench.mjs > top level latency 726.683981123657 [240.60506615004283, 1212.762896097271]
+        src/sort.bench.mjs > top level latency-p75 300
+        src/sort.bench.mjs > top level latency-p99 500
+        src/sort.bench.mjs > top level latency-p99-9 2500
+        src/sort.bench.mjs > top level latency-max 20108700
         src/sort.bench.mjs > top level throughput 1376114 [455631.3454000001, 2296596.6546]
         ");
         assert_eq!(parse(Adapter::Magic, text, None).unwrap().to_string(), read(text, None));
@@ -243,6 +289,10 @@ mod tests {
             · a 1 0.5032 1,900.10 2,100.20 1,987.12 1 1 1 1 ±1.00% 10   fastest\n";
         insta::assert_snapshot!(read(slow, None), @"
         a.bench.ts > x > a 1 latency 1987120000 [1967248800, 2006991200]
+        a.bench.ts > x > a 1 latency-p75 1000000
+        a.bench.ts > x > a 1 latency-p99 1000000
+        a.bench.ts > x > a 1 latency-p99-9 1000000
+        a.bench.ts > x > a 1 latency-max 2100199999.9999998
         a.bench.ts > x > a 1 throughput 0.5032 [0.498168, 0.508232]
         ");
         insta::assert_snapshot!(read(&slow.replace("±1.00%", "NaN"), None), @"The adapter `js_vitest` cannot read the output at line 3: expected a name and the numbers of all columns, found `· a 1 0.5032 1,900.10 2,100.20 1,987.12 1 1 1 1 NaN 10   fas…`.");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, de::IgnoredAny};
-use tidemark_api::{Adapter, excerpt};
+use tidemark_api::{Adapter, MeasureDirection::LowerIsBetter, excerpt};
 
 use crate::{
     Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, text::Unit,
@@ -123,7 +123,8 @@ impl Audit {
         match self.numeric_unit.as_deref()? {
             "millisecond" => Some(ParsedMetric::latency(Unit::Milliseconds.nanoseconds(value))),
             "byte" => Some(ParsedMetric::of("file-size", value)),
-            "unitless" => ParsedMetric::named("Layout Shift", None, value),
+            "unitless" => ParsedMetric::named("Layout Shift", None, value)
+                .map(|shift| shift.with_direction(LowerIsBetter)),
             _ => None,
         }
     }

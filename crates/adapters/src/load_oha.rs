@@ -11,7 +11,7 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::LoadOha,
     title: "oha",
-    metrics: "latency and its percentiles 90, 95 and 99; throughput; bandwidth; error rate; the benchmark is named `oha`, because the summary has no name",
+    metrics: "latency, its percentiles 75, 90, 95, 99 and, in JSON, 99.9, and its maximum; throughput; bandwidth; error rate; the benchmark is named `oha`, because the summary has no name",
     parameters: "",
     averages: &[Average::Mean, Average::Median],
     formats: &[
@@ -57,6 +57,7 @@ struct Document {
 struct Summary {
     success_rate: f64,
     average: f64,
+    slowest: Option<f64>,
     requests_per_sec: f64,
     size_per_sec: f64,
 }
@@ -65,16 +66,21 @@ struct Summary {
 #[derive(Deserialize)]
 struct Percentiles {
     p50: f64,
+    p75: Option<f64>,
     p90: f64,
     p95: f64,
     p99: f64,
+    #[serde(rename = "p99.9")]
+    p999: Option<f64>,
 }
 
 /// Parses a summary, which is one benchmark.
 fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let Document { summary, latency_percentiles: percentiles, .. } = document::read::<Shape, _>(input.text)?;
     let nanoseconds = |seconds| Unit::Seconds.nanoseconds(seconds);
-    let metrics = vec![
+    let optional =
+        |slug, seconds: Option<f64>| seconds.map(|seconds| ParsedMetric::of(slug, nanoseconds(seconds)));
+    let mut metrics = vec![
         ParsedMetric::latency(nanoseconds(match input.average.unwrap_or(Average::Mean) {
             Average::Mean => summary.average,
             Average::Median => percentiles.p50,
@@ -86,6 +92,9 @@ fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
         ParsedMetric::of("bandwidth", summary.size_per_sec),
         ParsedMetric::of("error-rate", (1.0 - summary.success_rate) * 100.0),
     ];
+    metrics.extend(optional("latency-p75", percentiles.p75));
+    metrics.extend(optional("latency-p99-9", percentiles.p999));
+    metrics.extend(optional("latency-max", summary.slowest));
     Ok(Entries::from(vec![Entry::new(|| Position::Path("summary".to_owned()), NAME, metrics)?]))
 }
 
@@ -126,6 +135,8 @@ fn parse_printed(input: &Input<'_>) -> Result<Entries, Failure> {
         ParsedMetric::throughput(rate),
         ParsedMetric::of("bandwidth", number("Size/sec:", &text::bytes)?),
         ParsedMetric::of("error-rate", 100.0 - success),
+        ParsedMetric::of("latency-p75", time("75.00% in")?),
+        ParsedMetric::of("latency-max", time("Slowest:")?),
     ];
     Ok(Entries::from(vec![find("Success rate:")?.0.entry(NAME, metrics)?]))
 }
@@ -160,6 +171,9 @@ mod tests {
         oha throughput 779.7954864688638
         oha bandwidth 4678.772918813183
         oha error-rate 0
+        oha latency-p75 6024609
+        oha latency-p99-9 31615147.000000004
+        oha latency-max 31615147.000000004
         ");
         let median = read(text, Some(Average::Median));
         insta::assert_snapshot!(median.lines().next().unwrap(), @"oha latency 3355011");
@@ -181,12 +195,14 @@ mod tests {
         oha throughput 2080.1972
         oha bandwidth 70727.68
         oha error-rate 0
+        oha latency-p75 1953400
+        oha latency-max 22387200
         ");
         assert_eq!(parse(Adapter::Magic, text, None).unwrap().to_string(), read(text, None));
         assert!(read(text, Some(Average::Median)).starts_with("oha latency 1045600"));
         let old = text.replace("1.7730 ms", "0.0018 secs").replace("100.00%", "0.7500");
         assert!(read(&old, None).starts_with("oha latency 1800000\n"));
-        assert!(read(&old, None).ends_with("oha error-rate 25\n"));
+        assert!(read(&old, None).contains("oha error-rate 25\n"));
         let errors = [
             include_str!("../fixtures/load_oha/no_answer.txt").to_owned(),
             format!("{text}{text}"),

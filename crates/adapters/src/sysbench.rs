@@ -1,6 +1,6 @@
 //! Adapter for the text of sysbench. The output does not name the test, so that its sections determine the name.
 
-use tidemark_api::Adapter;
+use tidemark_api::{Adapter, MeasureDirection::HigherIsBetter};
 
 use crate::{
     Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
@@ -132,7 +132,10 @@ impl<'a> Run<'a> {
             self.percentile.and_then(|(slug, value)| time(slug, value)),
             self.throughput.map(ParsedMetric::throughput),
             self.bandwidth.map(|bandwidth| ParsedMetric::of("bandwidth", bandwidth)),
-            self.queries.and_then(|rate| ParsedMetric::named("Queries", Some("queries / second"), rate)),
+            self.queries.and_then(|rate| {
+                let queries = ParsedMetric::named("Queries", Some("queries / second"), rate)?;
+                Some(queries.with_direction(HigherIsBetter))
+            }),
             error_rate.map(|rate| ParsedMetric::of("error-rate", rate)),
         ];
         let mut entries = vec![self.entry(None, metrics.into_iter().flatten().collect())?];

@@ -1,6 +1,6 @@
 //! Adapter for tasty-bench: the CSV of `--csv` and the printed output. The range is two standard deviations, as the tool reports it.
 
-use tidemark_api::{Adapter, Average};
+use tidemark_api::{Adapter, Average, MeasureDirection::LowerIsBetter};
 
 use crate::{
     Entries, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
@@ -50,7 +50,8 @@ fn memory(kind: &str, bytes: f64) -> Option<ParsedMetric> {
     match kind {
         "allocated" => Some(ParsedMetric::of("allocated", bytes)),
         "peak memory" => Some(ParsedMetric::of("peak-memory", bytes)),
-        "copied" => ParsedMetric::named("copied", Some("bytes (B)"), bytes),
+        "copied" => ParsedMetric::named("copied", Some("bytes (B)"), bytes)
+            .map(|copied| copied.with_direction(LowerIsBetter)),
         _ => None,
     }
 }
