@@ -1,11 +1,12 @@
-//! Adapter for the JSON of iperf3. The direction and the number of streams are parameters.
+//! Adapter for the JSON of iperf3, as one document or a line per event. The direction and the number of streams are parameters.
 
 use serde::{Deserialize, de::IgnoredAny};
+use serde_json::Value;
 use tidemark_api::Adapter;
 
 use crate::{
-    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, text::Unit,
-    variant,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, ndjson,
+    text::Unit, variant,
 };
 
 pub(crate) const TOOL: Tool = Tool {
@@ -14,12 +15,20 @@ pub(crate) const TOOL: Tool = Tool {
     metrics: "bandwidth at the receiver; for TCP the retransmits; for UDP the jitter and the packet loss; the direction and the number of streams are parameters; the title (`--title`) or the protocol is the name of the benchmark",
     parameters: "`direction`; `streams`",
     averages: &[],
-    formats: &[Format::new(
-        Syntax::Json,
-        "iperf3 -c HOST --json",
-        &[r#""start""#, r#""end""#, r#""intervals""#, r#""iperf 3"#],
-        parse,
-    )],
+    formats: &[
+        Format::new(
+            Syntax::Ndjson,
+            "iperf3 -c HOST --json-stream",
+            &[r#""event""#, r#""data""#, r#""iperf 3"#],
+            parse_stream,
+        ),
+        Format::new(
+            Syntax::Json,
+            "iperf3 -c HOST --json",
+            &[r#""start""#, r#""end""#, r#""intervals""#, r#""iperf 3"#],
+            parse,
+        ),
+    ],
 };
 
 #[derive(Deserialize)]
@@ -59,7 +68,7 @@ struct Test {
     reverse: u8,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct End {
     /// Only for UDP.
     sum: Option<Sum>,
@@ -87,7 +96,41 @@ struct Direction {
 }
 
 fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
-    let Document { title, error, start, end } = document::read::<Shape, _>(input.text)?;
+    entries(document::read::<Shape, _>(input.text)?)
+}
+
+/// A line of `--json-stream`.
+#[derive(Deserialize)]
+struct Event {
+    event: String,
+    data: Value,
+}
+
+/// Parses the events of `--json-stream`, of which the first and the last one contain the test and its sums.
+fn parse_stream(input: &Input<'_>) -> Result<Entries, Failure> {
+    let (mut start, mut end, mut error) = (None, None, None);
+    ndjson::read(input, |line, Event { event, data }| {
+        let invalid = |_| line.invalid("an event of iperf 3 with all of its members");
+        match event.as_str() {
+            "start" => start = Some(serde_json::from_value(data).map_err(invalid)?),
+            "end" => end = Some(serde_json::from_value(data).map_err(invalid)?),
+            "error" => error = data.as_str().map(str::to_owned),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    let missing = |event: &str| Failure::unrecognized(format!("a line with `\"event\":\"{event}\"`"));
+    let start = start.ok_or_else(|| missing("start"))?;
+    let end = match (end, &error) {
+        (Some(end), _) => end,
+        (None, Some(_)) => End::default(),
+        (None, None) => return Err(missing("end")),
+    };
+    entries(Document { title: None, error, start, end })
+}
+
+fn entries(document: Document) -> Result<Entries, Failure> {
+    let Document { title, error, start, end } = document;
     if !start.version.starts_with("iperf 3") {
         return Err(Failure::unrecognized("a document of iperf 3"));
     }
@@ -155,6 +198,23 @@ mod tests {
     const TCP: &str = include_str!("../fixtures/iperf3/tcp.json");
 
     #[test]
+    fn a_stream_has_the_same_sums_as_the_document() {
+        let stream = include_str!("../fixtures/iperf3/stream.ndjson");
+        assert_eq!(read(Magic, stream), read(Iperf3, include_str!("../fixtures/iperf3/tcp.json")));
+        let start = stream.lines().next().unwrap();
+        let errors = [
+            start.to_owned(),
+            format!("{start}\n{{\"event\":\"error\",\"data\":\"unable to connect\"}}\n"),
+            format!("{start}\n{{\"event\":\"end\",\"data\":[]}}\n"),
+        ];
+        insta::assert_snapshot!(errors.map(|text| read(Iperf3, &text)).join("\n"), @r#"
+        The adapter `iperf3` cannot read the output: expected a line with `"event":"end"`.
+        The adapter `iperf3` cannot read the output at `error`: expected a test without errors, found `unable to connect`.
+        The adapter `iperf3` cannot read the output at line 2: expected an event of iperf 3 (invalid length 0, expected struct End with 6 elements), found `{"event":"end","data":[]}`.
+        "#);
+    }
+
+    #[test]
     fn real_runs() {
         insta::assert_snapshot!(read(Iperf3, TCP), @"
         iperf3 TCP {direction=send, streams=1} bandwidth 4654135168.606772
@@ -195,12 +255,12 @@ mod tests {
             "{}".to_owned(),
         ]
         .map(|text| read(Iperf3, &text));
-        insta::assert_snapshot!(errors.join("\n"), @"
+        insta::assert_snapshot!(errors.join("\n"), @r#"
         The adapter `iperf3` cannot read the output at `error`: expected a test without errors, found `unable to connect to server: Connection refused`.
         The adapter `iperf3` cannot read the output at `start`: expected the member `test_start`.
         The adapter `iperf3` cannot read the output at `end`: expected at least one benchmark.
-        The adapter `iperf3` cannot read the output: expected a document of iperf 3.
-        The adapter `iperf3` cannot read the output: expected the member `start`.
-        ");
+        The adapter `iperf3` cannot read the output: expected a line with `"event":"start"`.
+        The adapter `iperf3` cannot read the output: expected a line with `"event":"start"`.
+        "#);
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, js_mitata_v0,
     table::{bordered_cells, is_rule},
     text::{self, Line, Scan, is_blank},
     variant::ReportedParameters,
@@ -14,13 +14,25 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::JsMitata,
     title: "mitata",
-    metrics: "latency (median within its quartiles); allocated bytes; printed tables have the mean latency and its percentiles 75 and 99",
+    metrics: "latency (median within its quartiles), its percentiles 75, 99 and 99.9 and its maximum; allocated bytes; printed tables have the mean latency and its percentiles 75 and 99",
     parameters: "`args`; the alias, such as `sort($n)`, is the name",
     averages: &[Average::Mean, Average::Median],
     formats: &[
         Format::new(Syntax::Json, "run({ format: 'json' })", &[r#""layout""#, r#""benchmarks""#], parse),
         Format::new(Syntax::Text, "run({ format: 'markdown' })", &["/iter`"], parse_markdown),
         Format::new(Syntax::Text, "run()", &["avg (min … max)", "/iter"], parse_printed),
+        Format::new(
+            Syntax::Json,
+            "run({ json: true })",
+            &[r#""benchmarks""#, r#""warmup""#, r#""baseline""#, r#""runtime""#],
+            js_mitata_v0::parse,
+        ),
+        Format::new(
+            Syntax::Text,
+            "run()",
+            &["time (avg)", "(min … max)", "/iter"],
+            js_mitata_v0::parse_printed,
+        ),
     ],
 };
 
@@ -68,11 +80,14 @@ struct RunError {
 
 /// Times in nanoseconds.
 #[derive(Deserialize)]
-struct Statistics {
+pub(crate) struct Statistics {
     avg: f64,
-    p25: f64,
+    p25: Option<f64>,
     p50: f64,
     p75: f64,
+    p99: Option<f64>,
+    p999: Option<f64>,
+    max: Option<f64>,
     heap: Option<Heap>,
 }
 
@@ -114,14 +129,26 @@ fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
 }
 
 impl Statistics {
-    fn metrics(&self, average: Average) -> Vec<ParsedMetric> {
+    pub(crate) fn metrics(&self, average: Average) -> Vec<ParsedMetric> {
         let latency = match average {
             Average::Mean => ParsedMetric::latency(self.avg),
-            Average::Median => ParsedMetric::latency(self.p50).with_range(self.p25, self.p75),
+            Average::Median => {
+                let latency = ParsedMetric::latency(self.p50);
+                // Version 0.1 does not report the lower quartile.
+                self.p25.map_or_else(|| latency.clone(), |p25| latency.clone().with_range(p25, self.p75))
+            }
         };
         let allocated =
             self.heap.as_ref().and_then(|heap| heap.avg).map(|bytes| ParsedMetric::of("allocated", bytes));
-        [latency].into_iter().chain(allocated).collect()
+        let percentiles = [
+            ("latency-p75", Some(self.p75)),
+            ("latency-p99", self.p99),
+            ("latency-p99-9", self.p999),
+            ("latency-max", self.max),
+        ];
+        let percentiles =
+            percentiles.into_iter().filter_map(|(slug, time)| Some(ParsedMetric::of(slug, time?)));
+        [latency].into_iter().chain(percentiles).chain(allocated).collect()
     }
 }
 
@@ -207,7 +234,7 @@ fn parse_markdown(input: &Input<'_>) -> Result<Entries, Failure> {
     text::require_entries(entries, "a table with the header `| benchmark | avg | min | p75 | p99 | max |`")
 }
 
-fn in_group(group: Option<&str>, name: &str) -> String {
+pub(crate) fn in_group(group: Option<&str>, name: &str) -> String {
     group.map_or_else(|| name.to_owned(), |group| format!("{group} > {name}"))
 }
 
@@ -283,26 +310,66 @@ mod tests {
         let text = include_str!("../fixtures/js_mitata/arguments.json");
         insta::assert_snapshot!(read(text, None), @"
         noop latency 0.13986615451171122
+        noop latency-p75 0.110595703125
+        noop latency-p99 0.2041015625
+        noop latency-p99-9 1.852294921875
+        noop latency-max 985.698974609375
         noop allocated 0.10486525654494325
         sort > sort($n) {n=64} latency 4512.758485736269
+        sort > sort($n) {n=64} latency-p75 4592.074951171875
+        sort > sort($n) {n=64} latency-p99 5545.267333984375
+        sort > sort($n) {n=64} latency-p99-9 5545.267333984375
+        sort > sort($n) {n=64} latency-max 6886.525146484375
         sort > sort($n) {n=64} allocated 2250.87646484375
         sort > sort($n) {n=512} latency 80501.27931722003
+        sort > sort($n) {n=512} latency-p75 91739.03002929688
+        sort > sort($n) {n=512} latency-p99 95332.00805664063
+        sort > sort($n) {n=512} latency-p99-9 95332.00805664063
+        sort > sort($n) {n=512} latency-max 97271.05908203102
         sort > sort($n) {n=512} allocated 2239.751171875
         parse $kind $size {kind=a, size=8} latency 609.4468678977273
+        parse $kind $size {kind=a, size=8} latency-p75 496.859619140625
+        parse $kind $size {kind=a, size=8} latency-p99 1544.586669921875
+        parse $kind $size {kind=a, size=8} latency-p99-9 1700.950439453125
+        parse $kind $size {kind=a, size=8} latency-max 2372.412353515625
         parse $kind $size {kind=a, size=8} allocated 111.78369858685662
         parse $kind $size {kind=b, size=8} latency 550.9793231670673
+        parse $kind $size {kind=b, size=8} latency-p75 474.672119140625
+        parse $kind $size {kind=b, size=8} latency-p99 1664.805419921875
+        parse $kind $size {kind=b, size=8} latency-p99-9 2432.142578125
+        parse $kind $size {kind=b, size=8} latency-max 2506.776123046875
         parse $kind $size {kind=b, size=8} allocated 112.10782849829351
         ");
         insta::assert_snapshot!(read(text, Some(Average::Median)), @"
         noop latency 0.103515625 [0.100341796875, 0.110595703125]
+        noop latency-p75 0.110595703125
+        noop latency-p99 0.2041015625
+        noop latency-p99-9 1.852294921875
+        noop latency-max 985.698974609375
         noop allocated 0.10486525654494325
         sort > sort($n) {n=64} latency 4344.796142578125 [4187.232666015625, 4592.074951171875]
+        sort > sort($n) {n=64} latency-p75 4592.074951171875
+        sort > sort($n) {n=64} latency-p99 5545.267333984375
+        sort > sort($n) {n=64} latency-p99-9 5545.267333984375
+        sort > sort($n) {n=64} latency-max 6886.525146484375
         sort > sort($n) {n=64} allocated 2250.87646484375
         sort > sort($n) {n=512} latency 77422.4296875 [67790.28564453125, 91739.03002929688]
+        sort > sort($n) {n=512} latency-p75 91739.03002929688
+        sort > sort($n) {n=512} latency-p99 95332.00805664063
+        sort > sort($n) {n=512} latency-p99-9 95332.00805664063
+        sort > sort($n) {n=512} latency-max 97271.05908203102
         sort > sort($n) {n=512} allocated 2239.751171875
         parse $kind $size {kind=a, size=8} latency 424.440673828125 [405.5, 496.859619140625]
+        parse $kind $size {kind=a, size=8} latency-p75 496.859619140625
+        parse $kind $size {kind=a, size=8} latency-p99 1544.586669921875
+        parse $kind $size {kind=a, size=8} latency-p99-9 1700.950439453125
+        parse $kind $size {kind=a, size=8} latency-max 2372.412353515625
         parse $kind $size {kind=a, size=8} allocated 111.78369858685662
         parse $kind $size {kind=b, size=8} latency 414.987548828125 [384.868896484375, 474.672119140625]
+        parse $kind $size {kind=b, size=8} latency-p75 474.672119140625
+        parse $kind $size {kind=b, size=8} latency-p99 1664.805419921875
+        parse $kind $size {kind=b, size=8} latency-p99-9 2432.142578125
+        parse $kind $size {kind=b, size=8} latency-max 2506.776123046875
         parse $kind $size {kind=b, size=8} allocated 112.10782849829351
         ");
     }
@@ -311,7 +378,7 @@ mod tests {
     fn nested_arguments_stay_in_the_name() {
         let text = r#"{"layout":[{"name":null}],"benchmarks":[{"alias":"f($x)","group":0,"runs":[
             {"name":"f(1,2)","args":{"x":[1,2]},"stats":{"avg":1,"p25":1,"p50":1,"p75":1}}]}]}"#;
-        assert_eq!(read(text, None), "f(1,2) latency 1\n");
+        assert_eq!(read(text, None), "f(1,2) latency 1\nf(1,2) latency-p75 1\n");
     }
 
     #[test]

@@ -36,6 +36,7 @@ mod java_jmh_text;
 mod jmeter;
 mod js_benchmark;
 mod js_mitata;
+mod js_mitata_v0;
 mod js_time;
 mod js_vitest;
 mod json;

@@ -1,4 +1,4 @@
-//! Adapter for PHPBench: parses the document of `--dump-file` and the tables of the report `aggregate`.
+//! Adapter for PHPBench: parses the document of `--dump-file`, the tables of the report `aggregate`, and the lines of a run.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Phpbench,
     title: "PHPBench",
-    metrics: "latency of one revolution ± standard deviation, peak memory; from a table without a column `mean` the mode ± relative standard deviation; a table contains no namespaces",
+    metrics: "latency of one revolution ± standard deviation, peak memory; from a table without a column `mean` the mode ± relative standard deviation; a table contains no namespaces; from the lines of a run the mode ± relative standard deviation",
     parameters: "the parameters of the set; `set` in printed output",
     averages: &[Average::Mean],
     formats: &[
@@ -30,6 +30,7 @@ pub(crate) const TOOL: Tool = Tool {
             &["benchmark", "subject", "mem_peak", "rstdev"],
             parse_tables,
         ),
+        Format::new(Syntax::Text, "phpbench run", &["PHPBench (", " - Mo", " (±"], parse_progress),
     ],
 };
 
@@ -196,6 +197,45 @@ impl Columns {
     }
 }
 
+/// Parses the lines of a run: the class of each benchmark, and below it a line per subject and parameter set.
+fn parse_progress(input: &Input<'_>) -> Result<Entries, Failure> {
+    let (mut entries, mut lines) = (Entries::default(), Vec::new());
+    let mut class = None;
+    for line in text::lines(input.text) {
+        if let Some(name) = line.text.strip_prefix('\\').filter(|name| !name.contains(is_blank)) {
+            class = Some(name);
+        } else if let (Some(class), Some((title, times))) = (class, progress(line.text)) {
+            let (subject, set) =
+                title.split_once(" # ").map_or((title, None), |(subject, set)| (subject, Some(set)));
+            let times = times
+                .split_once(" (±")
+                .and_then(|(mode, rest)| Some((time(mode)?, text::decimal(rest.split_once("%)")?.0)?)));
+            let (mode, deviation) =
+                times.ok_or_else(|| line.invalid("a mode such as `Mo1.250μs (±0.50%)`"))?;
+            let latency = ParsedMetric::latency(mode).with_deviation(mode * deviation / 100.0);
+            let set = set.map(|set| ("set".to_owned(), set.to_owned())).into_iter().collect();
+            let parameters = variant::of_texts(|| Position::Line(line.number), set)?;
+            entries.push(Entry { parameters, ..line.entry(&format!("{class}::{subject}"), vec![latency])? });
+            lines.push(line.number);
+        }
+    }
+    variant::distinguish(|index| Position::Line(lines[index]), &mut entries, &[])?;
+    text::require_entries(
+        entries,
+        "lines such as `benchHash # md5....I4 - Mo0.957μs (±0.52%)` below their class",
+    )
+}
+
+/// Splits a line into the subject, and the text after `Mo`: `benchHash # md5.........I4 - Mo0.957μs (±0.52%)`.
+fn progress(line: &str) -> Option<(&str, &str)> {
+    let (title, times) = line.strip_prefix("    ")?.split_once(" - Mo")?;
+    // The number of the last iteration, after the dots.
+    let (title, iteration) = title.rsplit_once("I")?;
+    let title = title.trim_end_matches('.');
+    let is_number = !iteration.is_empty() && iteration.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number && !title.is_empty()).then_some((title, times))
+}
+
 /// Parses a time. A comma groups digits only in front of a decimal point; alone, it could be a decimal comma.
 fn time(text: &str) -> Option<f64> {
     let is_unclear = text.contains(',') && !text.contains('.');
@@ -224,6 +264,26 @@ mod tests {
     use tidemark_api::Adapter::{Magic, Phpbench};
 
     use crate::{parse_with_skipped, tests::read};
+
+    #[test]
+    fn lines_of_a_run() {
+        let text = include_str!("../fixtures/phpbench/progress.txt");
+        insta::assert_snapshot!(read(Magic, text), @r#"
+        Demo\HashBench::benchHash {set=md5} latency 957 [952.0236, 961.9764]
+        Demo\HashBench::benchHash {set=sha256} latency 2500 [2475, 2525]
+        Demo\HashBench::benchSort latency 1250000 [1225000, 1275000]
+        "#);
+        let errors = [
+            text.replace("Mo0.957μs", "Mox"),
+            text.replace("benchSort...............................I4", "benchHash # md5..I4"),
+            text.replace(" - Mo", " - "),
+        ];
+        insta::assert_snapshot!(errors.map(|text| read(Phpbench, &text)).join("\n"), @r#"
+        The adapter `phpbench` cannot read the output at line 7: expected a mode such as `Mo1.250μs (±0.50%)`, found `benchHash # md5.........................I4 - Mox (±0.52%)`.
+        The adapter `phpbench` cannot read the output at line 9: expected a benchmark with a unique combination of name and parameters, found `Demo\HashBench::benchHash`.
+        The adapter `phpbench` cannot read the output: expected lines such as `benchHash # md5....I4 - Mo0.957μs (±0.52%)` below their class.
+        "#);
+    }
 
     #[test]
     fn dumped_documents() {
@@ -279,7 +339,7 @@ mod tests {
         The adapter `phpbench` cannot read the output at line 2: expected a time such as `1.250μs` and `±0.50%`, found `| A | b | 1kb | 1.250 | ±0.5% |`.
         The adapter `phpbench` cannot read the output at line 2: expected a number of bytes such as `467.424kb`, found `| A | b | 1x | 1.250μs | ±0.5% |`.
         The adapter `phpbench` cannot read the output at line 2: expected a row with a cell below each title, found `| A | b | 1kb | 1.250μs |`.
-        The adapter `phpbench` cannot read the output: expected a table with the columns `benchmark`, `subject`, `mem_peak`, `mode` and `rstdev`.
+        The adapter `phpbench` cannot read the output: expected lines such as `benchHash # md5....I4 - Mo0.957μs (±0.52%)` below their class.
         ");
         insta::assert_snapshot!(table("| A | b | 1.5mb +1.00% | 1,250.5μs -5.00% | ±10.0% +2% |"), @"
         A::b latency 1250500 [1125450, 1375550]

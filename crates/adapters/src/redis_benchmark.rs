@@ -11,7 +11,7 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::RedisBenchmark,
     title: "redis-benchmark",
-    metrics: "throughput, latency, latency percentiles 50, 95 and 99, maximum latency; with `-q` only throughput and percentile 50",
+    metrics: "throughput, latency, latency percentiles 50, 95 and 99, maximum latency; with `-q` only throughput and percentile 50; with `-q` or `--csv` before version 6.2 only throughput",
     parameters: "",
     averages: &[Average::Mean],
     formats: &[
@@ -23,6 +23,13 @@ pub(crate) const TOOL: Tool = Tool {
             parse_text,
         ),
         Format::new(Syntax::Text, "redis-benchmark -q", &[" requests per second, p50="], parse_quiet),
+        Format::new(Syntax::Csv, "redis-benchmark --csv, before version 6.2", &["\",\""], parse_old_csv),
+        Format::new(
+            Syntax::Text,
+            "redis-benchmark -q, before version 6.2",
+            &[": ", " requests per second"],
+            parse_old_quiet,
+        ),
     ],
 };
 
@@ -112,11 +119,60 @@ fn parse_quiet(input: &Input<'_>) -> Result<Entries, Failure> {
     text::require_entries(entries, "a line such as `SET: 44444.44 requests per second, p50=0.047 msec`")
 }
 
+/// Beginnings of the names of tests, of which an output before version 6.2, which has no other marks, must contain one.
+const TESTS: [&str; 9] = ["PING_", "SET", "GET", "INCR", "LPUSH", "RPUSH", "LPOP", "RPOP", "MSET"];
+
+/// Parses the CSV of versions before 6.2, which has no header: `"SET","98039.22"`.
+fn parse_old_csv(input: &Input<'_>) -> Result<Entries, Failure> {
+    of_rates(input, |line| {
+        let (name, rate) = line.strip_prefix('"')?.strip_suffix('"')?.split_once("\",\"")?;
+        Some((name, rate))
+    })
+}
+
+/// Parses the text of `-q` of versions before 6.2: `SET: 98039.22 requests per second`.
+fn parse_old_quiet(input: &Input<'_>) -> Result<Entries, Failure> {
+    of_rates(input, |line| line.strip_suffix(" requests per second")?.rsplit_once(": "))
+}
+
+/// Parses an output all of whose lines are the name of a test and its rate.
+fn of_rates<'a>(
+    input: &Input<'a>,
+    split: impl Fn(&'a str) -> Option<(&'a str, &'a str)>,
+) -> Result<Entries, Failure> {
+    let expected = || Failure::unrecognized("a test with its requests per second in each line");
+    let mut entries = Entries::default();
+    let mut is_known = false;
+    for line in text::lines(input.text).filter(|line| !line.text.trim().is_empty()) {
+        let (name, rate) = split(line.text.trim()).ok_or_else(expected)?;
+        let rate = text::decimal(rate).ok_or_else(expected)?;
+        is_known |= TESTS.iter().any(|test| name.starts_with(test));
+        entries.push(line.entry(name, vec![ParsedMetric::throughput(rate)])?);
+    }
+    if is_known { Ok(entries) } else { Err(expected()) }
+}
+
 #[cfg(test)]
 mod tests {
     use tidemark_api::Adapter::{Magic, RedisBenchmark};
 
     use crate::tests::read;
+
+    #[test]
+    fn versions_before_6_2_print_only_rates() {
+        let csv = include_str!("../fixtures/redis_benchmark/old.csv");
+        insta::assert_snapshot!(read(Magic, csv), @"
+        PING_INLINE throughput 102880.66
+        SET throughput 98039.22
+        GET throughput 101010.1
+        LRANGE_100 (first 100 elements) throughput 33222.59
+        ");
+        let quiet = include_str!("../fixtures/redis_benchmark/old_quiet.txt");
+        assert_eq!(read(Magic, quiet), read(RedisBenchmark, csv));
+        for other in ["\"Berlin\",\"12\"\n", "\"SET\",\"x\"\n", "Nginx: 5 requests per second\n"] {
+            assert!(read(Magic, other).starts_with("No adapter recognized"), "{other}");
+        }
+    }
 
     #[test]
     fn real_runs() {
@@ -184,7 +240,7 @@ mod tests {
         The adapter `redis_benchmark` cannot read the output at line 2: expected numbers of redis-benchmark, found `throughput summary: many requests per second`.
         The adapter `redis_benchmark` cannot read the output at line 3: expected numbers of redis-benchmark, found `1 2 3`.
         The adapter `redis_benchmark` cannot read the output at line 1: expected a rate and a median in milliseconds, found `SET: x requests per second, p50=0.047 msec`.
-        The adapter `redis_benchmark` cannot read the output: expected a line such as `SET: 44444.44 requests per second, p50=0.047 msec`.
+        The adapter `redis_benchmark` cannot read the output: expected a test with its requests per second in each line.
         ");
     }
 }
