@@ -3,6 +3,8 @@
 //! A tool claims an output if one of its formats parses it. `magic` succeeds only if exactly one tool claims the output, so
 //! that no output is read by the wrong adapter. Formats that only one tool prints come before generic formats.
 
+use std::collections::HashSet;
+
 use tidemark_api::{Adapter, Average};
 
 use crate::{
@@ -55,7 +57,7 @@ pub(crate) fn detect(input: &Input<'_>) -> Result<(Results, Vec<Skipped>), Parse
                 };
                 if claims.iter().all(|claim| rank(claim).is_some()) {
                     claims.sort_by_key(rank);
-                    return Ok(claims.remove(0));
+                    return Ok(first_of(claims));
                 }
                 let count = |(results, _): &(Results, _)| (results.adapter, results.entries.len());
                 return Err(ParseError::Ambiguous { candidates: claims.iter().map(count).collect() });
@@ -63,6 +65,26 @@ pub(crate) fn detect(input: &Input<'_>) -> Result<(Results, Vec<Skipped>), Parse
         }
     }
     Err(unrecognized(input))
+}
+
+/// Reason if the output contains benchmarks of several tools.
+pub(crate) const OTHER_TOOL: &str =
+    "another tool printed them; send the output of each tool as a separate result, or set the adapter";
+
+/// Returns the results of the first claim. Records the benchmarks that only another claim has as skipped, with the adapter of that
+/// claim.
+fn first_of(mut claims: Vec<(Results, Vec<Skipped>)>) -> (Results, Vec<Skipped>) {
+    let (results, mut skipped) = claims.remove(0);
+    let known: HashSet<&str> = results.entries.iter().map(|entry| entry.label.as_str()).collect();
+    for (other, _) in &claims {
+        let lost = other.entries.iter().filter(|entry| !known.contains(entry.label.as_str()));
+        skipped.extend(lost.map(|entry| Skipped {
+            name: format!("{} ({})", entry.label.as_str(), other.adapter.short()),
+            only_parameters: false,
+            reason: OTHER_TOOL,
+        }));
+    }
+    (results, skipped)
 }
 
 /// Returns the adapters whose tools claim an output, in the order in which `magic` considers them. `magic` reads the output if

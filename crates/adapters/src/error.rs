@@ -71,8 +71,10 @@ impl fmt::Display for ParseError {
                 if !nearest.is_empty() {
                     write!(formatter, " (similar formats: {})", nearest.join(", "))?;
                 }
-                formatter
-                    .write_str("; set the adapter, or write the results in the format of the adapter `json`.")
+                formatter.write_str(
+                    "; set the adapter, describe the format as `[adapter.NAME]` in tidemark.toml, or write the results \
+                     in the format of the adapter `json`.",
+                )
             }
             Self::Ambiguous { candidates } => {
                 let candidate = |(adapter, count): &(Adapter, usize)| {

@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn the_error_of_magic_states_what_to_do() {
-        insta::assert_snapshot!(read(Adapter::Rust, "hello"), @"No adapter recognized the output; set the adapter, or write the results in the format of the adapter `json`.");
+        insta::assert_snapshot!(read(Adapter::Rust, "hello"), @"No adapter recognized the output; set the adapter, describe the format as `[adapter.NAME]` in tidemark.toml, or write the results in the format of the adapter `json`.");
         insta::assert_snapshot!(read(Adapter::Magic, r#"{"a": {"latency": {"value": "1"}}}"#), @r#"The adapter `json` cannot read the output at `a.latency.value`: expected a number, found `string "1"`."#);
         let libtest = "test a ... bench: 1 ns/iter (+/- 1)";
         insta::assert_snapshot!(parse(Adapter::Magic, libtest, Some(Average::Mean)).unwrap_err(), @"The adapter `rust_bench` cannot read the output: expected the average `median`, or no average setting.");

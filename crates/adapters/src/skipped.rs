@@ -194,6 +194,21 @@ mod tests {
     }
 
     #[test]
+    fn benchmarks_of_a_second_tool_are_reported() {
+        let libtest = "test a ... bench: 1 ns/iter (+/- 1)\n";
+        let go = "BenchmarkA-8  100  12.5 ns/op\n";
+        let hyperfine = include_str!("../fixtures/shell_hyperfine/one_run.txt");
+        let reason = super::super::detect::OTHER_TOOL;
+        let both = format!("{libtest}{hyperfine}");
+        assert_eq!(skipped(Adapter::Magic, &both), (1, vec![format!("true (hyperfine): {reason}")]));
+        assert_eq!(
+            skipped(Adapter::Magic, &format!("{go}{libtest}{hyperfine}")),
+            (1, vec![format!("a (libtest): {reason}"), format!("true (hyperfine): {reason}")])
+        );
+        assert_eq!(skipped(Adapter::RustBench, &both), (1, Vec::new()));
+    }
+
+    #[test]
     fn results_without_values_are_reported() {
         let google = r#"{"context":{"caches":[]},"benchmarks":[
             {"name":"a","real_time":1,"time_unit":"ms"},
