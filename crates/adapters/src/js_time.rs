@@ -52,10 +52,32 @@ fn parse_node(input: &Input<'_>) -> Result<Entries, Failure> {
         let Some((name, nanoseconds)) = row(line.text).filter(|(name, _)| is_of_node(line.text, name)) else {
             continue;
         };
-        certain += usize::from(!name.contains(char::is_whitespace));
+        certain += usize::from(!name.contains(char::is_whitespace) && !is_status(name));
         entries.push(line.entry(name, vec![ParsedMetric::latency(nanoseconds)])?);
     }
     if certain * 2 > all { Ok(entries) } else { Err(Failure::unrecognized(EXPECTED)) }
+}
+
+/// Whether the name of a timer is a word with which other programs report how long they ran.
+fn is_status(name: &str) -> bool {
+    const WORDS: [&str; 14] = [
+        "build",
+        "built",
+        "compiled",
+        "completed",
+        "done",
+        "duration",
+        "elapsed",
+        "finished",
+        "ready",
+        "runtime",
+        "time",
+        "took",
+        "total",
+        "uptime",
+    ];
+    let word = name.trim_start_matches(|character: char| !character.is_alphabetic());
+    WORDS.iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
 /// Whether a timer has exactly the format of Node: one blank, then up to 999.999 ms with at most three decimals, or seconds with
@@ -90,6 +112,8 @@ fn time(mut scan: Scan<'_>) -> Option<f64> {
     if scan.rest().starts_with(':') {
         return clock(count, scan);
     }
+    // Chrome prints a blank in front of the unit.
+    scan.any_blanks();
     let unit = scan.unit()?;
     if scan.end().is_none() {
         scan.blanks()?;
@@ -146,6 +170,8 @@ mod tests {
     #[test]
     fn magic_does_not_read_lines_of_other_programs() {
         for text in [
+            "Finished: 345.2ms",
+            "✓ Done: 12ms",
             "Build finished in: 3s",
             "Compiled successfully in: 345.2ms",
             "total time: 10.0s",
@@ -172,6 +198,8 @@ mod tests {
         a: b latency 3000000000
         long latency 3723000000000
         ");
+        assert_eq!(read(JsTime, "default: 0.125 ms"), "default latency 125000\n");
+        assert_eq!(read(JsTime, "a: 2ms\nparse: 1,5ms"), "a latency 2000000\n");
         insta::assert_snapshot!(read(JsTime, "parse: 12"), @"The adapter `js_time` cannot read the output: expected a line such as `name: 12.5ms` or `name: 12ms - timer ended`.");
     }
 }
