@@ -4,6 +4,7 @@ use tidemark_api::Adapter;
 
 use crate::{
     Detection, Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
+    results::fold_repeated,
     text::{self, Unit},
     variant,
     xml::{self, Element, Part},
@@ -12,7 +13,7 @@ use crate::{
 pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Junit,
     title: "JUnit XML",
-    metrics: "latency: the duration of each test that passed; the class and the test are the name, the suite or the file is a parameter if two tests have the same name",
+    metrics: "latency: the duration of each test that passed; the class and the test are the name, the suite or the file is a parameter if two tests have the same name; of tests that neither distinguishes the median, from least to greatest",
     parameters: "`suite` and `file`, where several tests have the name",
     averages: &[],
     formats: &[Format::new(
@@ -88,7 +89,8 @@ pub(crate) fn entries(input: &Input<'_>, cases: &[Case]) -> Result<Entries, Fail
         ("suite", &|index| passed[index].suite.as_deref()),
         ("file", &|index| passed[index].file.as_deref()),
     ];
-    variant::distinguish(position, &mut entries, &properties)?;
+    variant::separate(position, &mut entries, &properties)?;
+    fold_repeated(&mut entries);
     if entries.is_empty() {
         return Err(Failure::missing(Position::Line(1), "at least one test that passed, with a duration"));
     }
@@ -200,7 +202,6 @@ mod tests {
             case("<testcase name=\"a\" time=\"NaN\"/>"),
             case("<testcase name=\"a\"/>"),
             case("<testcase name=\"a\" time=\"1\"><failure/></testcase>"),
-            case("<testcase name=\"a\" time=\"1\"/><testcase name=\"a\" time=\"2\"/>"),
             case("<testcase name=\"a\" time=\"1\">"),
             read(Junit, "<html/>"),
         ];
@@ -212,10 +213,11 @@ mod tests {
         The adapter `junit` cannot read the output at line 2: expected a number of seconds as attribute `time`, found `NaN`.
         The adapter `junit` cannot read the output at line 1: expected at least one test that passed, with a duration.
         The adapter `junit` cannot read the output at line 1: expected at least one test that passed, with a duration.
-        The adapter `junit` cannot read the output at line 2: expected a benchmark with a unique combination of name and parameters, found `a`.
         The adapter `junit` cannot read the output at line 3: expected valid XML (ill-formed document: expected `</testcase>`, but `</testsuite>` was found).
         The adapter `junit` cannot read the output: expected an XML document `<testsuites>` or `<testsuite>`.
         ");
+        let repeated = "<testcase name=\"a\" time=\"1\"/><testcase name=\"a\" time=\"2\"/>";
+        assert_eq!(case(repeated), "a latency 1500000000 [1000000000, 2000000000]\n");
         assert_eq!(case("<testcase name=\"a\" time=\"1,234.5\"/>"), "a latency 1234500000000\n");
     }
 }

@@ -6,15 +6,15 @@ use tidemark_api::Adapter;
 
 use crate::{
     Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
+    results::fold_repeated,
     text::{self, Unit},
-    variant,
     xml::{self, Part},
 };
 
 pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::Trx,
     title: "dotnet test",
-    metrics: "latency: the duration of each test that passed",
+    metrics: "latency: the duration of each test that passed, of tests with the same name the median, from least to greatest",
     parameters: "",
     averages: &[],
     formats: &[Format::new(Syntax::Xml, "dotnet test --logger trx", &["<TestRun", "<UnitTestResult"], parse)],
@@ -59,21 +59,19 @@ fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
         Ok(())
     })?;
     let mut entries = Entries::default();
-    let mut positions = Vec::with_capacity(results.len());
     for result in &results {
         let name = result.full_name(classes.get(&result.test).map(String::as_str));
         match (result.outcome.as_deref(), &result.duration) {
             (Some("Passed"), Some(duration)) => {
                 let latency = ParsedMetric::latency(result.nanoseconds(duration)?);
                 entries.push(Entry::new(|| result.position.clone(), &name, vec![latency])?);
-                positions.push(result.position.clone());
             }
             (Some("Passed"), None) => input.skip(name, "they have no duration"),
             (Some("NotExecuted" | "NotRunnable" | "Pending"), _) => input.skip(name, "they were skipped"),
             _ => input.skip(name, "they failed"),
         }
     }
-    variant::distinguish(|index| positions[index].clone(), &mut entries, &[])?;
+    fold_repeated(&mut entries);
     if entries.is_empty() {
         return Err(Failure::missing(Position::Line(1), "at least one test that passed, with a duration"));
     }
@@ -148,7 +146,6 @@ mod tests {
             run("<UnitTestResult testName=\"a\" outcome=\"Passed\" duration=\"1.02:00:00\"/>"),
             run("<UnitTestResult outcome=\"Passed\"/>"),
             run("<UnitTestResult testName=\"a\" outcome=\"Failed\" duration=\"00:00:01\"/>"),
-            run(&"<UnitTestResult testName=\"a\" outcome=\"Passed\" duration=\"00:00:01\"/>".repeat(2)),
             read(Trx, "<testsuite/>"),
         ];
         insta::assert_snapshot!(errors.join("\n"), @"
@@ -156,8 +153,11 @@ mod tests {
         The adapter `trx` cannot read the output at line 3: expected a duration such as `00:00:01.2345678`, found `1.02:00:00`.
         The adapter `trx` cannot read the output at line 3: expected the attribute `testName`.
         The adapter `trx` cannot read the output at line 1: expected at least one test that passed, with a duration.
-        The adapter `trx` cannot read the output at line 3: expected a benchmark with a unique combination of name and parameters, found `a`.
         The adapter `trx` cannot read the output: expected an XML document `<TestRun>`.
         ");
+        let test = |seconds: u8| {
+            format!("<UnitTestResult testName=\"a\" outcome=\"Passed\" duration=\"00:00:0{seconds}\"/>")
+        };
+        assert_eq!(run(&(test(1) + &test(2))), "a latency 1500000000 [1000000000, 2000000000]\n");
     }
 }
