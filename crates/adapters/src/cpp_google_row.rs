@@ -25,8 +25,8 @@ pub(crate) struct Row {
     pub(crate) counters: Vec<(ResourceName, f64)>,
 }
 
-/// Members of a row with a number that is not a counter.
-const NUMBERS: [&str; 14] = [
+/// Members of a row that are not counters.
+const OTHERS: [&str; 19] = [
     "family_index",
     "per_family_instance_index",
     "repetitions",
@@ -41,7 +41,58 @@ const NUMBERS: [&str; 14] = [
     "max_bytes_used",
     "total_allocated_bytes",
     "net_heap_growth",
+    "run_type",
+    "aggregate_unit",
+    "label",
+    "big_o",
+    "skip_message",
 ];
+
+/// Name of a member. Known names are not copied.
+enum Member {
+    Name,
+    RunName,
+    AggregateName,
+    RealTime,
+    TimeUnit,
+    ErrorOccurred,
+    ErrorMessage,
+    Skipped,
+    Counter(ResourceName),
+    /// Not a counter, or a counter whose name is not valid for a measure.
+    Other,
+}
+
+impl<'de> Deserialize<'de> for Member {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_identifier(MemberVisitor)
+    }
+}
+
+struct MemberVisitor;
+
+impl Visitor<'_> for MemberVisitor {
+    type Value = Member;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a text")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Member, E> {
+        Ok(match name {
+            "name" => Member::Name,
+            "run_name" => Member::RunName,
+            "aggregate_name" => Member::AggregateName,
+            "real_time" => Member::RealTime,
+            "time_unit" => Member::TimeUnit,
+            "error_occurred" => Member::ErrorOccurred,
+            "error_message" => Member::ErrorMessage,
+            "skipped" => Member::Skipped,
+            known if OTHERS.contains(&known) => Member::Other,
+            counter => shared_name(counter).map_or(Member::Other, Member::Counter),
+        })
+    }
+}
 
 impl<'de> Deserialize<'de> for Row {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -62,20 +113,20 @@ impl<'de> Visitor<'de> for RowVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Row, A::Error> {
         let mut row = Row::default();
         let mut name = None;
-        while let Some(member) = members.next_key::<String>()? {
-            match member.as_str() {
-                "name" => name = Some(members.next_value()?),
-                "run_name" => row.run_name = members.next_value()?,
-                "aggregate_name" => row.aggregate_name = members.next_value()?,
-                "real_time" => row.real_time = members.next_value()?,
-                "time_unit" => row.time_unit = members.next_value()?,
-                "error_occurred" => row.error_occurred = members.next_value()?,
-                "error_message" => row.error_message = members.next_value()?,
-                "skipped" => row.skipped = members.next_value()?,
-                known if NUMBERS.contains(&known) => drop(members.next_value::<IgnoredAny>()?),
-                counter => {
+        while let Some(member) = members.next_key()? {
+            match member {
+                Member::Name => name = Some(members.next_value()?),
+                Member::RunName => row.run_name = members.next_value()?,
+                Member::AggregateName => row.aggregate_name = members.next_value()?,
+                Member::RealTime => row.real_time = members.next_value()?,
+                Member::TimeUnit => row.time_unit = members.next_value()?,
+                Member::ErrorOccurred => row.error_occurred = members.next_value()?,
+                Member::ErrorMessage => row.error_message = members.next_value()?,
+                Member::Skipped => row.skipped = members.next_value()?,
+                Member::Other => drop(members.next_value::<IgnoredAny>()?),
+                Member::Counter(name) => {
                     if let Counter(Some(value)) = members.next_value()? {
-                        row.counters.extend(shared_name(counter).map(|name| (name, value)));
+                        row.counters.push((name, value));
                     }
                 }
             }
