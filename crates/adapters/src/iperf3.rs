@@ -208,9 +208,9 @@ mod tests {
             format!("{start}\n{{\"event\":\"end\",\"data\":[]}}\n"),
         ];
         insta::assert_snapshot!(errors.map(|text| read(Iperf3, &text)).join("\n"), @r#"
-        The adapter `iperf3` cannot read the output: expected a line with `"event":"end"`.
+        The adapter `iperf3` cannot read the output: expected the member `start`.
         The adapter `iperf3` cannot read the output at `error`: expected a test without errors, found `unable to connect`.
-        The adapter `iperf3` cannot read the output at line 2: expected an event of iperf 3 (invalid length 0, expected struct End with 6 elements), found `{"event":"end","data":[]}`.
+        The adapter `iperf3` cannot read the output at line 2: expected an event of iperf 3 with all of its members, found `{"event":"end","data":[]}`.
         "#);
     }
 
@@ -255,12 +255,12 @@ mod tests {
             "{}".to_owned(),
         ]
         .map(|text| read(Iperf3, &text));
-        insta::assert_snapshot!(errors.join("\n"), @r#"
+        insta::assert_snapshot!(errors.join("\n"), @"
         The adapter `iperf3` cannot read the output at `error`: expected a test without errors, found `unable to connect to server: Connection refused`.
         The adapter `iperf3` cannot read the output at `start`: expected the member `test_start`.
         The adapter `iperf3` cannot read the output at `end`: expected at least one benchmark.
-        The adapter `iperf3` cannot read the output: expected a line with `"event":"start"`.
-        The adapter `iperf3` cannot read the output: expected a line with `"event":"start"`.
-        "#);
+        The adapter `iperf3` cannot read the output: expected a document of iperf 3.
+        The adapter `iperf3` cannot read the output: expected the member `start`.
+        ");
     }
 }
