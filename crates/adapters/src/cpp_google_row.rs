@@ -1,4 +1,4 @@
-//! A row of the JSON of Google Benchmark: its known members, and the counters of the benchmark.
+//! A row of the JSON of Google Benchmark: its known members and its counters; and the values of printed counters.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::{
 };
 use tidemark_api::ResourceName;
 
-use crate::results::shared_name;
+use crate::{results::shared_name, text};
 
 /// A row of the JSON; counters are members of the row.
 #[derive(Default)]
@@ -187,5 +187,60 @@ impl<'de> Visitor<'de> for CounterVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Counter, A::Error> {
         while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(Counter(None))
+    }
+}
+
+/// Parses the value of a counter: `42.5`, `123.456k`, `1.2Gi/s`, `13.8us`. Versions before 1.8 print bytes in powers of 1024
+/// without the `i`.
+pub(crate) fn counter(name: &str, text: &str) -> Option<f64> {
+    let text = text.strip_suffix("/s").or(text.strip_suffix(['s', '%'])).unwrap_or(text);
+    let is_number = |character: char| matches!(character, '0'..='9' | '.' | '+' | '-' | 'e');
+    let (number, prefix) = text.split_at(text.find(|character| !is_number(character)).unwrap_or(text.len()));
+    let number = text::decimal(number)?;
+    let (prefix, is_binary) = match prefix.strip_suffix('i') {
+        Some(prefix) => (prefix, true),
+        None => (prefix, name == "bytes_per_second" || prefix == "K"),
+    };
+    let power = match prefix {
+        "" => return Some(number),
+        "k" | "K" => 1,
+        "M" => 2,
+        "G" => 3,
+        "T" => 4,
+        "P" => 5,
+        "E" => 6,
+        "Z" => 7,
+        "Y" => 8,
+        "m" => -1,
+        "u" => -2,
+        "n" => -3,
+        "p" => -4,
+        "f" => -5,
+        "a" => -6,
+        "z" => -7,
+        "y" => -8,
+        _ => return None,
+    };
+    let base: f64 = if is_binary { 1024.0 } else { 1000.0 };
+    // A division is exact where a multiplication by a fraction is not.
+    Some(if power < 0 { number / base.powi(-power) } else { number * base.powi(power) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counter;
+
+    #[test]
+    fn counters_have_prefixes() {
+        assert_eq!(counter("bytes_per_second", "1.5G/s"), Some(1.5 * 1024.0_f64.powi(3)));
+        assert_eq!(counter("a", "1.5G/s"), Some(1.5e9));
+        assert_eq!(counter("a", "1.5Ki"), Some(1536.0));
+        assert_eq!(counter("a", "500u"), Some(0.0005));
+        assert_eq!(counter("a", "13.5us"), Some(13.5e-6));
+        assert_eq!(counter("a", "-1e+30"), Some(-1e30));
+        assert_eq!(
+            (counter("a", ""), counter("a", "x"), counter("a", "1x"), counter("a", "nan")),
+            (None, None, None, None)
+        );
     }
 }

@@ -8,6 +8,7 @@ use tidemark_api::{Average, Parameters, ResourceName};
 use crate::{
     Entries, Entry, Failure, Input, ParsedMetric, Position,
     cpp_google::{counter_metric, split},
+    cpp_google_row::counter,
     records::{Record, Records},
     results::shared_name,
     text::{self, Line, Scan, Unit, is_blank},
@@ -55,10 +56,24 @@ pub(crate) fn parse_csv(input: &Input<'_>) -> Result<Entries, Failure> {
         if record.text("error_message").is_some() {
             input.skip(name, "the benchmark skipped them");
         } else {
-            rows.push(csv_row(&record, name)?);
+            push(&mut rows, csv_row(&record, name)?);
         }
     }
     entries(input, &rows)
+}
+
+/// Adds a row. When the aggregates of a benchmark are complete, removes its repetitions in front of them, which are not needed.
+fn push(rows: &mut Vec<Row>, row: Row) {
+    rows.push(row);
+    let [repetitions @ .., mean, median, deviation] = rows.as_slice() else { return };
+    let names = [mean, median, deviation].map(|row| row.name.as_str());
+    let bases: Vec<_> =
+        names.iter().zip(AGGREGATES).filter_map(|(name, suffix)| name.strip_suffix(suffix)).collect();
+    if bases.len() == AGGREGATES.len() && bases.iter().all(|base| *base == bases[0]) {
+        let start = repetitions.iter().rposition(|row| row.name != bases[0]).map_or(0, |index| index + 1);
+        let end = repetitions.len();
+        rows.drain(start..end);
+    }
 }
 
 fn csv_row(record: &Record<'_>, name: &str) -> Result<Row, Failure> {
@@ -93,7 +108,9 @@ pub(crate) fn parse_console(input: &Input<'_>) -> Result<Entries, Failure> {
         if let Some(header) = Table::new(line.text).filter(|_| previous.starts_with("-----")) {
             table = Some(header);
         } else if let Some(table) = table.as_ref().filter(|_| !is_rule && !line.text.trim().is_empty()) {
-            rows.extend(table.row(input, line)?);
+            if let Some(row) = table.row(input, line)? {
+                push(&mut rows, row);
+            }
         }
         previous = line.text;
     }
@@ -188,42 +205,6 @@ fn times(scan: &mut Scan<'_>) -> Option<(Option<f64>, f64)> {
     let real = time(scan)?;
     time(scan)?;
     Some((real, scan.integer()?))
-}
-
-/// Parses the value of a counter: `42.5`, `123.456k`, `1.2Gi/s`, `13.8us`. Versions before 1.8 print bytes in powers of 1024
-/// without the `i`.
-fn counter(name: &str, text: &str) -> Option<f64> {
-    let text = text.strip_suffix("/s").or(text.strip_suffix(['s', '%'])).unwrap_or(text);
-    let is_number = |character: char| matches!(character, '0'..='9' | '.' | '+' | '-' | 'e');
-    let (number, prefix) = text.split_at(text.find(|character| !is_number(character)).unwrap_or(text.len()));
-    let number = text::decimal(number)?;
-    let (prefix, is_binary) = match prefix.strip_suffix('i') {
-        Some(prefix) => (prefix, true),
-        None => (prefix, name == "bytes_per_second" || prefix == "K"),
-    };
-    let power = match prefix {
-        "" => return Some(number),
-        "k" | "K" => 1,
-        "M" => 2,
-        "G" => 3,
-        "T" => 4,
-        "P" => 5,
-        "E" => 6,
-        "Z" => 7,
-        "Y" => 8,
-        "m" => -1,
-        "u" => -2,
-        "n" => -3,
-        "p" => -4,
-        "f" => -5,
-        "a" => -6,
-        "z" => -7,
-        "y" => -8,
-        _ => return None,
-    };
-    let base: f64 = if is_binary { 1024.0 } else { 1000.0 };
-    // A division is exact where a multiplication by a fraction is not.
-    Some(if power < 0 { number / base.powi(-power) } else { number * base.powi(power) })
 }
 
 /// Returns one entry per benchmark. For a repeated benchmark, it uses the aggregates and ignores the repetitions.
@@ -321,7 +302,6 @@ mod tests {
         Average,
     };
 
-    use super::counter;
     use crate::{parse, tests::read};
 
     #[test]
@@ -478,19 +458,5 @@ mod tests {
                     -----------------------------------------------------\n\
                     BM_Sort/64        498 ns          390 ns        36480 n=5\n";
         assert_eq!(read(Magic, text), "BM_Sort {0=64} latency 498\n");
-    }
-
-    #[test]
-    fn counters_have_prefixes() {
-        assert_eq!(counter("bytes_per_second", "1.5G/s"), Some(1.5 * 1024.0_f64.powi(3)));
-        assert_eq!(counter("a", "1.5G/s"), Some(1.5e9));
-        assert_eq!(counter("a", "1.5Ki"), Some(1536.0));
-        assert_eq!(counter("a", "500u"), Some(0.0005));
-        assert_eq!(counter("a", "13.5us"), Some(13.5e-6));
-        assert_eq!(counter("a", "-1e+30"), Some(-1e30));
-        assert_eq!(
-            (counter("a", ""), counter("a", "x"), counter("a", "1x"), counter("a", "nan")),
-            (None, None, None, None)
-        );
     }
 }

@@ -31,6 +31,11 @@ pub(crate) const TOOL: Tool = Tool {
 };
 
 fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
+    let expected = "a line such as `BenchmarkName-8  1000  1234.5 ns/op`";
+    // Searching both takes less time than splitting each line of another output.
+    if !["Benchmark", "/op"].iter().any(|mark| input.text.contains(mark)) {
+        return Err(Failure::unrecognized(expected));
+    }
     let mut found = Found::default();
     let mut package = "";
     for line in text::lines(input.text) {
@@ -40,7 +45,7 @@ fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
             package = path.trim();
         }
     }
-    text::require_entries(found.finish()?, "a line such as `BenchmarkName-8  1000  1234.5 ns/op`")
+    text::require_entries(found.finish()?, expected)
 }
 
 /// Benchmarks with their packages.

@@ -262,6 +262,10 @@ fn parse_csv(input: &Input<'_>) -> Result<Entries, Failure> {
 /// Parses `value,unit,event,[deviation%,]runtime,percentage,[metric,unit of the metric]`. There is no count if the value is
 /// `<not supported>` or `<not counted>`.
 fn record(line: &str, delimiter: char) -> Option<(&str, Option<Count<'_>>)> {
+    // Most lines of other outputs need no allocation.
+    if !line.trim_start().starts_with(|first: char| first.is_ascii_digit() || first == '<') {
+        return None;
+    }
     let cells: Vec<_> = line.split(delimiter).take(9).collect();
     let [value, unit, event, rest @ ..] = cells.as_slice() else { return None };
     let (deviation, rest) = match rest {
