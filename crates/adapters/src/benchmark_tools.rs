@@ -1,9 +1,12 @@
 //! Adapter for BenchmarkTools.jl: parses the JSON of `BenchmarkTools.save` and a printed `BenchmarkGroup`. The printed results of
 //! `@benchmark` and `@btime` have no names.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
-use serde::{Deserialize, de::IgnoredAny};
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, Visitor},
+};
 use tidemark_api::{Adapter, Average};
 
 use crate::{
@@ -51,7 +54,44 @@ struct Document(Versions, Vec<Saved>);
 
 /// A saved value: its type and its fields. The JSON parser limits the depth of groups.
 #[derive(Deserialize)]
-struct Saved(Box<str>, Fields);
+struct Saved(Kind, Fields);
+
+/// Type of a saved value. Its name would take more memory than most values.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Group,
+    Trial,
+    Estimate,
+    /// Ratio or judgement.
+    Comparison,
+    Other,
+}
+
+impl<'de> Deserialize<'de> for Kind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(KindVisitor)
+    }
+}
+
+struct KindVisitor;
+
+impl Visitor<'_> for KindVisitor {
+    type Value = Kind;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a text")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Kind, E> {
+        Ok(match name.rsplit('.').next().unwrap_or(name) {
+            "BenchmarkGroup" => Kind::Group,
+            "Trial" => Kind::Trial,
+            "TrialEstimate" => Kind::Estimate,
+            "TrialRatio" | "TrialJudgement" => Kind::Comparison,
+            _ => Kind::Other,
+        })
+    }
+}
 
 /// Fields of all types.
 #[derive(Deserialize)]
@@ -84,19 +124,18 @@ impl Benchmarks<'_> {
     /// Reads a value and the groups in it.
     fn read(&mut self, Saved(kind, fields): Saved, name: &str, path: &str) -> Result<(), Failure> {
         let invalid = |expected: &str| Failure::missing(Position::Path(path.to_owned()), expected);
-        let kind = kind.rsplit('.').next().unwrap_or(&kind);
         let latency = match kind {
-            "BenchmarkGroup" => {
+            Kind::Group => {
                 for (key, value) in fields.data.ok_or_else(|| invalid("the member `data`"))? {
                     let name = if name.is_empty() { key.clone() } else { format!("{name}/{key}") };
                     self.read(value, &name, &format!("{path}[1].data.{key}"))?;
                 }
                 return Ok(());
             }
-            "Trial" | "TrialEstimate" if name.is_empty() => {
+            Kind::Trial | Kind::Estimate if name.is_empty() => {
                 return Err(invalid("a `BenchmarkGroup`, because a trial has no name"));
             }
-            "Trial" => {
+            Kind::Trial => {
                 let times = fields.times.ok_or_else(|| invalid("the member `times`"))?;
                 if times.is_empty() {
                     self.input.skip(name, "they have no samples");
@@ -108,14 +147,12 @@ impl Benchmarks<'_> {
                 };
                 ParsedMetric::latency(value).with_deviation(spread)
             }
-            "TrialEstimate" => {
-                ParsedMetric::latency(fields.time.ok_or_else(|| invalid("the member `time`"))?)
-            }
-            "TrialRatio" | "TrialJudgement" => {
+            Kind::Estimate => ParsedMetric::latency(fields.time.ok_or_else(|| invalid("the member `time`"))?),
+            Kind::Comparison => {
                 self.input.skip(name, COMPARISONS);
                 return Ok(());
             }
-            _ => return Err(invalid("a `BenchmarkGroup` or a `Trial`")),
+            Kind::Other => return Err(invalid("a `BenchmarkGroup` or a `Trial`")),
         };
         let mut metrics = vec![latency];
         metrics.extend(fields.memory.map(|bytes| ParsedMetric::of("allocated", bytes)));
