@@ -169,7 +169,7 @@ impl ToolOutput {
 
 /// Decodes UTF-16 with a byte order mark; `None` without the mark.
 fn utf_16(bytes: &[u8]) -> Option<String> {
-    let (mark, rest) = bytes.split_first_chunk()?;
+    let (mark, rest) = bytes.split_first_chunk::<2>()?;
     let decode: fn([u8; 2]) -> u16 = match mark {
         [0xFF, 0xFE] => u16::from_le_bytes,
         [0xFE, 0xFF] => u16::from_be_bytes,

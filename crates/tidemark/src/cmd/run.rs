@@ -278,7 +278,7 @@ impl Run {
         if job.is_none() {
             let results = self.parse(&mut measured.outputs)?;
             target.adapter.set(results.first().map(|first| first.adapter));
-            target.readers.replace(input::readers(&measured.outputs, &results));
+            *target.readers.borrow_mut() = input::readers(&measured.outputs, &results);
             // The human report starts with the adapter of a single output.
             if !self.quiet && (self.format != Format::Human || results.len() > 1) {
                 for sentence in input::reading_sentences(&measured.outputs, &results) {
