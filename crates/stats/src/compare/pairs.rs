@@ -53,16 +53,16 @@ impl Pairs {
     /// Adds a pair.
     pub fn push(&mut self, base: f64, new: f64) {
         self.is_constant &= self.values.first().is_none_or(|first| *first == (base, new));
-        self.values.push((base, new));
         if self.is_positive && (base <= 0.0 || new <= 0.0) {
-            // From now on, the values themselves are compared.
+            // From now on, the values themselves are compared. The capital of the bets on their logarithms remains: the sign of a
+            // difference is the same on both scales, and a second capital of 1 would double the rate of false positives.
             self.is_positive = false;
-            (self.sums, self.sequence) = ((0.0, 0.0), Sequence::default());
-            for index in 0..self.values.len() {
-                let (base, new) = self.values[index];
-                self.add(base, new);
-            }
-        } else if self.is_positive {
+            let sum = |side: fn(&(f64, f64)) -> f64| self.values.iter().map(side).sum();
+            self.sums = (sum(|pair| pair.0), sum(|pair| pair.1));
+            self.sequence.rescale(self.values.iter().map(|(base, new)| new - base));
+        }
+        self.values.push((base, new));
+        if self.is_positive {
             self.add(base.ln(), new.ln());
         } else {
             self.add(base, new);
@@ -211,6 +211,23 @@ mod tests {
                 let found = all.map(|one| verdicts(&[(one, Worse::Up)], &CRITERIA)[0].0);
                 assert!(found.iter().all(|one| *one == found[0]), "{found:?} after {}", pairs.len());
             }
+        }
+    }
+
+    /// Otherwise, each of both scales would have its own chance of a false positive.
+    #[test]
+    fn the_capital_remains_when_a_value_is_zero() {
+        let mut pairs = Pairs::new(0.99, 0.05);
+        for value in [(1.0, 2.0), (1.0, 30.0), (5.0, 6.0), (8.0, 7.9), (1.0, 500.0), (2.0, 3.0)] {
+            pairs.push(value.0, value.1);
+        }
+        let before = pairs.quick_comparison().p.unwrap();
+        pairs.push(0.0, 0.0);
+        assert_eq!(pairs.quick_comparison().p, Some(before));
+        assert!(before < 0.5, "{before}");
+        for pair in 0..30 {
+            pairs.push(f64::from(pair), 7.0);
+            assert!(pairs.quick_comparison().p <= Some(before));
         }
     }
 

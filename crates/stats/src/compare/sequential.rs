@@ -47,6 +47,12 @@ impl Sequence {
         scale
     }
 
+    /// Replaces the differences by those on another scale, on which they have the same signs. The bets on the signs remain.
+    pub(super) fn rescale(&mut self, differences: impl Iterator<Item = f64>) {
+        let rescaled: Self = differences.collect();
+        *self = Self { bets: self.bets, maximum: self.maximum, ..rescaled };
+    }
+
     /// Returns the p-value: the reciprocal of the maximum capital so far.
     pub(super) fn p(&self) -> f64 {
         (-self.maximum).exp()
