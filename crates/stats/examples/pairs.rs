@@ -5,7 +5,11 @@
 //! cargo run --release -p tidemark-stats --example pairs [-- COMPARISONS]
 //! ```
 
-use std::{env, error::Error};
+use std::{
+    env,
+    error::Error,
+    fmt::{self, Display, Formatter},
+};
 
 use tidemark_stats::{
     Criteria, Pairs, Verdict, Worse,
@@ -41,17 +45,53 @@ struct Outcome {
     has_alarm: bool,
 }
 
+/// Values of a benchmark without a change, in the order of measurement.
+#[derive(Clone, Copy)]
+enum Values {
+    /// Continuous noise.
+    Noisy(Noise),
+    /// One of two values with the same probability, as with a timer of low resolution.
+    Two,
+    /// The second run of a pair takes longer, and there is no other noise.
+    SecondIsSlower,
+    /// One value.
+    Constant,
+}
+
+impl Values {
+    fn generate(self, seed: u64, count: usize) -> Vec<f64> {
+        match self {
+            Self::Noisy(noise) => {
+                noise.series(seed, count).iter().map(|value| (NOISE * (value - 100.0)).exp()).collect()
+            }
+            Self::Two => normal(seed, count).iter().map(|one| if *one < 0.0 { 0.01 } else { 0.02 }).collect(),
+            Self::SecondIsSlower => (0..count).map(|run| if run % 2 == 0 { 1.0 } else { 1.1 }).collect(),
+            Self::Constant => vec![1000.0; count],
+        }
+    }
+}
+
+impl Display for Values {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Noisy(noise) => write!(formatter, "{noise}"),
+            Self::Two => write!(formatter, "one of two values, half of the runs each"),
+            Self::SecondIsSlower => write!(formatter, "second run always slower, no other noise"),
+            Self::Constant => write!(formatter, "no noise"),
+        }
+    }
+}
+
 impl Simulation {
-    fn new(noise: Noise, seed: u64, rounds: usize, change: f64) -> Self {
+    fn new(values: Values, seed: u64, rounds: usize, change: f64) -> Self {
+        // All benchmarks of a round are measured in the same order.
+        let order = normal(seed * 1_000 + 500, rounds);
         let benchmark = |index: usize| {
-            let seed = seed * 1_000 + index as u64;
-            let values = noise.series(seed, 2 * rounds);
-            let order = normal(seed + 500, rounds);
-            let value = |value: f64| (NOISE * (value - 100.0)).exp();
+            let values = values.generate(seed * 1_000 + index as u64, 2 * rounds);
             let factor = if index == 0 { change } else { 1.0 };
-            let runs = values.chunks_exact(2).zip(order).map(|(runs, order)| {
-                let (base, new) = if order < 0.0 { (runs[0], runs[1]) } else { (runs[1], runs[0]) };
-                (value(base), factor * value(new))
+            let runs = values.chunks_exact(2).zip(&order).map(|(runs, order)| {
+                let (base, new) = if *order < 0.0 { (runs[0], runs[1]) } else { (runs[1], runs[0]) };
+                (base, factor * new)
             });
             runs.collect()
         };
@@ -92,18 +132,25 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!(
         "A/A: {comparisons} comparisons of {BENCHMARKS} benchmarks, inspected after each of {MONITORED} rounds"
     );
-    for noise in Noise::ALL {
+    for values in Noise::ALL.map(Values::Noisy).into_iter().chain([Values::Two, Values::SecondIsSlower]) {
         let is_alarm =
-            |seed: &u64| Simulation::new(noise, *seed, MONITORED, 1.0).run(false, SAME_WITHIN).has_alarm;
+            |seed: &u64| Simulation::new(values, *seed, MONITORED, 1.0).run(false, SAME_WITHIN).has_alarm;
         let alarms = (0..comparisons).filter(is_alarm).count();
         println!(
             "{:45} {alarms:3} report a change ({:.1} %)",
-            noise.to_string(),
+            values.to_string(),
             percent(alarms, comparisons)
         );
     }
     for same_within in [SAME_WITHIN, 0.05] {
         detect(comparisons, same_within);
+    }
+    println!(
+        "Rounds until each verdict without noise: change of the first of {BENCHMARKS} benchmarks, rounds"
+    );
+    for change in [1.0, 1.001, CHANGE] {
+        let outcome = Simulation::new(Values::Constant, 0, MAX_ROUNDS, change).run(true, SAME_WITHIN);
+        println!("{:+.1} %: {:?}", (change - 1.0) * 100.0, outcome.rounds);
     }
     Ok(())
 }
@@ -118,7 +165,8 @@ fn detect(comparisons: u64, same_within: f64) {
     );
     let outcomes: Vec<Outcome> = (0..comparisons)
         .map(|seed| {
-            Simulation::new(Noise::Normal, seed + 1_000_000, MAX_ROUNDS, CHANGE).run(true, same_within)
+            Simulation::new(Values::Noisy(Noise::Normal), seed + 1_000_000, MAX_ROUNDS, CHANGE)
+                .run(true, same_within)
         })
         .collect();
     let found: Vec<&Outcome> =

@@ -28,8 +28,8 @@ use crate::{
 const MAX_RANKED: usize = 40;
 /// Maximum autocorrelation of successive runs.
 const MAX_AUTOCORRELATION: f64 = 0.9;
-/// Number of equal pairs after which values count as exact, for example a number of instructions.
-const EXACT_PAIRS: usize = 5;
+/// Number of pairs after which sides are the same if no run differs from another, for example in its number of instructions.
+const EQUAL_PAIRS: usize = 5;
 /// Differences up to this size are rounding errors.
 const ROUNDING_ERROR: f64 = 1e-12;
 

@@ -344,7 +344,7 @@ mod tests {
     fn the_comparison_ends_when_the_wanted_benchmarks_have_a_verdict() {
         let mut rounds = Rounds::default();
         assert!(!rounds.is_decided(&base(&[])));
-        for round in 0..5_u32 {
+        for round in 0..10_u32 {
             let noise = if round.is_multiple_of(2) { (100.0, 200.0) } else { (200.0, 100.0) };
             rounds.add(&base(&[]), &results(10.0, noise.0), &results(12.0, noise.1));
         }

@@ -2,7 +2,7 @@
 //! a comparison can be inspected after every pair.
 
 use super::{
-    Comparison, EXACT_PAIRS, ROUNDING_ERROR,
+    Comparison, EQUAL_PAIRS, ROUNDING_ERROR,
     sequential::{Bets, Sequence, capital_limit},
 };
 use crate::moments::mean;
@@ -16,7 +16,7 @@ pub struct Pairs {
     values: Vec<(f64, f64)>,
     /// Whether all values are positive, so that the differences are those of the logarithms.
     is_positive: bool,
-    /// Whether all pairs are equal.
+    /// Whether the values of neither side vary.
     is_constant: bool,
     /// Sums of the values of both sides, or of their logarithms.
     sums: (f64, f64),
@@ -95,11 +95,11 @@ impl Pairs {
             new: centers.1,
             change,
             interval: None,
-            p: Some(if self.is_exact() && step != 0.0 { 0.0 } else { self.sequence.p() }),
+            p: Some(self.sequence.p()),
             rank_p: None,
             min_rank_p: 0.0,
             has_tail_test: false,
-            is_same: self.is_same(step),
+            is_same: Some(self.is_same()),
             favors_difference: self.sequence.favors_difference(),
             rank_significance: 1.0 - self.confidence,
             significance: 1.0 - self.confidence,
@@ -110,16 +110,7 @@ impl Pairs {
     /// Returns the comparison. The search for the interval inspects all pairs.
     pub fn comparison(&self) -> Comparison {
         let quick = self.quick_comparison();
-        let interval = if self.is_exact() {
-            let step = self
-                .values
-                .first()
-                .map_or(0.0, |(base, new)| if self.is_positive { new.ln() - base.ln() } else { new - base });
-            Some((step, step))
-        } else {
-            self.sequence.interval(self.confidence)
-        };
-        let interval = interval.and_then(|(lower, upper)| self.share(lower).zip(self.share(upper)));
+        let interval = self.interval().and_then(|(lower, upper)| self.share(lower).zip(self.share(upper)));
         let half_width = |(change, (lower, upper)): (f64, (f64, f64))| (change - lower).max(upper - change);
         Comparison { interval, detectable: quick.change.zip(interval).map(half_width), ..quick }
     }
@@ -151,28 +142,33 @@ impl Pairs {
     }
 
     /// Whether the confidence interval is within the range of sides that count as the same: whether its ends are excluded.
-    fn is_same(&self, step: f64) -> Option<bool> {
+    fn is_same(&self) -> bool {
         if !self.is_positive {
             // The range depends on the level of the base, which every pair changes.
-            let interval =
-                if self.is_exact() { Some((step, step)) } else { self.sequence.interval(self.confidence) };
-            let ends = interval.and_then(|(lower, upper)| self.share(lower).zip(self.share(upper)));
-            return Some(
-                ends.is_some_and(|(lower, upper)| -self.same_within <= lower && upper <= self.same_within),
-            );
+            let ends = self.interval().and_then(|(lower, upper)| self.share(lower).zip(self.share(upper)));
+            return ends
+                .is_some_and(|(lower, upper)| -self.same_within <= lower && upper <= self.same_within);
+        }
+        if self.is_equal() {
+            return true;
         }
         let [lower, upper] = self.end_shifts();
-        if self.is_exact() {
-            return Some(lower <= step && step <= upper);
-        }
         let limit = capital_limit(self.confidence);
         let is_inside = self.sequence.median().is_some_and(|median| lower < median && median < upper);
-        Some(is_inside && self.ends.iter().all(|bets| bets.capital() >= limit))
+        is_inside && self.ends.iter().all(|bets| bets.capital() >= limit)
     }
 
-    /// Whether the values never vary, for example numbers of instructions.
-    fn is_exact(&self) -> bool {
-        self.is_constant && self.values.len() >= EXACT_PAIRS
+    /// Returns the confidence interval on the scale of the comparison.
+    fn interval(&self) -> Option<(f64, f64)> {
+        if self.is_equal() { Some((0.0, 0.0)) } else { self.sequence.interval(self.confidence) }
+    }
+
+    /// Whether no run of either side differs from another, for example in its number of instructions. Sides that differ need the
+    /// bets, even if neither varies: with a low resolution of the timer, or if the second run of a pair always takes longer, a few
+    /// pairs without a change may differ by the same amount.
+    fn is_equal(&self) -> bool {
+        let is_same = self.values.first().is_some_and(|(base, new)| base == new);
+        self.is_constant && is_same && self.values.len() >= EQUAL_PAIRS
     }
 
     /// Converts a difference on the scale to a share of the base.
@@ -189,7 +185,7 @@ impl Pairs {
 mod tests {
     use super::*;
     use crate::{
-        compare::{Criteria, verdicts},
+        compare::{Criteria, Verdict, verdicts},
         model::Worse,
         random::Random,
     };
@@ -212,6 +208,71 @@ mod tests {
                 assert!(found.iter().all(|one| *one == found[0]), "{found:?} after {}", pairs.len());
             }
         }
+    }
+
+    fn verdict(pairs: &Pairs, benchmarks: usize) -> Verdict {
+        verdicts(&vec![(pairs.quick_comparison(), Worse::Up); benchmarks], &CRITERIA)[0].0
+    }
+
+    /// Returns the exact probability that a benchmark is reported as changed within `count` pairs, each of which is one of `possible`
+    /// with the same probability.
+    fn alarm_probability(possible: &[(f64, f64)], count: usize, pairs: &Pairs) -> f64 {
+        if !pairs.is_empty() && verdict(pairs, 1) < Verdict::Inconclusive {
+            return 1.0;
+        }
+        if pairs.len() == count {
+            return 0.0;
+        }
+        let after = |pair: &(f64, f64)| {
+            let mut pairs = pairs.clone();
+            pairs.push(pair.0, pair.1);
+            alarm_probability(possible, count, &pairs)
+        };
+        possible.iter().map(after).sum::<f64>() / possible.len() as f64
+    }
+
+    /// Durations of 10 and 20 ms, measured with a resolution of 10 ms. The significance level is that of one of eight benchmarks.
+    #[test]
+    fn a_timer_with_a_low_resolution_causes_no_alarms() {
+        let significance = 0.01 / 8.0;
+        let possible = [(0.01, 0.01), (0.01, 0.02), (0.02, 0.01), (0.02, 0.02)];
+        let alarms = alarm_probability(&possible, 7, &Pairs::new(1.0 - significance, 0.05));
+        assert!(alarms <= significance, "{alarms}");
+    }
+
+    /// The second run of a pair always takes the same time longer, and the order is random.
+    #[test]
+    fn an_effect_of_the_order_causes_alarms_at_most_at_the_nominal_rate() {
+        for possible in [[(0.01, 0.02), (0.02, 0.01)], [(0.0, 1.0), (1.0, 0.0)]] {
+            let alarms = alarm_probability(&possible, 10, &Pairs::new(0.99, 0.05));
+            assert!((0.001..=0.01).contains(&alarms), "{possible:?}: {alarms}");
+        }
+    }
+
+    /// Returns the number of equal pairs after which one of these benchmarks has a verdict, and the verdict.
+    fn pairs_until_verdict(pair: (f64, f64), benchmarks: usize) -> (usize, Verdict) {
+        let mut pairs = Pairs::new(0.99, CRITERIA.same_within);
+        while pairs.is_empty() || verdict(&pairs, benchmarks) == Verdict::Inconclusive {
+            pairs.push(pair.0, pair.1);
+        }
+        let by_interval =
+            [(Comparison { is_same: None, ..pairs.comparison() }, Worse::Up)].repeat(benchmarks);
+        assert_eq!(verdicts(&by_interval, &CRITERIA)[0].0, verdict(&pairs, benchmarks));
+        (pairs.len(), verdict(&pairs, benchmarks))
+    }
+
+    #[test]
+    fn values_that_never_vary_need_few_pairs() {
+        for value in [1e9, 0.0, -3.0] {
+            assert_eq!(pairs_until_verdict((value, value), 8), (EQUAL_PAIRS, Verdict::Unchanged), "{value}");
+        }
+        assert_eq!(pairs_until_verdict((1000.0, 1001.0), 8), (9, Verdict::Unchanged));
+        assert_eq!(pairs_until_verdict((1000.0, 1020.0), 1), (9, Verdict::Regression));
+        assert_eq!(pairs_until_verdict((1000.0, 980.0), 8), (12, Verdict::Improvement));
+        assert_eq!(pairs_until_verdict((-1000.0, -980.0), 8), (12, Verdict::Regression));
+        let comparison = Pairs::of(&[(1000.0, 1020.0); 9], 0.99, 0.05).comparison();
+        let (lower, upper) = comparison.interval.unwrap();
+        assert!((lower - 0.02).abs() < 1e-9 && (upper - 0.02).abs() < 1e-9);
     }
 
     /// Otherwise, each of both scales would have its own chance of a false positive.

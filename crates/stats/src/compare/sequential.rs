@@ -221,14 +221,13 @@ fn log_sum<'a>(logarithms: impl Iterator<Item = &'a f64> + Clone) -> f64 {
 mod tests {
     use super::*;
     use crate::{
-        compare::{Criteria, Pairs, Samples, Verdict, compare, verdicts},
+        compare::{Criteria, EQUAL_PAIRS, Pairs, Samples, Verdict, compare, verdicts},
         level::median_absolute_deviation,
         model::Worse,
         random::Random,
     };
 
     const CONFIDENCE: f64 = 0.99;
-    const EXACT: usize = super::super::EXACT_PAIRS;
     const CRITERIA: Criteria = Criteria { smallest_change: 0.01, same_within: 0.05 };
     const BENCHMARKS: usize = 8;
     /// Significance level of one of the benchmarks.
@@ -336,7 +335,7 @@ mod tests {
         let values: Vec<(f64, f64)> = (0..600)
             .map(|_| ((noise * random.normal()).exp(), factor * (noise * random.normal()).exp()))
             .collect();
-        let others = compare(Samples::Paired(&[(1.0, 1.0); EXACT]), CONFIDENCE);
+        let others = compare(Samples::Paired(&[(1.0, 1.0); EQUAL_PAIRS]), CONFIDENCE);
         let is_reached = |count: &usize| {
             let mut compared = vec![(others, Worse::Up); BENCHMARKS];
             compared[0].0 = compare(Samples::Paired(&values[..*count]), CONFIDENCE);
@@ -371,15 +370,6 @@ mod tests {
         counts.sort_unstable();
         assert!(counts[100] <= 114, "{counts:?}");
         assert!(counts[200] < usize::MAX, "{counts:?}");
-    }
-
-    #[test]
-    fn exact_values_are_compared_without_noise() {
-        let comparison = compare(Samples::Paired(&[(1000.0, 1020.0); EXACT]), CONFIDENCE);
-        assert_eq!(comparison.p, Some(0.0));
-        let (lower, upper) = comparison.interval.unwrap();
-        assert!((lower - 0.02).abs() < 1e-9 && (upper - 0.02).abs() < 1e-9);
-        assert_eq!(compare(Samples::Paired(&[(1000.0, 1020.0); EXACT - 1]), CONFIDENCE).interval, None);
     }
 
     #[test]
