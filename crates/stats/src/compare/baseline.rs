@@ -1,7 +1,7 @@
 //! Compares a few new runs with the history of their series. The level is estimated from the runs since the last change; the
 //! noise is estimated from all levels, so that a new level has a noise estimate while it is short.
 
-use std::sync::LazyLock;
+use std::{ops::Range, sync::LazyLock};
 
 use super::{Comparison, MAX_RANKED, PeerNoise, ROUNDING_ERROR};
 use crate::{
@@ -31,6 +31,10 @@ const MAX_PERSISTENCE_EXPONENT: f64 = 0.35;
 const DETECTABLE_PRECISION: f64 = 0.005;
 /// Weight of the peers' runs, as a number of runs of the series.
 const PEER_WEIGHT: f64 = 10.0;
+/// Minimum distance of an episode from the level, in units of noise, and the possible lengths of an episode: longer ones can be levels
+/// that the change detection finds.
+const EPISODE_DISTANCE: f64 = 4.5;
+const EPISODE_LENGTHS: Range<usize> = 3..8;
 /// Stratified sample of the standard normal distribution for the bootstrap, in random order.
 static NORMAL_SAMPLE: LazyLock<Vec<f64>> = LazyLock::new(|| {
     let part = |draw: usize| {
@@ -114,6 +118,7 @@ impl Baseline {
         }
         let (base, new) = (base?, new.iter().map(scale).collect());
         let level = scale(&base);
+        merge_episodes(&mut residuals);
         let distances: Vec<f64> = residuals.iter().map(|value| value.abs()).collect();
         let noise = median(&distances).unwrap_or_default() * crate::level::MAD_TO_SIGMA;
         Some(Self {
@@ -365,6 +370,21 @@ impl Baseline {
         };
         let tail = ((1.0 - confidence) / 2.0).max(1.0 / (BOOTSTRAP_SAMPLES + 1) as f64);
         Some((step - end(1.0 - tail), step - end(tail)))
+    }
+}
+
+/// Counts each short episode far from the level as one outlier: of three to seven successive residuals on the same side, only the
+/// greatest remains (a cluster maximum; M. R. Leadbetter and others, 1983), and the others become residuals from the median of the
+/// episode. A change that is reverted after a few runs is one event, and not a property of all runs.
+fn merge_episodes(residuals: &mut [f64]) {
+    let distances: Vec<f64> = residuals.iter().map(|value| value.abs()).collect();
+    let far = EPISODE_DISTANCE * median(&distances).unwrap_or_default() * crate::level::MAD_TO_SIGMA;
+    // Counts have no noise. A count that sometimes differs is not an episode.
+    let is_same = |one: &f64, next: &f64| far > 0.0 && one.abs().min(next.abs()) > far && one * next > 0.0;
+    for episode in residuals.chunk_by_mut(is_same).filter(|one| EPISODE_LENGTHS.contains(&one.len())) {
+        episode.sort_by(|one, other| other.abs().total_cmp(&one.abs()));
+        let center = median(episode).unwrap_or_default();
+        episode[1..].iter_mut().for_each(|residual| *residual -= center);
     }
 }
 

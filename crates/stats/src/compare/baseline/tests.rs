@@ -93,6 +93,31 @@ fn an_outlier_like_earlier_outliers_is_not_a_change() {
     assert_eq!(verdict(&values, &[], &[128.0]), Verdict::Inconclusive);
 }
 
+/// A change that was reverted after three to seven runs is one outlier. More runs at a distance are part of the noise.
+#[test]
+fn a_short_episode_is_one_outlier() {
+    let with = |places: &[usize]| {
+        let mut values = history(7, 104, 1.0);
+        places.iter().for_each(|place| values[*place] += 34.0);
+        values
+    };
+    for length in [3, 5, 7] {
+        let values = with(&(40..40 + length).collect::<Vec<_>>());
+        assert_eq!(verdict(&values, &[], &[100.5]), Verdict::Unchanged, "{length}");
+        assert_eq!(verdict(&values, &[], &[133.0]), Verdict::Inconclusive, "{length}");
+        assert_eq!(verdict(&values, &[], &[180.0]), Verdict::Regression, "{length}");
+    }
+    for places in [&[40, 42, 44, 46, 48], &[20, 21, 50, 51, 52], &[40, 41, 60, 61, 80]] {
+        assert_eq!(verdict(&with(places), &[], &[133.0]), Verdict::Inconclusive, "{places:?}");
+    }
+    let interval = |places: &[usize]| {
+        compare_alone(&Baseline::new(&with(places), &[], &[100.0]).unwrap(), 0.0).interval.unwrap()
+    };
+    assert!(interval(&[40, 41, 42, 43, 44]).0 > -0.05);
+    assert!(interval(&[40, 42, 44, 46, 48]).0 < -0.2);
+    assert!(interval(&(40..48).collect::<Vec<_>>()).0 < -0.2);
+}
+
 #[test]
 fn a_known_shift_is_subtracted() {
     let quiet = history(4, 60, 1.0);
