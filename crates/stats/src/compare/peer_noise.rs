@@ -2,16 +2,20 @@
 //! the autocorrelation of successive runs.
 
 use super::{Baseline, MAX_AUTOCORRELATION};
+use crate::quartile::Quartiles;
 
 /// Tail index that is assumed before there are residuals to estimate it from, that of Student's t with three degrees of
 /// freedom, and the weight of this prior as a number of residuals. The tail index applies beyond the greatest observed
 /// residual.
 const PRIOR_TAIL_INDEX: f64 = 3.0;
 const PRIOR_WEIGHT: f64 = 5.0;
-/// Minimum tail index: one series with many outliers must not hide all changes of others.
+/// Minimum tail index: many outliers must not hide all changes.
 const MIN_TAIL_INDEX: f64 = 2.0;
 /// Share of the residuals, the greatest ones, from which the tail index is estimated.
 const TAIL_SHARE: f64 = 0.05;
+/// Minimum number of residuals of a group of series. Longer series have their own groups, so that the outliers of one series are
+/// the greatest residuals of only one group.
+const GROUP_SIZE: usize = 100;
 /// Maximum number of series to analyze; of more series, every n-th is analyzed.
 const MAX_SERIES: usize = 64;
 /// Residuals are clamped to this many units of noise before the autocorrelations are computed.
@@ -39,8 +43,7 @@ pub struct PeerNoise {
 }
 
 impl PeerNoise {
-    /// Estimates the statistics from the histories, with the estimator of B. Hill (1975) for the tail; `comparisons` is the
-    /// number of comparisons that are made together.
+    /// Estimates the statistics from the histories; `comparisons` is the number of comparisons that are made together.
     pub fn of<'a>(baselines: impl IntoIterator<Item = &'a Baseline>, comparisons: usize) -> Self {
         let baselines: Vec<&Baseline> =
             baselines.into_iter().filter(|baseline| baseline.noise > 0.0).collect();
@@ -56,15 +59,9 @@ impl PeerNoise {
             products += clamped().zip(clamped().skip(1)).map(|(one, next)| one * next).sum::<f64>();
             squares += clamped().map(|value| value * value).sum::<f64>();
         }
-        let mut all: Vec<f64> = series.iter().flatten().copied().collect();
-        let inflation = inflation(products / squares, series.len() as f64, all.len() as f64);
-        all.sort_by(f64::total_cmp);
-        let count = (all.len() as f64 * TAIL_SHARE) as usize;
-        let (rest, greatest) = all.split_at(all.len() - count);
-        let ratios: f64 = rest.last().map_or(0.0, |last| greatest.iter().map(|one| (one / last).ln()).sum());
-        let tail_index = (PRIOR_WEIGHT + count as f64) / (PRIOR_WEIGHT / PRIOR_TAIL_INDEX + ratios);
-        let mut peers =
-            Self { shares: Vec::new(), tail_index: tail_index.max(MIN_TAIL_INDEX), inflation, comparisons };
+        let count: usize = series.iter().map(Vec::len).sum();
+        let inflation = inflation(products / squares, series.len() as f64, count as f64);
+        let mut peers = Self { shares: Vec::new(), tail_index: tail_index(&series), inflation, comparisons };
         let distances = (0..DISTANCE_COUNT).map(|index| MIN_DISTANCE * DISTANCE_RATIO.powi(index));
         peers.shares = distances.map(|distance| peers.pooled_share(&series, distance)).collect();
         peers
@@ -120,6 +117,38 @@ impl PeerNoise {
     }
 }
 
+/// Returns the tail index of the distances of all series. If the tail is a power, the normalized spacings of the greatest distances
+/// are independent and exponential (A. Rényi, 1953), and B. Hill's estimator (1975) is the reciprocal of their mean. The third
+/// quartile estimates the same mean, and does not depend on the greatest quarter of the spacings: a series has a single great spacing
+/// between its noise and its outliers, however many and however far they are.
+fn tail_index(series: &[Vec<f64>]) -> f64 {
+    let mut groups: Vec<Vec<f64>> = vec![Vec::new()];
+    for distances in series {
+        match groups.last_mut() {
+            Some(group) if group.len() < GROUP_SIZE => group.extend(distances),
+            _ => groups.push(distances.clone()),
+        }
+    }
+    let mut spacings: Vec<f64> = groups.into_iter().flat_map(spacings).collect();
+    if spacings.is_empty() {
+        return PRIOR_TAIL_INDEX;
+    }
+    let count = spacings.len() as f64;
+    // The third quartile of an exponential distribution is ln 4 times its mean. One standard error is added, because a tail that is
+    // too short causes false alarms.
+    let mean =
+        Quartiles::of(&mut spacings).third / 4_f64.ln() * (1.0 + 3_f64.sqrt() / 4_f64.ln() / count.sqrt());
+    let tail_index = (PRIOR_WEIGHT + count) / (PRIOR_WEIGHT / PRIOR_TAIL_INDEX + count * mean);
+    tail_index.max(MIN_TAIL_INDEX)
+}
+
+/// Returns the normalized spacings between the logarithms of the greatest distances: the spacing after the n-th greatest times n.
+fn spacings(mut distances: Vec<f64>) -> impl Iterator<Item = f64> {
+    distances.sort_by(|left, right| right.total_cmp(left));
+    let count = (distances.len() as f64 * TAIL_SHARE) as usize;
+    (1..=count).map(move |rank| rank as f64 * (distances[rank - 1] / distances[rank]).ln())
+}
+
 /// Returns the variance inflation of a mean from the lag-1 autocorrelation of `series` series with `runs` runs in total. In a
 /// series of n runs, the estimate is biased downward by (1 + 3r) / n; the function subtracts one standard error and corrects
 /// the bias.
@@ -135,6 +164,7 @@ mod tests {
     use super::*;
     use crate::{
         Criteria, Verdict, Worse,
+        random::Random,
         synthetic::{Noise, normal},
         verdicts,
     };
@@ -146,6 +176,59 @@ mod tests {
         let autocorrelated = Noise::Autoregressive(0.7).series(1, 200);
         let autocorrelated = Baseline::new(&autocorrelated, &[], &[100.0]).unwrap();
         assert!(PeerNoise::of([&autocorrelated], 1).inflation > 2.0);
+    }
+
+    /// The distances of one in four series include outliers: one run in twenty.
+    #[test]
+    fn the_tail_index_is_that_of_most_series() {
+        for exponent in [2.5, 4.0] {
+            let mut random = Random::seeded(1);
+            let mut series: Vec<Vec<f64>> =
+                (0..60).map(|_| (0..200).map(|_| random.uniform().powf(-1.0 / exponent)).collect()).collect();
+            let found = tail_index(&series);
+            assert!((0.85..1.05).contains(&(found / exponent)), "{found} instead of {exponent}");
+            for one in series.iter_mut().step_by(4) {
+                one.iter_mut().step_by(20).for_each(|distance| *distance *= 1e6);
+            }
+            let found = tail_index(&series);
+            assert!(
+                (0.75..1.0).contains(&(found / exponent)),
+                "{found} instead of {exponent}, with outliers"
+            );
+        }
+        assert_eq!(tail_index(&[]), PRIOR_TAIL_INDEX);
+        assert_eq!(tail_index(&[vec![1.0; 19]]), PRIOR_TAIL_INDEX);
+    }
+
+    /// Returns the smallest detectable changes of 56 series of 104 runs, two per week, with noise of 2 %. The level of the first
+    /// `steps` series was 34 % higher for five runs.
+    fn detectable(steps: usize) -> Vec<f64> {
+        let baselines: Vec<Baseline> = (0..56)
+            .map(|series| {
+                let mut values: Vec<f64> =
+                    normal(series as u64, 104).iter().map(|noise| 100.0 * (0.02 * noise).exp()).collect();
+                if series < steps {
+                    values[40..45].iter_mut().for_each(|value| *value *= 1.34);
+                }
+                Baseline::new(&values, &[], &[100.0]).unwrap()
+            })
+            .collect();
+        let peers = PeerNoise::of(&baselines, 56);
+        baselines.iter().map(|one| one.compare(0.95, 0.0, &peers).detectable.unwrap()).collect()
+    }
+
+    #[test]
+    fn a_short_step_of_a_few_series_does_not_hide_the_changes_of_the_others() {
+        let without = detectable(0);
+        assert!(without.iter().all(|one| *one < 0.25), "{without:?}");
+        for steps in [1, 8, 12] {
+            let found = detectable(steps);
+            let (stepped, others) = found.split_at(steps);
+            assert!(stepped.iter().all(|one| *one < 1.5), "{steps}: {stepped:?}");
+            let ratios = others.iter().zip(&without[steps..]).map(|(one, without)| one / without);
+            let greatest = ratios.fold(0.0, f64::max);
+            assert!(greatest < 1.4, "{steps}: {greatest}");
+        }
     }
 
     #[test]
