@@ -118,7 +118,7 @@ both! {
         let (order, uuid) = lab.order(&mut runner).await;
         assert_snapshot!("pairs_order", lab.server.redact(&format!("{order:#}")));
         assert_eq!(uuid, sent.text("/job"));
-        let mut results = rounds("bench", &[(1.0, 1.2); 6]);
+        let mut results = rounds("bench", &[(1.0, 1.2); 10]);
         // A round without its base does not count.
         results.as_array_mut().unwrap().pop();
         let job = lab.complete(&mut runner, &uuid, results).await;
@@ -152,7 +152,7 @@ both! {
         // A further report of an event that is being confirmed is not notified on its own.
         lab.measure(2, &[("a", 150.0)]).await;
         receiver.is_left_alone(&lab).await;
-        let job = lab.complete(&mut runner, &uuid, rounds("a", &[(101.0, 152.0); 6])).await;
+        let job = lab.complete(&mut runner, &uuid, rounds("a", &[(101.0, 152.0); 9])).await;
         let event = lab.confirmed("confirmed").await;
         assert_eq!(event.text("/status"), "open");
         assert_snapshot!("confirmation_confirmed", lab.server.redact(&format!("{:#}", event.body["confirmation"])));

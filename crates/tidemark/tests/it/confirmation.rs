@@ -74,7 +74,7 @@ fn a_slower_commit_is_measured_again_and_notified_once() {
     let compared = &confirmation["comparisons"][0];
     assert_eq!(
         (&compared["base"], &compared["head"], &compared["base_runs"]),
-        (&json!(1000.0), &json!(1500.0), &json!(5))
+        (&json!(1000.0), &json!(1500.0), &json!(9))
     );
     wait_until("there is no notification", || receiver.request_count() > 0);
     let requests = receiver.take_requests();
