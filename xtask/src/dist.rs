@@ -65,7 +65,7 @@ pub(crate) fn all(build: bool) -> Result<PathBuf> {
 
 fn package(timing: &mut Timing, build: bool) -> Result<Dist> {
     let platform = platform::host()?;
-    let (target, version) = (tools::target()?, version()?);
+    let (target, version, time) = (tools::target()?, version()?, commit_time()?);
     let folder = target.join("artifacts");
     if folder.exists() {
         fs::remove_dir_all(&folder).map_err(|error| failed("removed", &folder, &error))?;
@@ -73,10 +73,9 @@ fn package(timing: &mut Timing, build: bool) -> Result<Dist> {
     fs::create_dir_all(&folder).map_err(|error| failed("created", &folder, &error))?;
     if build {
         timing.phase("console", console::build)?;
-        timing.phase("binary", || binary::build(platform))?;
+        timing.phase("binary", || binary::build(platform, time))?;
     }
     let binary = binary::check(platform)?;
-    let time = commit_time()?;
     let dist = Dist { folder, binary, profile_folder: target.join(binary::PROFILE), version, platform, time };
     timing.phase("completions and manual pages", || dist.write_documents())?;
     timing.phase("licenses", || notices::build(&dist))?;

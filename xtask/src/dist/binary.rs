@@ -11,6 +11,9 @@ use crate::{
 /// Build profile of the binary that ships; defined in Cargo.toml.
 pub(super) const PROFILE: &str = "dist";
 
+/// Environment variable with the modification time of packaged files in seconds since 1970.
+pub(super) const TIME: &str = "SOURCE_DATE_EPOCH";
+
 /// Maximum size of the binary in bytes.
 const MAX_SIZE: u64 = 45_000_000;
 
@@ -21,11 +24,14 @@ const LIBRARIES: [&str; 4] = ["linux-vdso.so", "libc.so", "libm.so", "ld-linux"]
 /// statically.
 const STATIC_LIBGCC: &str = "INPUT(-lgcc_eh -lgcc)\n";
 
-/// Builds the binary.
-pub(super) fn build(platform: &Platform) -> Result {
+/// Builds the binary. `time` is the modification time of packaged files.
+pub(super) fn build(platform: &Platform, time: u64) -> Result {
     say("Building the optimized binary; this takes up to half an hour with two cores.");
     let mut command = tools::cargo(&["rustc", "--locked", "--profile", PROFILE])?;
     command.args(["--package", "tidemark", "--bin", "tidemark", "--"]).args(compiler_flags(platform)?);
+    // maturin needs this variable. The build scripts of C libraries depend on it: without it here, maturin would compile
+    // everything again.
+    command.env(TIME, time.to_string());
     tools::run(without_lints(&mut command))
 }
 

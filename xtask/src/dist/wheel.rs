@@ -8,7 +8,7 @@ use super::{
     Dist,
     archive::read,
     artifacts,
-    binary::{PROFILE, compiler_flags, without_lints},
+    binary::{PROFILE, TIME, compiler_flags, without_lints},
 };
 use crate::{Result, tools};
 
@@ -35,7 +35,7 @@ pub(super) fn build(dist: &Dist) -> Result {
         .arg("--")
         .args(compiler_flags(dist.platform)?)
         .current_dir(tools::root()?.join("packaging/python"))
-        .env("SOURCE_DATE_EPOCH", dist.time.to_string());
+        .env(TIME, dist.time.to_string());
     tools::run(without_lints(&mut command))?;
     // The other packages have the binary of the first build.
     let mut wheels = artifacts(&dist.folder)?.into_iter().filter(|(name, _)| name.ends_with(".whl"));
