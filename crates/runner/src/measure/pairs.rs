@@ -24,7 +24,7 @@ const MAX_FAILED_ROUNDS: u32 = 3;
 pub enum PairLimits {
     /// The sides run one after the other with the same limits.
     Interleaved(Limits),
-    /// The sides run at the same time; they exchange their cores after each round.
+    /// The sides run at the same time, and then again with exchanged cores.
     Duet([Limits; 2]),
 }
 
@@ -39,6 +39,14 @@ impl PairLimits {
         let second = first.split_off(first.len() / 2);
         let with = |cores| Limits { cores, ..limits.clone() };
         Ok(Self::Duet([with(first), with(second)]))
+    }
+
+    /// Number of runs of a round.
+    fn runs_per_round(&self) -> u64 {
+        match self {
+            Self::Interleaved(_) => 2,
+            Self::Duet(_) => 4,
+        }
     }
 
     /// Returns the limits of the side that runs on the first cores.
@@ -110,26 +118,28 @@ impl<'a> PairJob<'a> {
         let mut before = measure_noise(self.limits.first());
         for round in 1..=self.base.rounds {
             let size = results.remaining();
-            let output = results.bounds.output.min(size / 2);
+            let output = results.bounds.output.min(size / self.limits.runs_per_round());
             // If the order within a pair is random, no effect of the order favors a side.
             let is_base_first = Uuid::new_v4().as_bytes()[0] & 1 == 0;
-            let outcomes = round_runner.run(&sides, round, is_base_first, output)?;
+            let outcomes = round_runner.run(&sides, is_base_first, output)?;
             let after = measure_noise(self.limits.first());
             let noise = JobNoise { before, after };
             before = after;
-            outcomes.iter().for_each(&mut *on_run);
-            let is_timeout = outcomes.iter().any(|outcome| outcome.exit == Exit::TimedOut);
+            outcomes.iter().for_each(|(_, outcome)| on_run(outcome));
+            let is_timeout = outcomes.iter().any(|(_, outcome)| outcome.exit == Exit::TimedOut);
             if is_timeout && rounds.count > 0 {
                 // Time is up; the complete rounds count.
                 break;
             }
-            let failed = outcomes.iter().find_map(|outcome| failure(outcome, self.plan, self.limits.first()));
-            let is_stopped = outcomes.iter().any(|outcome| outcome.exit == Exit::Stopped);
-            let mut parsed = Vec::with_capacity(2);
-            for (side, mut outcome) in sides.iter().zip(outcomes) {
+            let failed =
+                outcomes.iter().find_map(|(_, outcome)| failure(outcome, self.plan, self.limits.first()));
+            let is_stopped = outcomes.iter().any(|(_, outcome)| outcome.exit == Exit::Stopped);
+            let mut parsed = [Vec::new(), Vec::new()];
+            for (place, mut outcome) in outcomes {
+                let side = &sides[place];
                 let texts = self.plan.result_texts(&side.command, &mut outcome);
                 if failed.is_none() {
-                    parsed.extend(self.parse(side.side, &texts, &outcome.stdout)?);
+                    parsed[place].extend(self.parse(side.side, &texts, &outcome.stdout)?);
                 }
                 let short = JobIteration {
                     side: Some(side.side),
@@ -149,7 +159,8 @@ impl<'a> PairJob<'a> {
                 }
                 None => failed_rounds = 0,
             }
-            if let Ok([base, new]) = <[Results; 2]>::try_from(parsed) {
+            // The runs of a side in a round count as one value.
+            if let [Some(base), Some(new)] = parsed.map(|runs| Results::fold(&runs, Fold::Mean)) {
                 rounds.add(self.base, &base, &new);
             }
             let mean = started.elapsed() / round;
@@ -210,14 +221,14 @@ struct RoundRunner<'a> {
 }
 
 impl RoundRunner<'_> {
-    /// Runs both sides. Returns the outcomes of the base and of the image.
+    /// Runs both sides: in this order, or as a duet, in which the first side starts on the first cores. Returns the outcomes with
+    /// the indexes of their sides.
     fn run(
         &self,
         sides: &[Side<'_>; 2],
-        round: u32,
         is_base_first: bool,
         output: u64,
-    ) -> Result<[RunOutcome; 2]> {
+    ) -> Result<Vec<(usize, RunOutcome)>> {
         let run = |side: &Side<'_>, limits: &Limits| {
             self.host.sandbox.run(&Task {
                 root: &side.image.root,
@@ -230,31 +241,41 @@ impl RoundRunner<'_> {
                 binds: &[],
             })
         };
-        let [base, new] = sides;
-        match self.limits {
-            PairLimits::Interleaved(limits) if is_base_first => Ok([run(base, limits)?, run(new, limits)?]),
+        let order: [usize; 2] = if is_base_first { [0, 1] } else { [1, 0] };
+        let [first, second] = match self.limits {
             PairLimits::Interleaved(limits) => {
-                let new = run(new, limits)?;
-                Ok([run(base, limits)?, new])
+                let mut outcomes = Vec::with_capacity(2);
+                for side in order {
+                    outcomes.push((side, run(&sides[side], limits)?));
+                }
+                outcomes.sort_by_key(|(side, _)| *side);
+                return Ok(outcomes);
             }
-            PairLimits::Duet([first, second]) => {
-                let (base_limits, new_limits) =
-                    if round.is_multiple_of(2) { (first, second) } else { (second, first) };
-                std::thread::scope(|scope| {
-                    let handle = if is_base_first {
-                        let base = scope.spawn(|| run(base, base_limits));
-                        (base, scope.spawn(|| run(new, new_limits)))
-                    } else {
-                        let new = scope.spawn(|| run(new, new_limits));
-                        (scope.spawn(|| run(base, base_limits)), new)
-                    };
-                    let failed = |_| Err(Error::new("The sandbox failed with an internal error."));
-                    let (base, new) = handle;
-                    let (base, new) = (base.join().unwrap_or_else(failed), new.join().unwrap_or_else(failed));
-                    Ok([base?, new?])
-                })
+            PairLimits::Duet(limits) => limits,
+        };
+        let mut outcomes = Vec::with_capacity(4);
+        // Both sides run on both sets of cores, so that different cores favor no side.
+        for [on_first, on_second] in [order, [order[1], order[0]]] {
+            let both = std::thread::scope(|scope| {
+                let handles = [
+                    scope.spawn(|| run(&sides[on_first], first)),
+                    scope.spawn(|| run(&sides[on_second], second)),
+                ];
+                let failed = |_| Err(Error::new("The sandbox failed with an internal error."));
+                handles.map(|handle| handle.join().unwrap_or_else(failed))
+            });
+            let [one, other] = both;
+            let mut both = [(on_first, one?), (on_second, other?)];
+            both.sort_by_key(|(side, _)| *side);
+            let is_ended =
+                |(_, outcome): &(usize, RunOutcome)| matches!(outcome.exit, Exit::TimedOut | Exit::Stopped);
+            let is_over = both.iter().any(is_ended);
+            outcomes.extend(both);
+            if is_over {
+                break;
             }
         }
+        Ok(outcomes)
     }
 }
 

@@ -320,7 +320,10 @@ fn two_images_are_measured_in_pairs_until_the_verdict_is_known() {
     let images = Images::open(test.folder.path().join("new-images")).unwrap();
     let (source, tag) = Source::parse(layout.to_str().unwrap(), None).unwrap();
     let new_image = images.get(&source, &tag).unwrap();
-    let plan = shell(r#"echo "{\"a\":{\"latency\":{\"value\":$VALUE}}}""#);
+    // Prints the cores, too.
+    let plan = shell(
+        r#"echo "{\"a\":{\"latency\":{\"value\":$VALUE}}}"; grep Cpus_allowed_list /proc/self/status >&2"#,
+    );
     let base = JobBase {
         repository: None,
         digest: String::new(),
@@ -333,8 +336,12 @@ fn two_images_are_measured_in_pairs_until_the_verdict_is_known() {
         same_within: 0.05,
     };
     let alone = PairLimits::Interleaved(test.limits.clone());
-    let duet = PairLimits::Duet([test.limits.clone(), test.limits.clone()]);
-    for limits in [&alone, &duet] {
+    // Without a second core, both sides run on the same one.
+    let mut cores = test.host.cores.choose(2).unwrap_or_else(|_| test.limits.cores.repeat(2));
+    let second = Limits { cores: cores.split_off(1), ..test.limits.clone() };
+    let has_two_cores = cores != second.cores;
+    let duet = PairLimits::Duet([Limits { cores, ..test.limits.clone() }, second]);
+    for (limits, runs_per_round) in [(&alone, 2), (&duet, 4)] {
         let job = PairJob {
             base_image: &test.image,
             new_image: &new_image,
@@ -350,11 +357,20 @@ fn two_images_are_measured_in_pairs_until_the_verdict_is_known() {
         assert_eq!(end, JobEnd::Completed);
         let results = results.read().unwrap();
         // Values without noise that differ need nine pairs.
-        assert_eq!((runs, results.len()), (18, 18));
+        assert_eq!((runs, results.len()), (9 * runs_per_round, 9 * runs_per_round));
         for (index, result) in results.iter().enumerate() {
             let (side, value) = if index % 2 == 0 { (JobSide::Base, "10") } else { (JobSide::New, "12") };
-            assert_eq!((result.side, result.round), (Some(side), u32::try_from(index / 2 + 1).ok()));
+            assert_eq!(
+                (result.side, result.round),
+                (Some(side), u32::try_from(index / runs_per_round + 1).ok())
+            );
             assert!(result.stdout.as_ref().unwrap().contains(value), "{result:?}");
+        }
+        // In each round of a duet, both sides run on both sets of cores.
+        for round in results.chunks(4).filter(|_| runs_per_round == 4 && has_two_cores) {
+            let cores: Vec<&str> = round.iter().map(|run| run.stderr.as_deref().unwrap()).collect();
+            assert_eq!((cores[0], cores[1]), (cores[3], cores[2]));
+            assert_ne!(cores[0], cores[1]);
         }
     }
     // A failed side fails the job, unless failures are allowed.

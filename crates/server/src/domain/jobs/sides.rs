@@ -28,13 +28,13 @@ pub(super) fn read(config: &JobConfig, adapter: Adapter, output: &JobOutput) -> 
         return Err(Error::Invalid("Every iteration failed; there are no results.".into()));
     }
     let mut measurement = Measurement::default();
-    let mut rounds: BTreeMap<u32, [Option<Results>; 2]> = BTreeMap::new();
+    let mut rounds: BTreeMap<u32, [Vec<Results>; 2]> = BTreeMap::new();
     for (iteration, one) in kept.into_iter().enumerate() {
         let results = parse(config, adapter, iteration, one)?;
         if let (Some(side), Some(round)) = (one.side, one.round.filter(|_| config.base.is_some())) {
             // Several values of a benchmark in one run count as one value.
             let folded = Results::fold(&results, config.fold.unwrap_or(Fold::Mean));
-            rounds.entry(round).or_default()[usize::from(side == JobSide::New)] = folded;
+            rounds.entry(round).or_default()[usize::from(side == JobSide::New)].extend(folded);
         }
         if one.side != Some(JobSide::Base) {
             measurement.results.extend(results);
@@ -44,7 +44,8 @@ pub(super) fn read(config: &JobConfig, adapter: Adapter, output: &JobOutput) -> 
         return Err(Error::Invalid("The job printed no results.".into()));
     }
     for sides in rounds.into_values() {
-        if let [Some(base), Some(new)] = sides {
+        // A side of a duet runs twice in a round, on both sets of cores.
+        if let [Some(base), Some(new)] = sides.map(|runs| Results::fold(&runs, Fold::Mean)) {
             measurement.pairs.extend([base, new]);
         }
     }
