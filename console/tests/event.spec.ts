@@ -115,6 +115,9 @@ test("an event shows how to search for its commit, and the culprit", async ({ pa
   const commit = (hash: string, probability: number, value: number) => {
     return { hash: hash.repeat(40), probability, values: [value], reused: [], skipped: null };
   };
+  // There are no runners.
+  await page.getByRole("button", { name: "Search with jobs" }).click();
+  await expect(page.getByText(/The server found no commit:/)).toBeVisible();
   const event = new URL(page.url()).pathname.split("/").at(-1);
   await make(request, `/v0/projects/${slug}/events/${event}/bisection`, {
     status: "found",

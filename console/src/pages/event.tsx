@@ -402,7 +402,7 @@ function EventPage(props: {
       <Show when={props.event.confirmation}>{(known) => <ConfirmationSection of={known()} />}</Show>
       <Show when={shownChange()}>{(change) => <ChangeHistory change={change()} />}</Show>
       <Show when={shownAlert()}>{(alert) => <AlertHistory event={props.event} alert={alert()} />}</Show>
-      <Bisection bisection={props.event.bisection} change={shownChange()} />
+      <Bisection event={props.event} change={shownChange()} onChange={props.onChange} />
       <Show when={props.event.total}>
         <div class="stack tight">
           <h2>Affected series</h2>

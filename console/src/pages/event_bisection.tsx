@@ -1,34 +1,68 @@
 // The search for the commit of an event: the culprit with its evidence, and the command that starts a search.
 
 import { type JSX, Show } from "solid-js";
-import type { JsonBisection, JsonBisectionCommit, JsonChange } from "../api";
+import { call, type JsonBisection, type JsonBisectionCommit, type JsonChange, type JsonEvent } from "../api";
 import { Levels } from "../change";
 import { plural, ratio, share, shortHash } from "../format";
 import { commitUrl } from "../links";
 import { useProject } from "../project";
 import { Badge } from "../ui/Badge";
+import { Button } from "../ui/Button";
 import { Code } from "../ui/Code";
 import { Fact, Facts } from "../ui/Facts";
 import { Table } from "../ui/Table";
+import { toastFailure } from "../ui/Toast";
 import { Time, Value } from "../ui/Value";
 
-/** The result of the last search, and how to start one for a change. */
+/** The result of the last search, and how to start one. */
 export function Bisection(props: {
-  bisection: JsonBisection | undefined;
+  event: JsonEvent;
   /** The change to search for. */
   change: JsonChange | undefined;
+  onChange: (event: JsonEvent) => void;
 }): JSX.Element {
   const project = useProject();
+  const search = async () => {
+    const path = { project: project.slug(), event: props.event.uuid };
+    props.onChange(await call("post", "/v0/projects/{project}/events/{event}/search", { path }));
+  };
+  const hasSeries = () => props.event.total > 0 || props.event.total_alerts > 0;
   return (
-    <Show when={props.bisection ?? props.change}>
+    <Show when={props.event.bisection ?? hasSeries()}>
       <section class="stack tight" aria-labelledby="event-bisection">
         <h2 id="event-bisection">Culprit</h2>
-        <Show when={props.bisection}>{(bisection) => <Result bisection={bisection()} />}</Show>
+        <Show when={props.event.bisection}>{(bisection) => <Result bisection={bisection()} />}</Show>
+        <Show when={props.event.search}>
+          {(known) => (
+            <Show
+              when={known().pending}
+              fallback={
+                <Show when={known().reason}>
+                  {(reason) => <p class="small muted">The server found no commit: {reason()}</p>}
+                </Show>
+              }
+            >
+              <p>
+                The server searches for the commit with jobs since <Time at={known().created} />.
+              </p>
+            </Show>
+          )}
+        </Show>
+        <Show when={hasSeries() && project.may("edit") && !props.event.search?.pending}>
+          <div>
+            <Button
+              title="Measure the images of the commits with jobs on runners"
+              onClick={() => void search().catch(toastFailure)}
+            >
+              Search with jobs
+            </Button>
+          </div>
+        </Show>
         <Show when={props.change}>
           {(change) => (
             <>
               <p class="small muted">
-                {props.bisection ? "Search again" : "Find the commit despite noise"}: run this in a clone of the
+                {props.event.bisection ? "Search again" : "Find the commit despite noise"}: run this in a clone of the
                 repository, with the command that runs your benchmarks. The result appears here and in notifications.
               </p>
               <Code
@@ -58,7 +92,9 @@ function Result(props: { bisection: JsonBisection }): JSX.Element {
             <Fact label={result().status === "found" ? "Culprit" : "Most probable commit"} copy={culprit().hash}>
               <Commit hash={culprit().hash} /> {culprit().subject}
               <span class="subtext">
-                {culprit().author}, {culprit().date}
+                <Show when={culprit().author}>
+                  {culprit().author}, {culprit().date}
+                </Show>
                 <Show when={result().candidates.length > 1}>
                   {" "}
                   · or one of the {plural(result().candidates.length - 1, "commit")} before it, which cannot be measured

@@ -116,6 +116,23 @@ pub struct BisectionCommit {
     pub skipped: Option<NonEmpty>,
 }
 
+/// Search for the commit of an event that the server makes with jobs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = JsonBisectionSearch)]
+pub struct BisectionSearch {
+    /// Whether the search goes on.
+    pub pending: bool,
+    /// Reason why the search could not start, or ended without a result; omitted if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// User or key that started the search; the server for an event that it confirmed.
+    pub actor: Actor,
+    /// Time when the search was started.
+    pub created: Timestamp,
+    /// Time when the search made its last step.
+    pub modified: Timestamp,
+}
+
 /// Stored bisection of an event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonBisection)]

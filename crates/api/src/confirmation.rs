@@ -26,7 +26,7 @@ fixed_string! {
 pub struct Confirmation {
     /// State of the confirmation.
     pub state: ConfirmationState,
-    /// Reason why the event could not be confirmed; omitted in other states.
+    /// Reason why the event could not be confirmed, or was refuted without a job; otherwise omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// UUID of the job that compares the versions; null if there is none.

@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::{
-    Actor, AlertStatus, AlertUuid, Benchmark, Bisection, BoundaryLimit, Branch, Change, ChangeCause,
-    ChangeDirection, ChangePoint, Confirmation, ConfirmationState, EventUuid, Measure, MetricBoundary, Muted,
-    NameId, NonEmpty, ProjChangesSort, ReportUuid, Testbed, ThresholdUuid, Timestamp, Variant, Version,
-    patch::present, scalar::fixed_string,
+    Actor, AlertStatus, AlertUuid, Benchmark, Bisection, BisectionSearch, BoundaryLimit, Branch, Change,
+    ChangeCause, ChangeDirection, ChangePoint, Confirmation, ConfirmationState, EventUuid, Measure,
+    MetricBoundary, Muted, NameId, NonEmpty, ProjChangesSort, ReportUuid, Testbed, ThresholdUuid, Timestamp,
+    Variant, Version, patch::present, scalar::fixed_string,
 };
 
 fixed_string! {
@@ -100,6 +100,10 @@ pub struct Event {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Bisection, required = false)]
     pub bisection: Option<Bisection>,
+    /// Last search for the commit that the server made with jobs; omitted if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = BisectionSearch, required = false)]
+    pub search: Option<BisectionSearch>,
     /// Changes of the status, newest first, at most 64.
     pub actions: Vec<EventAction>,
     /// Start time of the first run of the event.

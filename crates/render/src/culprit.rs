@@ -23,10 +23,13 @@ pub(crate) fn line(bisection: &Bisection, style: Style) -> Option<String> {
         2 => " or the commit before it".to_owned(),
         count => format!(" or one of the {} commits before it", count - 1),
     };
+    // The server does not know the messages of commits.
+    let described = match culprit.subject.as_str() {
+        "" => String::new(),
+        subject => format!(" {}, by {}", text(subject), text(&culprit.author)),
+    };
     Some(format!(
-        "Culprit: {hash} {}, by {}{among}; probability {}%",
-        text(&culprit.subject),
-        text(&culprit.author),
+        "Culprit: {hash}{described}{among}; probability {}%",
         // Not rounded up to certainty.
         (result.probability * 1_000.0).floor() / 10.0,
     ))

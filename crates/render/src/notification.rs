@@ -39,8 +39,8 @@ pub struct Notification<'a> {
     event: NotificationUuid,
     time: Timestamp,
     parts: Vec<ReportPart<'a>>,
-    /// Bisections of the events of the changes.
-    bisections: &'a [(EventUuid, Bisection)],
+    /// Bisections of the events of the changes or alerts, each with a report.
+    bisections: &'a [(ReportUuid, EventUuid, Bisection)],
 }
 
 /// A report of the event with its changes or alerts.
@@ -107,9 +107,10 @@ impl<'a> Notification<'a> {
         (!parts.is_empty()).then_some(Self { event, time, parts, bisections: &[] })
     }
 
-    /// Adds the results of searches for the commits that caused the events of the changes.
+    /// Adds the results of searches for the commits that caused the events of the changes or alerts, each with the report that the
+    /// notification names.
     #[must_use]
-    pub fn with_bisections(self, bisections: &'a [(EventUuid, Bisection)]) -> Self {
+    pub fn with_bisections(self, bisections: &'a [(ReportUuid, EventUuid, Bisection)]) -> Self {
         Self { bisections, ..self }
     }
 
@@ -152,7 +153,7 @@ impl<'a> Notification<'a> {
         });
         let bisections: Vec<Value> = self
             .bisections_of(&self.parts)
-            .map(|(event, bisection)| json!({ "event": event, "result": bisection.result }))
+            .map(|(_, event, bisection)| json!({ "event": event, "result": bisection.result }))
             .collect();
         if !bisections.is_empty() {
             document["bisections"] = json!(bisections);
@@ -203,8 +204,14 @@ impl<'a> Notification<'a> {
         self.parts.iter().flat_map(|part| &part.items)
     }
 
-    /// Returns the bisections of the events of the changes in these reports.
-    fn bisections_of(&self, parts: &[ReportPart<'_>]) -> impl Iterator<Item = &'a (EventUuid, Bisection)> {
+    /// Returns the bisections of the events of the changes or alerts in these reports.
+    fn bisections_of(
+        &self,
+        parts: &[ReportPart<'_>],
+    ) -> impl Iterator<Item = &'a (ReportUuid, EventUuid, Bisection)> {
+        let is_alert = |part: &&ReportPart<'_>| part.items.iter().any(|item| matches!(item, Item::Alert(_)));
+        let alerted: HashSet<ReportUuid> =
+            parts.iter().filter(is_alert).map(|part| part.report.uuid).collect();
         let events: HashSet<EventUuid> = parts
             .iter()
             .flat_map(|part| &part.items)
@@ -213,14 +220,16 @@ impl<'a> Notification<'a> {
                 Item::Alert(_) => None,
             })
             .collect();
-        self.bisections.iter().filter(move |(event, _)| events.contains(event))
+        self.bisections
+            .iter()
+            .filter(move |(report, event, _)| events.contains(event) || alerted.contains(report))
     }
 
     /// Returns as many lines as fit into `limit` bytes; a text never has more characters than bytes.
     fn text(&self, style: Style, limit: usize) -> String {
         let of_part = |part: &ReportPart<'_>| {
             let found = self.bisections_of(std::slice::from_ref(part));
-            let culprits = found.filter_map(|(_, bisection)| culprit::line(bisection, style));
+            let culprits = found.filter_map(|(_, _, bisection)| culprit::line(bisection, style));
             let mut lines = part.lines(style);
             lines.extend(culprits);
             lines

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use tidemark_api::{Actor, ActorKind, Bisection, DeliveryStatus, EventUuid, NewBisection, Timestamp};
+use tidemark_api::{
+    Actor, ActorKind, Bisection, DeliveryStatus, EventUuid, NewBisection, ReportUuid, Timestamp,
+};
 use uuid::Uuid;
 
 use crate::{Error, EventId, ProjectId, ReportId, Result, Tx, WriteContext, columns::columns};
@@ -63,21 +65,41 @@ columns! {
     }
 }
 
-/// Returns the bisections of the events of the changes that were selected for notification with these reports.
+/// Returns the bisections of the events of the alerts of reports, each with the newest of these reports.
+pub fn of_alerts(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    reports: &[i64],
+) -> Result<Vec<(ReportUuid, EventUuid, Bisection)>> {
+    let rows: Vec<(ReportUuid, RaisedBisectionRow)> = tx.fetch_all(
+        "select report.uuid, {columns}
+         from (select event_id, max(report_id) as report_id from alert where report_id in {ints $2}
+               group by event_id) as alerted
+         join report on report.id = alerted.report_id join event on event.id = alerted.event_id
+         join bisection on bisection.event_id = event.id
+         where event.project_id = $1 order by event.id",
+        &[&project, &reports],
+    )?;
+    rows.into_iter().map(|(report, row)| Ok((report, row.event, row.stored.bisection()?))).collect()
+}
+
+/// Returns the bisections of the events of the changes that were selected for notification with these reports, each with the newest
+/// of these reports.
 pub fn raised_with(
     tx: &mut Tx<'_>,
     project: ProjectId,
     reports: &[i64],
-) -> Result<Vec<(EventUuid, Bisection)>> {
-    let rows: Vec<RaisedBisectionRow> = tx.fetch_all(
-        "select {columns} from bisection join event on event.id = bisection.event_id
-         where event.project_id = $1 and event.id in (
-             select change.event_id from change where change.project_id = $1 and change.raised_id in {ints $2}
-                 and change.withdrawn is null)
-         order by event.id",
+) -> Result<Vec<(ReportUuid, EventUuid, Bisection)>> {
+    let rows: Vec<(ReportUuid, RaisedBisectionRow)> = tx.fetch_all(
+        "select report.uuid, {columns}
+         from (select event_id, max(raised_id) as report_id from change
+               where project_id = $1 and raised_id in {ints $2} and withdrawn is null group by event_id) as raised
+         join report on report.id = raised.report_id join event on event.id = raised.event_id
+         join bisection on bisection.event_id = event.id
+         where event.project_id = $1 order by event.id",
         &[&project, &reports],
     )?;
-    rows.into_iter().map(|row| Ok((row.event, row.stored.bisection()?))).collect()
+    rows.into_iter().map(|(report, row)| Ok((report, row.event, row.stored.bisection()?))).collect()
 }
 
 /// Returns the report of a notification about the changes of an event that was delivered without the bisection: the newest report

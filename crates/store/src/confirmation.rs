@@ -4,16 +4,15 @@
 use std::collections::HashMap;
 
 use tidemark_api::{
-    ChangeCause, Confirmation, ConfirmationState, EventUuid, GitHash, JobConfig, JobUuid, ReportUuid,
+    ChangeCause, Confirmation, ConfirmationState, EventStatus, EventUuid, GitHash, JobUuid, ReportUuid,
     Timestamp, VerdictComparison, Version,
 };
 
 use crate::{
-    BranchId, Error, EventId, HeadId, JobId, ProjectId, ReportId, Result, SpecId, TestbedId, Tx, VersionId,
+    BranchId, Error, EventId, HeadId, JobId, ProjectId, ReportId, Result, TestbedId, Tx, VersionId,
     columns::{columns, insert_columns},
     series::SeriesKey,
     value::distinct,
-    version,
 };
 
 insert_columns! {
@@ -78,128 +77,82 @@ columns! {
     /// A suspected series of an event.
     #[derive(Clone, Copy, Debug)]
     pub struct Suspect {
-        /// Event.
-        pub event: EventId = "event_id",
+        /// Testbed.
+        pub testbed: TestbedId = "testbed_id",
         /// Benchmark, variant and measure.
         pub series_key: SeriesKey,
-        /// Difference as a share of the earlier level; positive if the values are higher.
-        pub change: f64 = "size",
+        /// Whether this is a change; otherwise alerts.
+        pub is_change: bool = "is_change",
+        /// Whether the values are higher than before.
+        pub is_higher: bool = "is_higher",
+        /// Level before the event: the old level of a change, or the baseline of the first alert.
+        pub before: Option<f64> = "before",
+        /// Level since the event: the new level of a change, or the value of the first alert.
+        pub after: f64 = "after",
+        /// Limit of the first alert.
+        pub limit: Option<f64> = "boundary",
+        /// First version with which the change may have begun, or the version of the first alert.
+        pub first: VersionId = "first_version",
+        /// Last version with which the change may have begun, or the version of the first alert.
+        pub last: VersionId = "last_version",
     }
 }
 
-/// Returns the series of events with changes, or with values outside their limits, on a testbed. The largest difference comes
-/// first.
-pub fn suspects(tx: &mut Tx<'_>, events: &[EventId], testbed: TestbedId) -> Result<Vec<Suspect>> {
-    let events = distinct(events.iter().map(|event| event.get()));
-    tx.fetch_all(
+impl Suspect {
+    /// Returns the difference of the levels as a share of the level before; `None` if that level is unknown or zero.
+    pub fn size(&self) -> Option<f64> {
+        let size = (self.after - self.before?).abs() / self.before?.abs();
+        Some(size).filter(|size| size.is_finite())
+    }
+
+    /// Whether a value belongs to the level before the event: it is nearer to that level than to the level since, or within the
+    /// limit if the threshold has no baseline.
+    pub fn is_before(&self, value: f64) -> bool {
+        match (self.before, self.limit) {
+            (Some(before), _) => (value - before).abs() < (value - self.after).abs(),
+            (None, Some(limit)) if self.is_higher => value <= limit,
+            (None, Some(limit)) => value >= limit,
+            (None, None) => false,
+        }
+    }
+}
+
+/// Returns the series of an event with changes, or with values outside their limits, on all testbeds. The largest difference
+/// comes first.
+pub fn suspects(tx: &mut Tx<'_>, event: EventId) -> Result<Vec<Suspect>> {
+    let mut suspects: Vec<Suspect> = tx.fetch_all(
         "select {columns} from (
-             select event_id, benchmark_id, variant_id, measure_id,
-                    case when new_level > old_level then size else -size end as size
-             from change where event_id in {ints $1} and testbed_id = $2 and withdrawn is null
+             select change.testbed_id, benchmark_id, variant_id, measure_id, true as is_change,
+                    new_level > old_level as is_higher, old_level as before, new_level as after,
+                    cast(null as double precision) as boundary, earliest.version_id as first_version,
+                    latest.version_id as last_version
+             from change join report as earliest on earliest.id = change.earliest_id
+             join report as latest on latest.id = change.latest_id
+             where event_id = $1 and withdrawn is null
              union all
-             select event_id, benchmark_id, variant_id, measure_id,
-                    case when highest is not null then size else -size end
-             from event_series as series where event_id in {ints $1} and testbed_id = $2 and outside
+             select series.testbed_id, series.benchmark_id, series.variant_id, series.measure_id, false,
+                    alert.crossed = 'upper', alert.baseline, alert.value,
+                    case when alert.crossed = 'upper' then alert.upper_limit else alert.lower_limit end,
+                    series.first_version, series.first_version
+             from event_series as series
+             join (select threshold.testbed_id, alert.benchmark_id, alert.variant_id, threshold.measure_id,
+                          min(alert.id) as id
+                   from alert join threshold on threshold.id = alert.threshold_id where alert.event_id = $1
+                   group by threshold.testbed_id, alert.benchmark_id, alert.variant_id, threshold.measure_id) as oldest
+               on oldest.testbed_id = series.testbed_id and oldest.benchmark_id = series.benchmark_id
+               and oldest.variant_id = series.variant_id and oldest.measure_id = series.measure_id
+             join alert on alert.id = oldest.id
+             where series.event_id = $1 and outside
                and not exists (select 1 from change where change.event_id = series.event_id
                    and change.testbed_id = series.testbed_id and change.benchmark_id = series.benchmark_id
                    and change.variant_id = series.variant_id and change.measure_id = series.measure_id
                    and change.withdrawn is null)) as suspected
-         order by abs(size) desc, benchmark_id, variant_id, measure_id",
-        &[&events, &testbed],
-    )
-}
-
-columns! {
-    /// A version of a commit.
-    #[derive(Clone, Debug)]
-    pub struct Commit {
-        /// Version.
-        pub version: VersionId = "id",
-        /// Hash of the commit.
-        pub hash: GitHash = "hash",
-    }
-}
-
-/// Returns a version, if it has a hash.
-pub fn commit(tx: &mut Tx<'_>, version: VersionId) -> Result<Option<Commit>> {
-    tx.fetch_optional("select {columns} from version where id = $1 and hash is not null", &[&version])
-}
-
-/// Returns the newest version of a commit before a version of a head.
-pub fn commit_before(tx: &mut Tx<'_>, head: HeadId, version: VersionId) -> Result<Option<Commit>> {
-    let sql = "select {columns} from version where head_id = $1 and id < $2 and hash is not null
-         order by id desc limit 1";
-    let own = tx.fetch_optional(sql, &[&head, &version])?;
-    if own.is_some() {
-        return Ok(own);
-    }
-    // The head has no earlier version: the newest inherited one.
-    let inherited = version::history(tx, head)?.into_iter().nth(1);
-    let Some(range) = inherited else { return Ok(None) };
-    let after = VersionId::from(range.last.get().saturating_add(1));
-    tx.fetch_optional(sql, &[&range.head, &after])
-}
-
-columns! {
-    /// An image in the registry.
-    #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct CommitImage {
-        /// Path of the repository below the project.
-        pub path: String = "repository.path",
-        /// Digest.
-        pub digest: String = "manifest.digest",
-    }
-}
-
-/// Returns the image of a commit: the image with the hash as its tag, or the image that a job measured for the version.
-pub fn image(tx: &mut Tx<'_>, project: ProjectId, commit: &Commit) -> Result<Option<CommitImage>> {
-    let tagged = tx.fetch_optional(
-        "select {columns} from tag join manifest on manifest.id = tag.manifest_id
-         join repository on repository.id = tag.repository_id
-         where repository.project_id = $1 and tag.name = $2 order by repository.path limit 1",
-        &[&project, &commit.hash],
+         order by benchmark_id, variant_id, measure_id, testbed_id",
+        &[&event],
     )?;
-    if tagged.is_some() {
-        return Ok(tagged);
-    }
-    let sql = "select job.config from report join job on job.report_id = report.id
-         where report.project_id = $1 and report.version_id = $2 and report.metrics > 0
-         order by job.id desc limit 1";
-    let config: Option<String> = tx.fetch_optional(sql, &[&project, &commit.version])?;
-    let Some(config) = config else { return Ok(None) };
-    let config = parse(&config)?;
-    let path =
-        config.repository.as_deref().and_then(|name| name.split_once('/')).map_or("", |(_, path)| path);
-    tx.fetch_optional(
-        "select {columns} from manifest join repository on repository.id = manifest.repository_id
-         where repository.project_id = $1 and repository.path = $2 and manifest.digest = $3",
-        &[&project, &path, &config.digest],
-    )
-}
-
-/// Returns the configuration of the newest job of a testbed that has results, without its environment.
-pub fn newest_config(tx: &mut Tx<'_>, project: ProjectId, testbed: TestbedId) -> Result<Option<JobConfig>> {
-    let config: Option<String> = tx.fetch_optional(
-        "select job.config from report join job on job.report_id = report.id
-         where report.project_id = $1 and report.testbed_id = $2 and report.metrics > 0
-         order by report.start_time desc, report.id desc limit 1",
-        &[&project, &testbed],
-    )?;
-    config.map(|config| parse(&config)).transpose()
-}
-
-fn parse(config: &str) -> Result<JobConfig> {
-    serde_json::from_str(config).map_err(|error| Error::Engine(error.into()))
-}
-
-/// Returns the spec of a testbed, and whether a runner serves it.
-pub fn spec(tx: &mut Tx<'_>, testbed: TestbedId) -> Result<Option<(SpecId, bool)>> {
-    tx.fetch_optional(
-        "select spec.id, exists (select 1 from runner_spec join runner on runner.id = runner_spec.runner_id
-                                 where runner_spec.spec_id = spec.id and runner.archived is null)
-         from testbed join spec on spec.id = testbed.spec_id where testbed.id = $1",
-        &[&testbed],
-    )
+    let size = |suspect: &Suspect| suspect.size().unwrap_or_default();
+    suspects.sort_by(|left, right| size(right).total_cmp(&size(left)));
+    Ok(suspects)
 }
 
 columns! {
@@ -222,6 +175,16 @@ columns! {
         pub job_uuid: Option<JobUuid> = "job.uuid",
         /// Error of the job.
         pub error: Option<String> = "job.error",
+        /// Status of the event.
+        pub status: EventStatus = "event.status",
+        /// Time when the event is notified without a confirmation.
+        pub deadline: Timestamp = "confirmation.deadline",
+        /// Version before the event that the job measures.
+        pub base: Option<VersionId> = "confirmation.base_version_id",
+        /// Version after the start of the event that the job measures.
+        pub head: Option<VersionId> = "confirmation.head_version_id",
+        /// Attempts that failed with an error of the server.
+        pub attempts: u32 = "confirmation.attempts",
     }
 }
 
@@ -251,15 +214,25 @@ pub fn is_confirming_job(tx: &mut Tx<'_>, job: JobId) -> Result<bool> {
     tx.value("select exists (select 1 from confirmation where job_id = $1)", &[&job])
 }
 
-/// Returns the confirmations without a job, those whose jobs ended without results, and those whose deadline has passed; at most
-/// `limit`.
+/// Returns the confirmations without a job, those whose jobs ended without results, and those whose deadline has passed, if their
+/// next attempt is due; at most `limit`, in the order of the next attempts.
 pub fn due(tx: &mut Tx<'_>, now: Timestamp, limit: i64) -> Result<Vec<PendingConfirmation>> {
     let sql = format!(
-        "select {{columns}} from {PENDING} where confirmation.pending
-           and (confirmation.deadline <= $1 or coalesce(job.status, 'failed') in ('failed', 'canceled'))
-         order by confirmation.id limit $2"
+        "select {{columns}} from {PENDING} where confirmation.pending and confirmation.next_attempt <= $1
+           and (confirmation.deadline <= $1
+                or confirmation.state <> 'confirmed' and coalesce(job.status, 'failed') in ('failed', 'canceled'))
+         order by confirmation.next_attempt, confirmation.id limit $2"
     );
     tx.fetch_all(&sql, &[&now, &limit])
+}
+
+/// Records that an attempt failed with an error of the server, and delays the next one.
+pub fn postpone(tx: &mut Tx<'_>, event: EventId, next: Timestamp) -> Result<()> {
+    tx.execute(
+        "update confirmation set attempts = attempts + 1, next_attempt = $2 where event_id = $1 and pending",
+        &[&event, &next],
+    )?;
+    Ok(())
 }
 
 /// Whether any confirmation waits for its job.
@@ -302,11 +275,48 @@ pub fn end(
     Ok(ended == 1)
 }
 
-/// Whether the notification about a report can be sent: no confirmation is pending, and at least one event is not refuted.
+/// Records that an event is confirmed, while its notification waits for the search for its commit.
+pub fn hold(
+    tx: &mut Tx<'_>,
+    event: EventId,
+    comparisons: &[VerdictComparison],
+    now: Timestamp,
+) -> Result<()> {
+    let comparisons = serde_json::to_string(comparisons).map_err(|error| Error::Engine(error.into()))?;
+    tx.execute(
+        "update confirmation set state = 'confirmed', comparisons = $2, modified = $3,
+             deadline = (select deadline from bisection_search as search where search.event_id = confirmation.event_id)
+         where event_id = $1 and pending",
+        &[&event, &comparisons, &now],
+    )?;
+    Ok(())
+}
+
+/// Ends the wait of the notification about a confirmed event for the search for its commit. Returns the report whose notification
+/// waited.
+pub fn release(tx: &mut Tx<'_>, event: EventId, now: Timestamp) -> Result<Option<ReportId>> {
+    tx.fetch_optional(
+        "update confirmation set pending = false, modified = $2
+         where event_id = $1 and pending and state = 'confirmed' returning report_id",
+        &[&event, &now],
+    )
+}
+
+/// Whether to notify about a report now: no confirmation is pending, and an open event of the report is not refuted. If the
+/// project notifies about alerts, these include events that other reports raised.
 pub fn is_notifiable(tx: &mut Tx<'_>, report: ReportId) -> Result<bool> {
     tx.value(
-        "select exists (select 1 from confirmation where report_id = $1 and state <> 'refuted')
-            and not exists (select 1 from confirmation where report_id = $1 and pending)",
+        "select not exists (select 1 from confirmation where report_id = $1 and pending)
+            and (exists (select 1 from confirmation join event on event.id = confirmation.event_id
+                         where confirmation.report_id = $1 and confirmation.state <> 'refuted'
+                           and event.status in ('open', 'recovered'))
+                 or exists (select 1 from alert join project on project.id = alert.project_id
+                            join event on event.id = alert.event_id
+                            left join confirmation on confirmation.event_id = event.id
+                            where alert.report_id = $1 and project.notifies = 'alerts' and alert.status = 'active'
+                              and alert.mute_id is null and event.status in ('open', 'recovered')
+                              and not coalesce(confirmation.pending, false)
+                              and coalesce(confirmation.state, 'confirmed') <> 'refuted'))",
         &[&report],
     )
 }

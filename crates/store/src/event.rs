@@ -10,7 +10,8 @@ use tidemark_api::{
 use uuid::Uuid;
 
 use crate::{
-    Error, EventId, HeadId, List, ProjectId, Result, Tx, VersionId, WriteContext, bisection, change,
+    Error, EventId, HeadId, List, ProjectId, Result, Tx, VersionId, WriteContext, bisection,
+    bisection_search, change,
     columns::{columns, insert_columns},
     confirmation, event_alert, head,
     series_filter::SeriesFilter,
@@ -381,6 +382,7 @@ fn complete(tx: &mut Tx<'_>, rows: Vec<EventRow>) -> Result<Vec<Event>> {
         rows.iter().map(|row| VersionRange { head: row.head, first: row.first, last: row.last }).collect();
     let candidates = version::of_ranges(tx, &ranges, MAX_ENTRIES)?;
     let mut bisections = bisection::of_events(tx, &keys)?;
+    let mut searches = bisection_search::of_events(tx, &keys)?;
     let events = rows.into_iter().zip(candidates).map(|(row, candidates)| {
         let changes = changes.remove(&row.id).unwrap_or_default();
         let counts = counts.get(&row.id).copied().unwrap_or_default();
@@ -405,6 +407,7 @@ fn complete(tx: &mut Tx<'_>, rows: Vec<EventRow>) -> Result<Vec<Event>> {
             muted: None,
             confirmation: confirmations.remove(&row.id),
             bisection: bisections.remove(&row.id),
+            search: searches.remove(&row.id),
             actions,
             start_time: row.start_time,
             created: row.created,

@@ -49,6 +49,7 @@ const MIGRATIONS: &[Migration] = &[
     (24, "code_host", include_str!("../migrations/0024_code_host.sql")),
     (25, "job_warnings", include_str!("../migrations/0025_job_warnings.sql")),
     (26, "report_average", include_str!("../migrations/0026_report_average.sql")),
+    (27, "bisection_searches", include_str!("../migrations/0027_bisection_searches.sql")),
 ];
 
 /// Tables with a search index.

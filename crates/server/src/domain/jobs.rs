@@ -1,8 +1,10 @@
 //! Jobs: created by runs, executed by runners, and turned into reports. `channel.rs` has the messages of runners; the API defines
 //! the status transitions, and the store enforces them.
 
+pub(crate) mod bisection;
 pub(crate) mod callback;
 mod confirmation;
+mod event_job;
 pub(crate) mod image;
 pub(crate) mod job_request;
 pub(crate) mod output;
@@ -28,6 +30,8 @@ use crate::domain::{app::App, error::Result};
 pub(crate) const TOPIC: &str = "tidemark_job";
 /// Capacity of the signal channel. A connection that missed signals reads the queue instead.
 const SIGNALS: usize = 256;
+/// Error of a job that a user canceled.
+pub(crate) const CANCELED_ON_REQUEST: &str = "Canceled on request.";
 /// Pause before listening again after a failure.
 const RETRY: Duration = Duration::from_secs(5);
 

@@ -216,11 +216,14 @@ fn compose(
         is_muted |= report.alerts.iter().flatten().any(|alert| alert.muted.is_some());
     }
     let mut changes;
-    let mut bisections = Vec::new();
+    let bisections;
+    let ids: Vec<i64> = reports.iter().map(|(id, _)| id.get()).collect();
     let content = match detection::settings(tx, pending.project)?.notifies {
-        Notifies::Alerts => NotificationContent::Alerts,
+        Notifies::Alerts => {
+            bisections = bisection::of_alerts(tx, pending.project, &ids)?;
+            NotificationContent::Alerts
+        }
         Notifies::Changes => {
-            let ids: Vec<i64> = reports.iter().map(|(id, _)| id.get()).collect();
             changes = change::raised_with(tx, pending.project, &ids)?;
             mutes.mark_changes(changes.iter_mut().map(|(_, change)| change));
             is_muted |= changes.iter().any(|(_, change)| change.muted.is_some());
@@ -229,7 +232,6 @@ fn compose(
             NotificationContent::Changes(&changes)
         }
     };
-    let ids: Vec<i64> = reports.iter().map(|(id, _)| id.get()).collect();
     let confirmations = confirmation::of_reports(tx, &ids)?;
     let reports: Vec<Report> = reports.into_iter().map(|(_, report)| report).collect();
     let filter = notice.filter();

@@ -128,7 +128,7 @@ impl VerdictInput {
         let (mut changes, _) = change::list(tx, project, &which, ProjChangesSort::Size, &Page::default())?;
         mutes.mark_changes(&mut changes);
         let paired = match (base_report, found.job) {
-            (None, Some(_)) => paired::compare_pairs(tx, report, |_| true, &CRITERIA)?,
+            (None, Some(_)) => paired::compare_pairs(tx, report, |_| true, |_| CRITERIA)?,
             _ => Vec::new(),
         };
         Ok(Self {

@@ -141,6 +141,7 @@ pub(crate) fn operations() -> OpenApiRouter<App> {
         .routes(routes!(event::list))
         .routes(routes!(event::view, event::update))
         .routes(routes!(bisection::create))
+        .routes(routes!(bisection::search))
         .routes(routes!(detection::view, detection::update))
         .routes(routes!(backtest::create))
         .routes(routes!(verdict::view))

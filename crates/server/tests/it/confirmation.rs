@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Returns the results of a comparison: one value of both sides per round, for each benchmark.
-fn rounds(benchmark: &str, pairs: &[(f64, f64)]) -> Value {
+pub(crate) fn rounds(benchmark: &str, pairs: &[(f64, f64)]) -> Value {
     let output = |value: f64| {
         let mut results = json!({});
         results[benchmark] = json!({ "latency": { "value": value } });
@@ -30,18 +30,23 @@ fn rounds(benchmark: &str, pairs: &[(f64, f64)]) -> Value {
 
 impl Lab {
     /// Creates a spec and a runner that serves it, and connects the runner.
-    async fn runner(&self) -> Runner {
+    pub(crate) async fn runner(&self) -> Runner {
         let spec = spec_body("Metal", json!({ "fallback": true }));
         self.server.post("/v0/specs", &self.token, spec).await.expect(201);
-        let made = self.server.post("/v0/runners", &self.token, json!({ "name": "box" })).await.expect(201);
+        self.runner_named("box").await
+    }
+
+    /// Creates another runner that serves the spec, and connects the runner.
+    pub(crate) async fn runner_named(&self, name: &str) -> Runner {
+        let made = self.server.post("/v0/runners", &self.token, json!({ "name": name })).await.expect(201);
         let serves = json!({ "spec": "metal" });
-        self.server.post("/v0/runners/box/specs", &self.token, serves).await.expect(201);
+        self.server.post(&format!("/v0/runners/{name}/specs"), &self.token, serves).await.expect(201);
         let address = listen(&self.server.app).await;
-        Runner::connect(address, "box", &made.text("/key")).await.unwrap()
+        Runner::connect(address, name, &made.text("/key")).await.unwrap()
     }
 
     /// Pushes the images of commits, with their hashes as tags.
-    async fn images(&self, numbers: std::ops::Range<u64>) {
+    pub(crate) async fn images(&self, numbers: std::ops::Range<u64>) {
         for number in numbers {
             let tag = format!("{number:040x}");
             tagged_image(&self.server, "lab", "", &tag, &format!("{number:064x}")).await;
@@ -49,7 +54,7 @@ impl Lab {
     }
 
     /// Prepares a project that confirms alerts above 130, with a runner and images of two commits.
-    async fn confirming(server: TestServer) -> (Self, Runner) {
+    pub(crate) async fn confirming(server: TestServer) -> (Self, Runner) {
         let lab = Self::with_alerts(server).await;
         let runner = lab.runner().await;
         lab.patch("detection", json!({ "confirm": "confirm" })).await.expect(200);
@@ -61,12 +66,12 @@ impl Lab {
     }
 
     /// Gives all testbeds the spec of the runner.
-    async fn serve_testbed(&self) {
+    pub(crate) async fn serve_testbed(&self) {
         self.sql("update testbed set spec_id = (select min(id) from spec)", vec![]).await;
     }
 
     /// Waits until the confirmation of the newest event has this state, and returns the event.
-    async fn confirmed(&self, state: &str) -> Answer {
+    pub(crate) async fn confirmed(&self, state: &str) -> Answer {
         until(&format!("no event is {state}"), async || {
             let list = self.get("events?per_page=1").await.expect(200);
             let event = list.body.as_array().unwrap().first()?.clone();
@@ -81,7 +86,7 @@ impl Lab {
     }
 
     /// Takes the job of a confirmation, and returns the order and the UUID of the job.
-    async fn order(&self, runner: &mut Runner) -> (Value, String) {
+    pub(crate) async fn order(&self, runner: &mut Runner) -> (Value, String) {
         let mut order = runner.say(json!({ "event": "ready", "poll_timeout": 600 })).await;
         assert_eq!(order["event"], "job", "{order}");
         order["oci_token"] = json!("…");
@@ -91,7 +96,7 @@ impl Lab {
     }
 
     /// Lets the runner complete a job.
-    async fn complete(&self, runner: &mut Runner, job: &str, results: Value) -> Answer {
+    pub(crate) async fn complete(&self, runner: &mut Runner, job: &str, results: Value) -> Answer {
         assert_eq!(runner.say(completed(job, results)).await["event"], "ack");
         self.server.until(&format!("/v0/projects/lab/jobs/{job}"), &self.token, "processed").await
     }

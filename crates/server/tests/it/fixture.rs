@@ -121,6 +121,12 @@ const ROWS: &[(&str, &str)] = &[
          values ((select min(id) from event), (select min(id) from report), 'suspected', false, 'no image', 1, 1, 1)",
     ),
     (
+        "bisection_search",
+        "insert into bisection_search (event_id, progress, pending, reason, deadline, attempts, next_attempt, actor_kind,
+             created, modified)
+         values ((select min(id) from event), '{}', false, 'No reason.', 1, 0, 1, 'system', 1, 1)",
+    ),
+    (
         "code_host",
         "insert into code_host (project_id, provider, url, repository, token, secret, commands, created, modified)
          values ((select min(id) from project), 'github', 'https://example.org', 'lab/lab', 'token', 'secret', true, 1, 1)",

@@ -12,7 +12,8 @@ use crate::{
 };
 
 /// Statements that revert the tables to migration 11.
-const BACK: [&str; 48] = [
+const BACK: [&str; 49] = [
+    "drop table bisection_search",
     "alter table job drop column warnings",
     "drop table confirmation",
     "alter table project drop column confirm",

@@ -1,51 +1,45 @@
 //! Confirms suspected events before the server notifies: requests a job that compares the versions before and after an event, and
 //! decides by its pairs. An event that cannot be confirmed is notified with the reason.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod decision;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use tidemark_api::{
-    Actor, ActorKind, Benchmark, ConfirmationState, EventStatus, JobBase, JobConfig, JobEvent, NonEmpty,
-    Timestamp, Url, VerdictComparison,
-    job::{JOB_ROUNDS_DEFAULT, JobSecret},
+    Actor, ActorKind, Benchmark, ConfirmMode, ConfirmationState, EventStatus, JobEvent, NonEmpty,
+    VerdictComparison, job::JOB_ROUNDS_DEFAULT,
 };
-use tidemark_stats::{Criteria, Verdict as Outcome};
+use tidemark_stats::Criteria;
 use tidemark_store::{
-    Dimension, Lock, ReportId, SpecId, Tx, VersionId, WriteContext,
-    confirmation::{self, Commit, CommitImage, EventToConfirm, PendingConfirmation, Suspect},
-    delivery, event, job,
-    project::{self, ProjectRow},
-    report::{self, ReportDimensions},
-    series::SeriesKey,
+    Dimension, Lock, TestbedId, Tx, VersionId, WriteContext,
+    commit::{self, Commit, CommitImage},
+    confirmation::{self, EventToConfirm, PendingConfirmation, Suspect},
+    delivery, detection, event, job, report,
+    series::{self, SeriesKey},
+    vector,
+    version::{self, VersionRange},
 };
 
-use super::{Signal, tier::Tier};
+use super::{
+    CANCELED_ON_REQUEST, Signal, bisection,
+    event_job::{CommitPair, EventJobSettings, EventJobs, retry_delay},
+};
 use crate::domain::{
     app::App,
     error::{Error, Result},
-    quota::Quota,
-    verdict::paired::{PairedComparison, compare_pairs},
+    verdict::paired::compare_pairs,
 };
 
 /// Maximum number of confirmations that are processed at a time.
 const MAX_PER_ROUND: i64 = 16;
 /// Maximum number of suspected series of an event that a job has to decide, the largest changes first.
 const MAX_SUSPECTS: usize = 64;
-/// Smallest difference that a job has to resolve.
-const MIN_CHANGE: f64 = 0.001;
-/// Environment variable of the job with the names of the suspected benchmarks, one per line.
-const BENCHMARKS_VARIABLE: &str = "TIDEMARK_BENCHMARKS";
-/// Length of a short commit hash.
-const SHORT_HASH: usize = 10;
+/// Maximum number of earlier reports among which the level before an alert is searched.
+const MAX_EARLIER_REPORTS: i64 = 64;
 const TIMED_OUT: &str = "The comparison did not end in time.";
+const CANCELED: &str = "A user canceled the job that compares the versions.";
 const REFUTED: &str = "Measured again: the versions before and after do not differ.";
-
-/// Settings of the server for the jobs that confirm events.
-#[derive(Clone)]
-struct Settings {
-    registry: Url,
-    queue_timeout: i64,
-    quota: Quota,
-}
+const IDENTICAL: &str = "The images or the binaries of the versions before and after are identical.";
 
 /// Requests the jobs of new confirmations, and ends the confirmations whose jobs ended without results or take too long. Returns
 /// whether any confirmation is pending.
@@ -58,14 +52,10 @@ pub(super) async fn advance(app: &App) -> Result<bool> {
         Ok(Some(confirmation::due(tx, now, MAX_PER_ROUND)?))
     };
     let Some(due) = app.db.read(read).await? else { return Ok(false) };
-    let settings = Settings {
-        registry: app.config.registry_url().clone(),
-        queue_timeout: app.config.plus.runners.queue_timeout.into(),
-        quota: Quota::new(&app.config),
-    };
+    let settings = EventJobSettings::new(app);
     for pending in due {
         let (fresh, settings) = (app.fresh(), settings.clone());
-        // An error with one confirmation must not block the others.
+        let (event, next) = (pending.event, fresh.now.plus_seconds(retry_delay(pending.attempts)));
         match app.db.write(move |tx| step(tx, &fresh, &settings, &pending)).await {
             Ok(signal) => {
                 if let Some(signal) = signal {
@@ -73,9 +63,11 @@ pub(super) async fn advance(app: &App) -> Result<bool> {
                 }
                 app.background.wake();
             }
+            // An error with one confirmation must not block the others.
             Err(error) => {
                 let cause = error.cause();
                 tracing::warn!(cause, "processing a confirmation failed; retrying");
+                app.db.write(move |tx| confirmation::postpone(tx, event, next)).await?;
             }
         }
     }
@@ -86,7 +78,7 @@ pub(super) async fn advance(app: &App) -> Result<bool> {
 fn step(
     tx: &mut Tx<'_>,
     fresh: &WriteContext,
-    settings: &Settings,
+    settings: &EventJobSettings,
     pending: &PendingConfirmation,
 ) -> Result<Option<Signal>> {
     tx.lock(Lock::Project(pending.project.get()))?;
@@ -94,26 +86,36 @@ fn step(
     let current = confirmation::pending(tx, pending.event)?;
     let Some(current) = current.filter(|current| current.state == pending.state) else { return Ok(None) };
     let pending = &current;
-    if pending.state == ConfirmationState::Suspected {
-        return match plan(tx, settings, pending, fresh.now)? {
-            Ok(plan) => {
-                plan.enqueue(tx, fresh, pending)?;
+    if pending.state == ConfirmationState::Confirmed {
+        // The search for the commit of the event was deleted, or did not end in time.
+        return bisection::give_up(tx, fresh, pending);
+    }
+    let is_late = pending.deadline <= fresh.now;
+    if pending.state == ConfirmationState::Suspected && !is_late {
+        let reason = match plan(tx, pending)? {
+            Plan::Compare(request) => {
+                request.enqueue(tx, fresh, settings, pending)?;
                 Signal::Queued.announce(tx)?;
-                Ok(Some(Signal::Queued))
+                return Ok(Some(Signal::Queued));
             }
-            Err(reason) => {
-                end(tx, fresh, pending, ConfirmationState::Suspected, Some(&reason), &[]).map(|()| None)
+            Plan::Identical => {
+                end(tx, fresh, pending, ConfirmationState::Refuted, Some(IDENTICAL), &[])?;
+                return Ok(None);
             }
+            Plan::Impossible(reason) => reason,
         };
+        return end(tx, fresh, pending, ConfirmationState::Suspected, Some(&reason), &[]).map(|()| None);
     }
     let change = job::JobUpdate { error: Some(TIMED_OUT), ..job::JobUpdate::default() };
     let canceled = match (pending.job, pending.job_uuid) {
         (Some(id), Some(uuid)) if job::advance(tx, id, JobEvent::Cancel, change, fresh.now)? => Some(uuid),
         _ => None,
     };
+    let is_confirming = pending.state == ConfirmationState::Confirming;
     let reason = match (canceled, &pending.error, pending.job) {
+        (None, Some(error), _) if error == CANCELED_ON_REQUEST => CANCELED.to_owned(),
         (None, Some(error), _) => format!("The job that compares the versions failed: {error}"),
-        (None, None, None) => "The job that compares the versions was deleted.".to_owned(),
+        (None, None, None) if is_confirming => "The job that compares the versions was deleted.".to_owned(),
         _ => TIMED_OUT.to_owned(),
     };
     end(tx, fresh, pending, ConfirmationState::Suspected, Some(&reason), &[])?;
@@ -125,48 +127,51 @@ fn step(
 /// Decides the confirmation of a job whose results were just stored, if it is still pending.
 pub(super) fn conclude(tx: &mut Tx<'_>, fresh: &WriteContext, found: &job::JobRow) -> Result<()> {
     let Some(pending) = confirmation::of_job(tx, found.id)? else { return Ok(()) };
-    let testbed = report::dimensions(tx, pending.report)?.testbed;
-    let suspects = confirmation::suspects(tx, &[pending.event], testbed)?;
-    let suspected: HashMap<SeriesKey, f64> =
-        suspects.iter().take(MAX_SUSPECTS).map(|one| (one.series_key, one.change)).collect();
-    let criteria = match &found.config.base {
-        Some(base) => Criteria { smallest_change: base.min_change, same_within: base.same_within },
-        None => Criteria::DEFAULT,
-    };
-    let compared = compare_pairs(tx, found.report, |series| suspected.contains_key(series), &criteria)?;
-    let (state, reason) = decide(&suspected, &compared);
+    let testbed = report::dimensions(tx, found.report)?.testbed;
+    let suspects = confirmation::suspects(tx, pending.event)?;
+    let criteria: HashMap<SeriesKey, Criteria> = suspects
+        .iter()
+        .filter(|suspect| suspect.testbed == testbed)
+        .map(|suspect| (suspect.series_key, decision::criteria(suspect)))
+        .collect();
+    let compared = compare_pairs(
+        tx,
+        found.report,
+        |series| criteria.contains_key(series),
+        |series| criteria.get(series).copied().unwrap_or(Criteria::DEFAULT),
+    )?;
+    let (state, reason) = decision::decide(&suspects, testbed, &compared);
+    if state == ConfirmationState::Confirmed && is_open(pending.status) {
+        let confirm = detection::settings(tx, pending.project)?.confirm;
+        let is_confirmed = |key: &SeriesKey, one| {
+            let of = |suspect: &&Suspect| suspect.testbed == testbed && suspect.series_key == *key;
+            suspects.iter().find(of).is_some_and(|suspect| decision::is_confirmed(suspect, one))
+        };
+        let culprits = compared.iter().filter(|one| is_confirmed(&one.series_key, one));
+        let size = |change: Option<f64>| change.map_or(f64::INFINITY, f64::abs);
+        let largest = culprits
+            .max_by(|left, right| size(left.comparison.change).total_cmp(&size(right.comparison.change)))
+            .map(|one| one.series_key);
+        let comparisons: Vec<VerdictComparison> = compared.iter().map(|one| one.comparison.clone()).collect();
+        if confirm == ConfirmMode::Bisect
+            && let Some(series_key) = largest
+            && bisection::start_confirmed(tx, fresh, &pending, found, series_key)?
+        {
+            // The notification waits for the commit.
+            return Ok(confirmation::hold(tx, pending.event, &comparisons, fresh.now)?);
+        }
+    }
     let comparisons: Vec<VerdictComparison> = compared.into_iter().map(|one| one.comparison).collect();
     end(tx, fresh, &pending, state, reason.as_deref(), &comparisons)
 }
 
-/// Decides by the comparisons of the suspected series: an event is confirmed if any series changed in the suspected direction, and
-/// refuted if none did and no comparison is inconclusive.
-fn decide(
-    suspected: &HashMap<SeriesKey, f64>,
-    compared: &[PairedComparison],
-) -> (ConfirmationState, Option<String>) {
-    let is_changed = |one: &PairedComparison| {
-        let is_different =
-            matches!(one.outcome, Outcome::Regression | Outcome::Improvement | Outcome::Difference);
-        let is_higher = one.comparison.base.is_none_or(|base| one.comparison.head > base);
-        is_different && suspected.get(&one.series_key).is_some_and(|change| (*change > 0.0) == is_higher)
-    };
-    if compared.is_empty() {
-        let reason = "The job did not measure the suspected benchmarks of both versions in pairs.";
-        (ConfirmationState::Suspected, Some(reason.to_owned()))
-    } else if compared.iter().any(is_changed) {
-        (ConfirmationState::Confirmed, None)
-    } else if compared.iter().any(|one| one.outcome == Outcome::Inconclusive) {
-        let rounds = compared.iter().map(|one| one.comparison.head_runs).max().unwrap_or_default();
-        let reason = format!("The comparison was inconclusive after {rounds} rounds.");
-        (ConfirmationState::Suspected, Some(reason))
-    } else {
-        (ConfirmationState::Refuted, None)
-    }
+/// Whether no user has closed an event.
+pub(super) fn is_open(status: EventStatus) -> bool {
+    matches!(status, EventStatus::Open | EventStatus::Recovered)
 }
 
-/// Ends a confirmation: a refuted event becomes a false alarm. Enqueues the notification when the last confirmation of its report
-/// ends, unless all events of the report are refuted.
+/// Ends a confirmation: a refuted event that no user has closed becomes a false alarm. Enqueues the notification when the last
+/// confirmation of its report ends, unless there is nothing left to notify about.
 fn end(
     tx: &mut Tx<'_>,
     fresh: &WriteContext,
@@ -178,8 +183,8 @@ fn end(
     if !confirmation::end(tx, pending.event, state, reason, comparisons, fresh.now)? {
         return Ok(());
     }
-    if state == ConfirmationState::Refuted {
-        let note: Option<NonEmpty> = REFUTED.parse().ok();
+    if state == ConfirmationState::Refuted && is_open(pending.status) {
+        let note: Option<NonEmpty> = reason.unwrap_or(REFUTED).parse().ok();
         let actor = Actor { kind: ActorKind::System, uuid: None, name: None };
         let status = Some(EventStatus::FalseAlarm);
         event::update(tx, fresh, pending.project, pending.uuid, status, Some(note.as_ref()), &actor)?;
@@ -190,140 +195,146 @@ fn end(
     Ok(())
 }
 
+/// How to confirm an event.
+enum Plan {
+    /// Compare two commits.
+    Compare(Box<Request>),
+    /// The versions before and after have the same image or binary.
+    Identical,
+    /// The event cannot be confirmed, with the reason.
+    Impossible(String),
+}
+
 /// A job that confirms an event.
-struct Plan {
-    place: ReportDimensions,
-    found: ProjectRow,
-    spec: SpecId,
-    /// Report whose adapter parses the results.
-    model: ReportId,
-    base: VersionId,
-    head: VersionId,
-    config: JobConfig,
-    tier: Tier,
-    concurrency: Option<u32>,
-    expires: Timestamp,
+struct Request {
+    jobs: EventJobs,
+    base: (Commit, CommitImage),
+    head: (Commit, CommitImage),
+    benchmarks: Vec<String>,
+    criteria: Criteria,
 }
 
-/// Plans the job of a confirmation; the inner error is the reason why the event cannot be confirmed.
-fn plan(
-    tx: &mut Tx<'_>,
-    settings: &Settings,
-    pending: &PendingConfirmation,
-    now: Timestamp,
-) -> Result<Result<Plan, String>> {
-    let found = project::by_id(tx, pending.project)?;
-    let place = report::dimensions(tx, pending.report)?;
-    if found.project.claimed.is_none() {
-        return Ok(Err("The project is unclaimed.".to_owned()));
-    }
-    let spec = match confirmation::spec(tx, place.testbed)? {
-        None => {
-            return Ok(Err("The testbed has no spec, so that no runner can measure it again.".to_owned()));
-        }
-        Some((_, false)) => return Ok(Err("No runner serves the spec of the testbed.".to_owned())),
-        Some((spec, true)) => spec,
-    };
+/// Plans the job of a confirmation.
+fn plan(tx: &mut Tx<'_>, pending: &PendingConfirmation) -> Result<Plan> {
+    let impossible = |reason: &str| Ok(Plan::Impossible(reason.to_owned()));
     let Some(event) = confirmation::events(tx, &[pending.event])?.pop() else {
-        return Ok(Err("The event was deleted.".to_owned()));
+        return impossible("The event was deleted.");
     };
-    let (base, head) = match versions(tx, &event)? {
-        Ok(versions) => versions,
-        Err(reason) => return Ok(Err(reason)),
+    let jobs = match EventJobs::read(tx, pending.project, event.head, pending.report)? {
+        Ok(jobs) => jobs,
+        Err(reason) => return Ok(Plan::Impossible(reason)),
     };
-    let [base_image, head_image] = match images(tx, &found, [&base, &head])? {
-        Ok(images) => images,
-        Err(reason) => return Ok(Err(reason)),
-    };
-    let mut suspects = confirmation::suspects(tx, &[pending.event], place.testbed)?;
-    suspects.truncate(MAX_SUSPECTS);
+    let testbed = jobs.place.testbed;
+    let all = confirmation::suspects(tx, pending.event)?;
+    let suspects: Vec<Suspect> =
+        all.into_iter().filter(|suspect| suspect.testbed == testbed).take(MAX_SUSPECTS).collect();
     if suspects.is_empty() {
-        return Ok(Err("No benchmark of the testbed is suspected any more.".to_owned()));
+        return impossible("No benchmark of the testbed is suspected any more.");
     }
-    let benchmarks = names(tx, &suspects)?;
-    let smallest = suspects.iter().map(|one| one.change.abs() / 2.0).fold(f64::INFINITY, f64::min);
-    let limit = |default: f64| default.min(smallest).max(MIN_CHANGE);
-    let template = confirmation::newest_config(tx, pending.project, place.testbed)?;
-    let tier = Tier::of(true, settings.quota.billing_status(tx, found.organization)?);
-    let uuid = found.project.uuid;
-    let repository = |image: &CommitImage| match image.path.as_str() {
-        "" => uuid.to_string(),
-        path => format!("{uuid}/{path}"),
+    let (base, head) = match versions(tx, &event, testbed, &suspects)? {
+        Ok(versions) => versions,
+        Err(reason) => return Ok(Plan::Impossible(reason)),
     };
-    let name = |commit: &Commit, image: &CommitImage| match image.path.as_str() {
-        "" => format!("{}:{}", found.project.slug, commit.hash),
-        path => format!("{}/{path}:{}", found.project.slug, commit.hash),
+    let commits = [base, head];
+    let mut images = match jobs.images(tx, &commits)? {
+        Ok(images) => images,
+        Err(reason) => return Ok(Plan::Impossible(reason)),
     };
-    let variable = (BENCHMARKS_VARIABLE.to_owned(), JobSecret(benchmarks.join("\n")));
-    let config = JobConfig {
-        registry: settings.registry.clone(),
-        project: uuid,
-        repository: Some(repository(&head_image)),
-        image: Some(name(&head, &head_image)),
-        digest: head_image.digest,
-        entrypoint: template.as_ref().and_then(|template| template.entrypoint.clone()),
-        cmd: template.as_ref().and_then(|template| template.cmd.clone()),
-        env: Some(BTreeMap::from([variable])),
-        timeout: tier.timeout_default.min(tier.timeout_max),
-        file_paths: template.as_ref().and_then(|template| template.file_paths.clone()),
-        build_time: template.as_ref().and_then(|template| template.build_time),
-        file_size: template.as_ref().and_then(|template| template.file_size),
-        average: template.as_ref().and_then(|template| template.average),
-        iter: Some(1),
-        fold: None,
-        allow_failure: None,
-        backdate: None,
-        isolated: None,
-        base: Some(JobBase {
-            repository: Some(repository(&base_image)),
-            image: Some(name(&base, &base_image)),
-            digest: base_image.digest,
-            adapter: report::adapter(tx, pending.report)?,
-            duet: template.and_then(|template| template.base).is_some_and(|base| base.duet),
-            rounds: JOB_ROUNDS_DEFAULT,
-            benchmarks,
-            min_change: limit(Criteria::DEFAULT.smallest_change),
-            same_within: limit(Criteria::DEFAULT.same_within),
-        }),
+    let [base, head] = commits;
+    let (Some(base_image), Some(head_image)) = (images.remove(&base.version), images.remove(&head.version))
+    else {
+        return impossible("The registry has no image of the commits.");
     };
-    Ok(Ok(Plan {
-        place,
-        spec,
-        model: pending.report,
-        base: base.version,
-        head: head.version,
-        config,
-        concurrency: tier.concurrency.or(settings.quota.concurrent_jobs()),
-        tier,
-        expires: now.plus_seconds(settings.queue_timeout),
-        found,
-    }))
+    if base_image.digest == head_image.digest
+        || commit::is_same_binary(tx, testbed, [base.version, head.version])?
+    {
+        return Ok(Plan::Identical);
+    }
+    // The runner measures until the smallest of the differences is decided; each series has criteria of its own.
+    let criteria = suspects.iter().map(decision::criteria).reduce(|left, right| Criteria {
+        smallest_change: left.smallest_change.min(right.smallest_change),
+        same_within: left.same_within.min(right.same_within),
+    });
+    Ok(Plan::Compare(Box::new(Request {
+        benchmarks: names(tx, &suspects)?,
+        criteria: criteria.unwrap_or(Criteria::DEFAULT),
+        jobs,
+        base: (base, base_image),
+        head: (head, head_image),
+    })))
 }
 
-/// Returns the versions to compare: the last one before the event, and the last one with which the event may have begun.
-fn versions(tx: &mut Tx<'_>, event: &EventToConfirm) -> Result<Result<(Commit, Commit), String>> {
-    let Some(head) = confirmation::commit(tx, event.last)? else {
+/// Returns the commits to compare: the last one before all suspected series, and the first one since which all may have changed.
+pub(super) fn versions(
+    tx: &mut Tx<'_>,
+    event: &EventToConfirm,
+    testbed: TestbedId,
+    suspects: &[Suspect],
+) -> Result<Result<(Commit, Commit), String>> {
+    let first = suspects.iter().map(|suspect| suspect.first).min().unwrap_or(event.first);
+    let last = suspects.iter().map(|suspect| suspect.last).max().unwrap_or(event.last);
+    let Some(head) = commit::find(tx, last)? else {
         return Ok(Err("The report has no commit hash.".to_owned()));
     };
-    Ok(match confirmation::commit_before(tx, event.head, event.first)? {
+    let alerted: Vec<Suspect> = suspects.iter().filter(|suspect| !suspect.is_change).copied().collect();
+    let base = match commit_at_level(tx, event, testbed, first, &alerted)? {
+        Some(base) => Some(base),
+        None => commit::before(tx, event.head, first)?,
+    };
+    Ok(match base {
         Some(base) => Ok((base, head)),
         None => Err("No earlier version has a commit hash.".to_owned()),
     })
 }
 
-/// Returns the images of commits.
-fn images(
+/// Returns the newest commit before a version whose values of the alerted series all have the level before the alerts. An alert
+/// shows when a limit was crossed, which may be later than the change.
+fn commit_at_level(
     tx: &mut Tx<'_>,
-    found: &ProjectRow,
-    [base, head]: [&Commit; 2],
-) -> Result<Result<[CommitImage; 2], String>> {
-    let missing = |commit: &Commit| {
-        let hash: String = commit.hash.as_str().chars().take(SHORT_HASH).collect();
-        format!("The registry has no image of the commit {hash}. Push it with the full hash as its tag.")
+    event: &EventToConfirm,
+    testbed: TestbedId,
+    first: VersionId,
+    alerted: &[Suspect],
+) -> Result<Option<Commit>> {
+    if alerted.is_empty() {
+        return Ok(None);
+    }
+    let keys = |key: fn(&SeriesKey) -> i64| -> Vec<i64> {
+        let keys: BTreeSet<i64> = alerted.iter().map(|suspect| key(&suspect.series_key)).collect();
+        keys.into_iter().collect()
     };
-    let Some(base_image) = confirmation::image(tx, found.id, base)? else { return Ok(Err(missing(base))) };
-    let Some(head_image) = confirmation::image(tx, found.id, head)? else { return Ok(Err(missing(head))) };
-    Ok(Ok([base_image, head_image]))
+    let by_key: HashMap<SeriesKey, &Suspect> =
+        alerted.iter().map(|suspect| (suspect.series_key, suspect)).collect();
+    let (benchmarks, measures) = (keys(|key| key.benchmark.get()), keys(|key| key.measure.get()));
+    let numbered: HashMap<u32, &Suspect> = series::find(tx, &[testbed.get()], &benchmarks, &measures)?
+        .into_iter()
+        .filter_map(|(_, key, number)| Some((number, *by_key.get(&key)?)))
+        .collect();
+    let own = VersionRange {
+        head: event.head,
+        first: VersionId::from(0),
+        last: VersionId::from(first.get().saturating_sub(1)),
+    };
+    let inherited = version::history(tx, event.head)?.into_iter().nth(1);
+    for range in [Some(own), inherited].into_iter().flatten() {
+        let mut versions = HashSet::new();
+        vector::newest(tx, &range, testbed, MAX_EARLIER_REPORTS, |measured, series, values| {
+            let mut is_measured = false;
+            let is_before = vector::series(series).zip(vector::values(values)).all(|(number, value)| {
+                let Some(suspect) = numbered.get(&number) else { return true };
+                is_measured = true;
+                suspect.is_before(f64::from_le_bytes(*value))
+            });
+            if is_measured && is_before {
+                versions.insert(measured.version);
+            }
+        })?;
+        let versions: Vec<VersionId> = versions.into_iter().collect();
+        if let Some(found) = commit::newest(tx, &versions)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
 }
 
 /// Returns the names of the suspected benchmarks.
@@ -337,39 +348,25 @@ fn names(tx: &mut Tx<'_>, suspects: &[Suspect]) -> Result<Vec<String>> {
     Ok(names)
 }
 
-impl Plan {
-    /// Creates the job with its report, which receives only pairs.
-    fn enqueue(&self, tx: &mut Tx<'_>, fresh: &WriteContext, pending: &PendingConfirmation) -> Result<()> {
-        let new_report = report::NewReportRow {
-            project: self.found.id,
-            user: None,
-            branch: self.place.branch,
-            head: self.place.head,
-            version: self.head,
-            testbed: self.place.testbed,
-            spec: Some(self.spec),
-            adapter: report::adapter(tx, self.model)?,
-            start_time: fresh.now,
-            end_time: fresh.now,
-            binary_hash: None,
-            host: None,
-            idempotency_key: None,
-            counts: &[],
-            metrics: 0,
+impl Request {
+    /// Creates the job, and records it with the versions that it compares.
+    fn enqueue(
+        self,
+        tx: &mut Tx<'_>,
+        fresh: &WriteContext,
+        settings: &EventJobSettings,
+        pending: &PendingConfirmation,
+    ) -> Result<()> {
+        let ((base, base_image), (head, head_image)) = (&self.base, &self.head);
+        let pair = CommitPair {
+            base: (base, base_image),
+            head: (head, head_image),
+            benchmarks: self.benchmarks,
+            rounds: JOB_ROUNDS_DEFAULT,
+            min_change: self.criteria.smallest_change,
+            same_within: self.criteria.same_within,
         };
-        let (report, _) = report::insert(tx, fresh, &new_report)?;
-        let new = job::NewJobRow {
-            project: self.found.id,
-            report,
-            spec: self.spec,
-            rank: self.tier.rank,
-            address: None,
-            concurrency: self.concurrency,
-            config: &self.config,
-            callback: None,
-            expires: self.expires,
-        };
-        let job = job::create(tx, fresh, &new)?;
-        Ok(confirmation::start(tx, pending.event, job, (self.base, self.head), fresh.now)?)
+        let job = self.jobs.enqueue(tx, fresh, settings, pair)?;
+        Ok(confirmation::start(tx, pending.event, job, (base.version, head.version), fresh.now)?)
     }
 }

@@ -1,11 +1,11 @@
 //! Turns the output of a job into its report, in the same way as every other report.
 
 use tidemark_api::{Fold, JobEvent, JobNoise, JobOutput, JobUuid, Timestamp};
-use tidemark_store::{Tx, confirmation as store_confirmation, job, project, report};
+use tidemark_store::{Tx, bisection_search, confirmation as store_confirmation, job, project, report};
 use tokio::task::spawn_blocking;
 
 use super::{
-    Signal, confirmation,
+    Signal, bisection, confirmation,
     sides::{self, Measurement},
 };
 use crate::domain::{
@@ -56,9 +56,10 @@ pub(crate) async fn process(app: &App, uuid: JobUuid) -> Result<()> {
         // The sequence of rounds is not a history: a report has one value per series, unless the request says otherwise.
         let fold = found.config.fold.or(found.config.base.is_some().then_some(Fold::Median));
         let is_confirmation = store_confirmation::is_confirming_job(tx, found.id)?;
+        let is_search = !is_confirmation && bisection_search::is_searching_job(tx, found.id)?;
         let target_project = TargetProject::of(&project::by_id(tx, found.project)?);
         let average = found.config.average;
-        let is_isolated = is_confirmation || found.config.isolated == Some(true);
+        let is_isolated = is_confirmation || is_search || found.config.isolated == Some(true);
         let host = found.job.runner.map(|runner| runner.to_string());
         let job_results =
             JobResults { results, pairs, is_isolated, bytes, fold, average, start_time, end_time, host };
@@ -66,7 +67,13 @@ pub(crate) async fn process(app: &App, uuid: JobUuid) -> Result<()> {
         if !warnings.is_empty() {
             job::record_warnings(tx, found.id, &warnings)?;
         }
-        if is_confirmation { confirmation::conclude(tx, &fresh, &found) } else { Ok(()) }
+        if is_confirmation {
+            confirmation::conclude(tx, &fresh, &found)
+        } else if is_search {
+            bisection::conclude(tx, &fresh, &found)
+        } else {
+            Ok(())
+        }
     };
     match app.db.write(write).await {
         Ok(()) => {}

@@ -6,7 +6,7 @@ use tidemark_api::{JobEvent, Timestamp};
 use tidemark_store::{JobId, Tx, job};
 use tokio::time::sleep;
 
-use super::{Signal, confirmation, process, wait_for_shutdown};
+use super::{Signal, bisection, confirmation, process, wait_for_shutdown};
 use crate::domain::{
     app::App,
     error::{Error, Result},
@@ -39,9 +39,10 @@ pub(super) async fn run(app: App) {
     }
 }
 
-/// Processes completed and overdue jobs, and the confirmations that wait for jobs. Returns whether any job or confirmation is open.
+/// Processes completed and overdue jobs, and the confirmations and searches that wait for jobs. Returns whether any of them is open.
 async fn process_due_jobs(app: &App) -> Result<bool> {
-    let is_confirming = confirmation::advance(app).await?;
+    let is_searching = bisection::advance(app).await?;
+    let is_confirming = confirmation::advance(app).await? || is_searching;
     let settings = &app.config.plus.runners;
     let now = app.clock.now();
     let alive = now.plus_seconds(-i64::from(settings.heartbeat_timeout));

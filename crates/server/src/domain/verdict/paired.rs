@@ -1,7 +1,10 @@
 //! Verdicts on the pairs of a job that compares its image with a base: both sides were measured together, so that no earlier run is
 //! needed.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use tidemark_api::{Benchmark, ChangeCause, Measure, Shared, Verdict, VerdictBaseline, VerdictComparison};
 use tidemark_stats::{
@@ -28,12 +31,12 @@ pub(crate) struct PairedComparison {
     pub(crate) comparison: VerdictComparison,
 }
 
-/// Compares both sides of each selected series of a report.
+/// Compares both sides of each selected series of a report, each by its own criteria.
 pub(crate) fn compare_pairs(
     tx: &mut Tx<'_>,
     report: ReportId,
     is_selected: impl Fn(&SeriesKey) -> bool,
-    criteria: &Criteria,
+    criteria: impl Fn(&SeriesKey) -> Criteria,
 ) -> Result<Vec<PairedComparison>> {
     let mut series = pair::of_report(tx, report)?;
     series.retain(|one| is_selected(&one.series_key));
@@ -56,7 +59,18 @@ pub(crate) fn compare_pairs(
             (compare(Samples::Paired(pairs), PAIRED_CONFIDENCE), worse)
         })
         .collect();
-    let judged = compared.iter().zip(verdicts(&compared, criteria));
+    // All comparisons are made together, so that each of the criteria judges all of them.
+    let mut by_criteria: BTreeMap<[u64; 2], Vec<(Outcome, Option<f64>)>> = BTreeMap::new();
+    let judged: Vec<(Outcome, Option<f64>)> = series
+        .iter()
+        .enumerate()
+        .map(|(index, one)| {
+            let criteria = criteria(&one.series_key);
+            let key = [criteria.smallest_change.to_bits(), criteria.same_within.to_bits()];
+            by_criteria.entry(key).or_insert_with(|| verdicts(&compared, &criteria))[index]
+        })
+        .collect();
+    let judged = compared.iter().zip(judged);
     let comparisons = series.iter().zip(judged).map(|(one, ((comparison, _), (outcome, p)))| {
         let SeriesPairs { series_key, pairs } = one;
         let (Some(benchmark), Some(measure)) =

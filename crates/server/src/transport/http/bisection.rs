@@ -1,20 +1,20 @@
 //! `/v0/projects/{project}/events/{event}/bisection`: the result of a search for the commit that caused an event.
 
-use axum::extract::State;
+use axum::{Json, extract::State};
 use tidemark_api::{
-    Bisection, BisectionStatus, NewBisection,
+    Bisection, BisectionStatus, Event, NewBisection,
     bisection::{MAX_BISECTION_CANDIDATES, MAX_BISECTION_COMMITS, MAX_BISECTION_VALUES},
 };
-use tidemark_store::{Lock, Tx, bisection, delivery};
+use tidemark_store::{Lock, Tx, bisection, bisection_search, delivery};
 
 use super::{
     access::{Edit, Project},
     answer::Created,
     body::{Body, Path},
     error::{Error, Result},
-    event::EventPath,
+    event::{self, EventPath},
 };
-use crate::domain::app::App;
+use crate::domain::{app::App, jobs};
 
 /// Maximum length of a text of a bisection, in bytes.
 const TEXT_MAX: usize = 1_024;
@@ -51,6 +51,36 @@ pub(super) async fn create(
     let stored = app.db.write(write).await?;
     app.background.wake();
     Ok(Created(stored))
+}
+
+/// Search for the commit that caused an event, with jobs on runners.
+///
+/// The server measures the images of the commits in the range of the event, for the series with the largest change. `search` in
+/// the event shows whether the search goes on, or the reason why it could not start. The result becomes the `bisection` of the event.
+#[utoipa::path(post, path = "/v0/projects/{project}/events/{event}/search",
+    operation_id = "proj_event_search_post", tag = "changes", params(EventPath),
+    responses((status = 200, body = Event)), extensions(("x-right" = json!("project:edit"))))]
+pub(super) async fn search(
+    State(app): State<App>,
+    project: Project<Edit>,
+    Path(path): Path<EventPath>,
+) -> Result<Json<Event>> {
+    let fresh = app.fresh();
+    let write = move |tx: &mut Tx<'_>| {
+        tx.lock(Lock::Project(project.id.get()))?;
+        let found = bisection_search::find_event(tx, project.id, path.event)?;
+        let actor = &project.origin.actor;
+        let started = jobs::bisection::start_requested(tx, &fresh, (project.id, found), None, actor)?;
+        if started.is_ok() {
+            let detail = [("project", project.project.slug.as_str())];
+            let target = path.event.to_string();
+            project.origin.audit(tx, &fresh, "event.search", &target, Some(project.organization), &detail)?;
+        }
+        event::find(tx, project.id, path.event, fresh.now)
+    };
+    let event = app.db.write(write).await?;
+    app.jobs.wake();
+    Ok(Json(event))
 }
 
 /// Rejects results that are too large or not consistent.

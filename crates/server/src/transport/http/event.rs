@@ -116,7 +116,7 @@ pub(super) async fn update(
 }
 
 /// Returns an event with its mutes.
-fn find(tx: &mut Tx<'_>, project: ProjectId, event: EventUuid, now: Timestamp) -> Result<Event> {
+pub(super) fn find(tx: &mut Tx<'_>, project: ProjectId, event: EventUuid, now: Timestamp) -> Result<Event> {
     let mutes = Mutes::read(tx, project, now)?;
     let mut found = event::view(tx, project, event)?;
     mutes.mark_events(tx, std::slice::from_mut(&mut found))?;

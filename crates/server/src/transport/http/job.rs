@@ -13,7 +13,10 @@ use super::{
     error::{Error, Result},
     project::ProjectPath,
 };
-use crate::domain::{app::App, jobs::Signal};
+use crate::domain::{
+    app::App,
+    jobs::{CANCELED_ON_REQUEST, Signal},
+};
 
 /// Path parameters: project and job.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -87,7 +90,7 @@ pub(super) async fn cancel(
     let fresh = app.fresh();
     let write = move |tx: &mut Tx<'_>| {
         let found = job::view(tx, project.id, path.job)?;
-        let change = job::JobUpdate { error: Some("Canceled on request."), ..job::JobUpdate::default() };
+        let change = job::JobUpdate { error: Some(CANCELED_ON_REQUEST), ..job::JobUpdate::default() };
         if !job::advance(tx, found.id, JobEvent::Cancel, change, fresh.now)? {
             return Err(Error::Conflict("The job has already ended and cannot be canceled.".into()));
         }

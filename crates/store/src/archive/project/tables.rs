@@ -208,6 +208,7 @@ pub(super) const TABLES: &[ProjectTable] = &[
 pub(super) const OTHER_TABLES: &[&str] = &[
     "account",
     "audit",
+    "bisection_search",
     "blob",
     "checkout",
     "code_host",
