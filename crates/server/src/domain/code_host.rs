@@ -17,7 +17,7 @@ use tidemark_api::{
 };
 use tidemark_render::comment;
 use tidemark_store::{
-    self as store, Db, Tx, WriteContext, audit,
+    self as store, Db, Lock, Tx, WriteContext, audit, bisection_search,
     code_host::{self, CommandRow, WaitingCommand},
     outbox,
     project::{self, ProjectRow},
@@ -31,7 +31,7 @@ use crate::{
         error::{Error, Result},
         ingest::{self, RecordedReport, Submission, TargetProject},
         jobs::{
-            Jobs, Signal,
+            Jobs, Signal, bisection,
             image::Image,
             job_request::{JobCheck, JobRequest, JobSettings},
         },
@@ -73,6 +73,8 @@ enum Action {
     Reply(String),
     /// Run the image of the head of the pull request.
     Run(Box<RunRequest>),
+    /// Search for the commit of the newest open event of these branches, or answer with this text.
+    Bisect([String; 2], String),
 }
 
 /// What to run.
@@ -94,28 +96,54 @@ impl CommandRunner {
             .payload
             .parse()
             .map_err(|_| DeliveryError::Permanent("it does not name a command".into()))?;
-        match self.attempt(uuid, fresh).await {
-            Err(DeliveryError::Temporary(reason)) if item.attempts >= MAX_ATTEMPTS => {
-                Err(DeliveryError::Permanent(reason))
-            }
-            outcome => outcome,
-        }
+        let reason = match self.attempt(uuid, fresh.clone()).await {
+            Err(DeliveryError::Temporary(reason)) if item.attempts >= MAX_ATTEMPTS => reason,
+            Err(DeliveryError::Permanent(reason)) => reason,
+            outcome => return outcome,
+        };
+        self.give_up(uuid, &fresh, &reason).await?;
+        Err(DeliveryError::Permanent(reason))
     }
 
-    async fn attempt(&self, uuid: Uuid, fresh: WriteContext) -> Result<(), DeliveryError> {
+    /// Completes a command that failed after all attempts, and says so in its comment.
+    async fn give_up(&self, uuid: Uuid, fresh: &WriteContext, reason: &str) -> Result<(), DeliveryError> {
         let later = |error: store::Error| DeliveryError::Temporary(error.to_string());
+        let Some(command) = self.find(uuid).await? else { return Ok(()) };
+        // The code host may be the reason.
+        if let Err(error) = command.reply(reply::failed(reason)).await {
+            tracing::warn!(?error, "the comment about a failed command could not be written");
+        }
+        let now = fresh.now;
+        self.db.write(move |tx| code_host::complete_command(tx, uuid, now)).await.map_err(later)
+    }
+
+    /// Returns a command that waits.
+    async fn find(&self, uuid: Uuid) -> Result<Option<Command>, DeliveryError> {
         let find = move |tx: &mut Tx<'_>| {
             let waiting = code_host::find_waiting(tx, uuid)?;
             let project = waiting.as_ref().map(|waiting| project::by_id(tx, waiting.code_host.project));
             Ok(waiting.zip(project.transpose()?))
         };
-        let Some((waiting, project)) = self.db.read(find).await.map_err(later)? else { return Ok(()) };
+        let later = |error: store::Error| DeliveryError::Temporary(error.to_string());
+        let found = self.db.read(find).await.map_err(later)?;
         let allows_private = self.settings.private_callbacks;
-        let command =
-            Command { uuid, waiting: Arc::new(waiting), project: Arc::new(project), allows_private };
+        Ok(found.map(|(waiting, project)| Command {
+            uuid,
+            waiting: Arc::new(waiting),
+            project: Arc::new(project),
+            allows_private,
+        }))
+    }
+
+    async fn attempt(&self, uuid: Uuid, fresh: WriteContext) -> Result<(), DeliveryError> {
+        let later = |error: store::Error| DeliveryError::Temporary(error.to_string());
+        let Some(command) = self.find(uuid).await? else { return Ok(()) };
         let (text, is_permitted) = match command.ask(decide).await? {
             Action::Refuse(text) => (text, false),
             Action::Reply(text) => (text, true),
+            Action::Bisect(branches, text) => {
+                (self.bisect(&command, &fresh, branches).await?.unwrap_or(text), true)
+            }
             Action::Run(run) => match self.start(&command, &fresh, *run).await? {
                 Ok(()) => return Ok(()),
                 Err(text) => (text, true),
@@ -129,6 +157,32 @@ impl CommandRunner {
             code_host::complete_command(tx, uuid, fresh.now)
         };
         self.db.write(write).await.map_err(later)
+    }
+
+    /// Starts the search for the commit of the newest open event of branches. Returns the answer; `None` if they have no event.
+    async fn bisect(
+        &self,
+        command: &Command,
+        fresh: &WriteContext,
+        branches: [String; 2],
+    ) -> Result<Option<String>, DeliveryError> {
+        let (project, fresh) = (command.project.id, fresh.clone());
+        let benchmark = command.waiting.command.benchmark.clone();
+        let write = move |tx: &mut Tx<'_>| {
+            tx.lock(Lock::Project(project.get()))?;
+            let [first, second] = &branches;
+            let Some((event, uuid)) = bisection_search::newest_open_event(tx, project, [first, second])?
+            else {
+                return Ok(None);
+            };
+            let actor = Actor { kind: ActorKind::System, uuid: None, name: None };
+            let started =
+                bisection::start_requested(tx, &fresh, (project, event), benchmark.as_deref(), &actor)?;
+            Ok::<_, Error>(Some((uuid, started)))
+        };
+        let found = self.db.write(write).await.map_err(temporary)?;
+        self.jobs.wake();
+        Ok(found.map(|(event, started)| reply::searching(event, started.err().as_deref())))
     }
 
     /// Creates the job of a command. Returns the answer if there is no job.
@@ -297,7 +351,8 @@ fn decide_permitted(repository: &Repository<'_>, command: &CommandRow) -> Result
     };
     let benchmark = command.benchmark.as_deref();
     if command.command == event::BISECT {
-        return Ok(Action::Reply(reply::bisect(&pull, &settings, benchmark)));
+        let branches = [pull.branch_name(command.pull), pull.branch.clone()];
+        return Ok(Action::Bisect(branches, reply::bisect(&pull, &settings, benchmark)));
     }
     Ok(match settings.command_for(benchmark) {
         Some(words) => Action::Run(Box::new(RunRequest { pull, settings, words })),

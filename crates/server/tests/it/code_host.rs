@@ -22,7 +22,7 @@ use crate::{
     Answer, Person, TestServer, both,
     channel::{Runner, completed, enlist, listen},
     job::{set_up, tagged_image},
-    report::{bench, with},
+    report::{bench, report_body, with},
     until,
 };
 
@@ -44,6 +44,8 @@ struct Host {
 struct HostState {
     /// The permission of `grace`, or the status of the response.
     permission: Result<&'static str, u16>,
+    /// The user who has the name `grace`.
+    user: u64,
     /// The content of `tidemark.toml` on `main`. The pull request has another file.
     manifest: Option<String>,
     pull: &'static str,
@@ -54,6 +56,7 @@ impl Host {
     fn open() -> Self {
         let state = Arc::new(Mutex::new(HostState {
             permission: Ok("write"),
+            user: 7,
             manifest: Some(MANIFEST.to_owned()),
             pull: "open",
             comments: BTreeMap::new(),
@@ -101,11 +104,13 @@ impl HostState {
         let found = match request.method.as_str() {
             "GET" if path == "/user" => Ok(json!({ "id": 5 })),
             "GET" if path.ends_with("/collaborators/grace/permission") => {
-                self.permission.map(|permission| json!({ "permission": permission }))
+                let user = json!({ "id": self.user, "login": "grace" });
+                self.permission.map(|permission| json!({ "permission": permission, "user": user }))
             }
             "GET" if path.ends_with("/members/all/7") => self.permission.map(|permission| {
                 json!({ "state": "active", "access_level": if permission == "write" { 30 } else { 20 } })
             }),
+            "GET" if self.pull == "unavailable" && path.ends_with("/pulls/3") => Err(503),
             "GET" if path.ends_with("/pulls/3") => {
                 let repository = json!({ "full_name": "acme/app" });
                 Ok(json!({
@@ -427,6 +432,10 @@ both! {
             command(&server, "github", number as u64, "/tidemark run").await;
             replies.push(host.replied(&server, number).await);
         }
+        // Another user has taken the name of the author.
+        host.set(|state| (state.permission, state.user) = (Ok("admin"), 8));
+        command(&server, "github", 5, "/tidemark run").await;
+        replies.push(host.replied(&server, 5).await);
         assert_snapshot!("code_host_forbidden", replies.join("\n"));
         let asked = host.asked();
         assert!(!asked.contains("tidemark.toml") && !asked.contains("/pulls/"), "{asked}");
@@ -489,6 +498,35 @@ both! {
         let server = server.restart().await;
         host.replied(&server, 1).await;
         only_job(&server, &ada).await;
+    }
+
+    async fn a_run_keeps_the_history_of_the_source_branch(server: TestServer = PRIVATE) {
+        let (ada, host) = connect(&server, "github").await;
+        // The source branch of the pull request has runs of its own.
+        let report = with(report_body(json!([bench(1.0)]), json!({})), json!({ "branch": "fix" }));
+        server.post("/v0/projects/lab/reports", &ada.token, report).await.expect(201);
+        let before = server.get("/v0/projects/lab/branches/fix", &ada.token).await.expect(200);
+        command(&server, "github", 1, "/tidemark run").await;
+        host.replied(&server, 1).await;
+        let (_, job) = only_job(&server, &ada).await;
+        assert!(job.contains("\"branch\": \"pull/3/fix\""), "{job}");
+        let after = server.get("/v0/projects/lab/branches/fix", &ada.token).await.expect(200);
+        assert_eq!(after.body["head"], before.body["head"]);
+    }
+
+    async fn a_command_that_fails_for_good_says_so(server: TestServer = PRIVATE) {
+        let (_, host) = connect(&server, "github").await;
+        host.set(|state| state.pull = "unavailable");
+        command(&server, "github", 1, "/tidemark run").await;
+        until("there is no comment", async || {
+            server.pass_to_work().await;
+            (!host.comments().is_empty()).then_some(())
+        })
+        .await;
+        server.wait_for_due_work().await;
+        let comments = host.comments();
+        assert!(comments[0].contains("could not run the command") && comments.len() == 1, "{comments:?}");
+        assert_eq!(count(&server, "code_host_command where completed is null").await, 0);
     }
 
     async fn a_host_in_trouble_is_asked_again(server: TestServer = PRIVATE) {

@@ -24,8 +24,6 @@ pub(super) struct PullRequest {
     pub(super) head: String,
     /// Source branch.
     pub(super) branch: String,
-    /// Whether the source branch belongs to another repository.
-    pub(super) is_fork: bool,
     /// Target branch.
     pub(super) base: String,
     /// Newest common commit of the source branch and the target branch, if the host knows it.
@@ -35,10 +33,11 @@ pub(super) struct PullRequest {
 }
 
 impl PullRequest {
-    /// Returns the name of the branch in the project, as `tidemark run` names it: a branch of a fork may have the name of a
-    /// branch of the repository.
+    /// Returns the name of the branch in the project. A run starts the branch again from the merge base, which must not replace the
+    /// history of the source branch: the source branch may be a branch with runs of its own, for example `develop`, or have the
+    /// name of another branch in a fork.
     pub(super) fn branch_name(&self, number: i64) -> String {
-        if self.is_fork { format!("pull/{number}/{}", self.branch) } else { self.branch.clone() }
+        format!("pull/{number}/{}", self.branch)
     }
 }
 
@@ -81,8 +80,11 @@ impl<'a> Repository<'a> {
         }
         let author = encode(&command.author).replace('/', "%2F");
         let answer = self.find(&format!("/repos/{repository}/collaborators/{author}/permission"))?;
-        let permission = answer.as_ref().and_then(|answer| answer["permission"].as_str());
-        Ok(matches!(permission, Some("write" | "maintain" | "admin" | "owner")))
+        let Some(answer) = answer else { return Ok(false) };
+        // Another user may have taken the name of the author since the comment.
+        let is_author = answer["user"]["id"].as_i64() == Some(command.author_id);
+        let permission = answer["permission"].as_str();
+        Ok(is_author && matches!(permission, Some("write" | "maintain" | "admin" | "owner")))
     }
 
     /// Returns the pull request of a command.
@@ -97,7 +99,6 @@ impl<'a> Repository<'a> {
                 PullRequest {
                     head: text(&found, "/sha"),
                     branch: text(&found, "/source_branch"),
-                    is_fork: found["source_project_id"] != found["target_project_id"],
                     base: text(&found, "/target_branch"),
                     merge_base: Some(text(&found, "/diff_refs/base_sha")),
                     is_open: found["state"] == "opened",
@@ -105,7 +106,6 @@ impl<'a> Repository<'a> {
             }
             CodeHostProvider::GitHub | CodeHostProvider::Forgejo => {
                 let found = self.get(&format!("/repos/{repository}/pulls/{number}"))?;
-                let name = |side: &str| text(&found, &format!("/{side}/repo/full_name"));
                 let (head, base) = (text(&found, "/head/sha"), text(&found, "/base/ref"));
                 let merge_base = match self.code_host.provider {
                     CodeHostProvider::GitHub if is_hash(&head) => {
@@ -117,7 +117,6 @@ impl<'a> Repository<'a> {
                 };
                 PullRequest {
                     branch: text(&found, "/head/ref"),
-                    is_fork: name("head") != name("base"),
                     is_open: found["state"] == "open",
                     head,
                     base,

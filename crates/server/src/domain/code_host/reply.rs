@@ -1,6 +1,6 @@
 //! Texts of the answers to commands. Names are escaped, so that they cannot create markup or mentions.
 
-use tidemark_api::{OnDemand, Url};
+use tidemark_api::{EventUuid, OnDemand, Url};
 use tidemark_render::{
     format,
     markup::{self, Block, Dialect, Span},
@@ -46,6 +46,33 @@ pub(super) fn unreadable(reason: &str) -> String {
         Span::text("Tidemark could not read the pull request or the base branch: "),
         Span::text(format::plain(reason)),
         Span::text(". Check the permissions of the token of the connection."),
+    ]])
+}
+
+/// Answer if the server searches for the commit of an event, or the reason why it does not.
+pub(super) fn searching(event: EventUuid, reason: Option<&str>) -> String {
+    let event = Span::name(event.to_string());
+    write(vec![match reason {
+        Some(reason) => vec![
+            Span::text("Tidemark cannot search for the commit of the event "),
+            event,
+            Span::text(": "),
+            Span::text(format::plain(reason)),
+        ],
+        None => vec![
+            Span::text("Tidemark searches for the commit of the event "),
+            event,
+            Span::text(" with jobs. The page of the event shows the result."),
+        ],
+    }])
+}
+
+/// Answer if a command failed after all attempts.
+pub(super) fn failed(reason: &str) -> String {
+    write(vec![vec![
+        Span::text("Tidemark could not run the command: "),
+        Span::text(format::plain(reason)),
+        Span::text(". Write the command in a new comment to try again."),
     ]])
 }
 
