@@ -1,5 +1,5 @@
-//! Confirmations from end to end: two commits with images in the registry, a runner with a real OCI runtime, an alert, a job that
-//! compares both commits, and one notification. Skipped with a message if this machine cannot run jobs.
+//! Confirmations from end to end: commits with images in the registry, a runner with a real OCI runtime, an alert, a job that
+//! compares two commits, a search for the commit, and one notification. Skipped with a message if this machine cannot run jobs.
 
 use std::process::Stdio;
 
@@ -91,4 +91,46 @@ fn a_slower_commit_is_measured_again_and_notified_once() {
     let event = newest(&mut ada, "refuted");
     assert_eq!(event["status"], json!("false_alarm"));
     assert_eq!(receiver.request_count(), 0);
+}
+
+#[test]
+fn one_notification_names_the_commit_that_the_server_found() {
+    let settings = "[plus.notices]\nprivate_addresses = true\n";
+    let Some((site, server)) = Site::open(settings, None) else { return };
+    // The fifth of eight commits after the measured one is slower.
+    let hash = |number: u64| format!("{number:040x}");
+    for number in 0..9 {
+        site.push_as(&hash(number), &[if number < 5 { "VALUE=1000" } else { "VALUE=1500" }]);
+    }
+    let mut ada = Client::connect_as(&server, &site.token);
+    let key = site.runner(&mut ada, "one");
+    let _runner = Up(site.up("one", &key, &site.address).stderr(Stdio::null()).spawn().unwrap());
+    let receiver = Stub::start(|_| "");
+    let detection = json!({ "notifies": "alerts", "confirm": "confirm_and_bisect" });
+    assert_eq!(ada.patch("/v0/projects/lab/detection", &detection).unwrap().0, 200);
+    let notice = json!({ "name": "hook", "kind": "webhook", "url": receiver.address, "branch": null });
+    assert_eq!(ada.post("/v0/projects/lab/notices", &notice).unwrap().0, 201);
+    site.measure(&hash(0), &[]);
+    // The commits between are known to the server, but the benchmark did not run.
+    for number in 1..8 {
+        let time = format!("2026-01-01T00:0{number}:00Z");
+        let smoke = json!({ "branch": "main", "testbed": "smoke", "hash": hash(number), "start_time": time, "end_time": time,
+            "results": [r#"{"smoke":{"latency":{"value":1}}}"#], "settings": { "adapter": "json" } });
+        assert_eq!(ada.post("/v0/projects/lab/reports", &smoke).unwrap().0, 201);
+    }
+    site.measure(&hash(8), &[]);
+    let mut event = Value::Null;
+    wait_until("no commit is found", || {
+        event = ada.get("/v0/projects/lab/events").unwrap().1[0].take();
+        event["bisection"].is_object()
+    });
+    let found = &event["bisection"]["result"];
+    assert_eq!((&found["culprit"]["hash"], &found["total"]), (&json!(hash(5)), &json!(8)), "{event:#}");
+    assert_eq!(event["confirmation"]["state"], json!("confirmed"));
+    wait_until("there is no notification", || receiver.request_count() > 0);
+    let requests = receiver.take_requests();
+    assert_eq!(requests.len(), 1);
+    let body = requests[0].json();
+    assert_eq!(body["bisections"][0]["result"]["culprit"]["hash"], json!(hash(5)), "{body:#}");
+    assert_eq!(body["reports"][0]["confirmations"][0]["state"], json!("confirmed"));
 }
