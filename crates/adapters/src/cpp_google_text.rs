@@ -107,10 +107,10 @@ pub(crate) fn parse_console(input: &Input<'_>) -> Result<Entries, Failure> {
         let is_rule = line.text.len() > 40 && line.text.bytes().all(|byte| byte == b'-');
         if let Some(header) = Table::new(line.text).filter(|_| previous.starts_with("-----")) {
             table = Some(header);
-        } else if let Some(table) = table.as_ref().filter(|_| !is_rule && !line.text.trim().is_empty()) {
-            if let Some(row) = table.row(input, line)? {
-                push(&mut rows, row);
-            }
+        } else if let Some(table) = table.as_ref().filter(|_| !is_rule && !line.text.trim().is_empty())
+            && let Some(row) = table.row(input, line)?
+        {
+            push(&mut rows, row);
         }
         previous = line.text;
     }

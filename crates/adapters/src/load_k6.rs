@@ -403,7 +403,7 @@ mod tests {
             .entries
             .iter()
             .flat_map(|entry| entry.metrics())
-            .map(|metric| (metric.units.map(|units| units.to_string()), metric.direction))
+            .map(|metric| (metric.units.as_ref().map(ToString::to_string), metric.direction))
             .collect();
         assert_eq!(directions[0], (None, None));
     }

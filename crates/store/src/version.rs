@@ -89,7 +89,7 @@ pub fn by_ids(
     tx: &mut Tx<'_>,
     versions: impl Iterator<Item = VersionId>,
 ) -> Result<HashMap<VersionId, Version>> {
-    let ids = distinct(versions.map(|version| version.get()));
+    let ids = distinct(versions.map(VersionId::get));
     let found: Vec<(VersionId, Version)> =
         tx.fetch_all("select id, {columns} from version where id in {ints $1}", &[&ids])?;
     Ok(found.into_iter().collect())

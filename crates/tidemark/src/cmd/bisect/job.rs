@@ -138,7 +138,8 @@ impl JobSource<'_> {
             Some(files) => files.into_values().collect(),
             None => iteration.stdout.into_iter().collect::<Vec<String>>(),
         });
-        let mut outputs: Vec<ToolOutput> = texts.map(|text| ToolOutput::new(name.clone(), text)).collect();
+        let mut outputs: Vec<ToolOutput> =
+            texts.map(|text| ToolOutput::of_text(name.clone(), text)).collect();
         let results = match self.parsing.parse(&mut outputs) {
             Ok(results) => results,
             Err(failure) => return Ok(Attempt::Failed(failure.to_string())),
