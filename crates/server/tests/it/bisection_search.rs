@@ -1,5 +1,6 @@
 //! Searches for the commits of events: the server requests the jobs, and the notification waits for the commit.
 
+use axum::http::Method;
 use serde_json::{Value, json};
 use tidemark_test_support::Request;
 
@@ -76,6 +77,33 @@ both! {
         // The jobs are not part of the history.
         assert_eq!((lab.get("events").await.expect(200).total(), lab.get("alerts").await.expect(200).total()), (1, 1));
         receiver.is_left_alone(&lab).await;
+    }
+
+    async fn a_user_starts_a_search(server: TestServer = PRIVATE) {
+        let (lab, mut runner) = Lab::confirming(server).await;
+        lab.patch("detection", json!({ "confirm": "off" })).await.expect(200);
+        lab.images(2..9).await;
+        for number in 1..8 {
+            lab.measure(number, &[("b", 1.0)]).await;
+        }
+        lab.measure(8, &[("a", 150.0)]).await;
+        let event = lab.get("events?per_page=1").await.expect(200).text("/0/uuid");
+        let path = format!("/v0/projects/lab/events/{event}/search");
+        let start = async || lab.server.call(Method::POST, &path, &lab.token, None).await.expect(200);
+        assert_eq!(start().await.body["search"]["pending"], json!(true));
+        let mut count = 0;
+        while lab.goes_on().await {
+            lab.measure_next(&mut runner).await;
+            count += 1;
+            assert!(count < 20);
+        }
+        let found = lab.get(&format!("events/{event}")).await.expect(200);
+        assert_eq!(found.body["bisection"]["result"]["culprit"]["hash"], json!(format!("{CULPRIT:040x}")));
+        assert_eq!(found.body["search"]["pending"], json!(false));
+        // Without a spec, no runner can measure the commits.
+        lab.sql("delete from runner_spec", vec![]).await;
+        let refused = start().await;
+        assert!(refused.text("/search/reason").contains("spec"), "{}", refused.body);
     }
 
     async fn the_notification_does_not_wait_for_ever(server: TestServer = PRIVATE) {

@@ -490,6 +490,24 @@ both! {
         assert_eq!(count(&server, "job").await, 0);
     }
 
+    async fn bisect_searches_for_the_commit_of_an_event(server: TestServer = PRIVATE) {
+        let (ada, host) = connect(&server, "github").await;
+        let send = async |value: f64| {
+            let report = with(report_body(json!([bench(value)]), json!({})), json!({ "branch": "fix" }));
+            server.post("/v0/projects/lab/reports", &ada.token, report).await.expect(201)
+        };
+        send(100.0).await;
+        let limit = json!({ "branch": "fix", "testbed": "localhost", "measure": "latency", "test": "static",
+            "upper_boundary": 130.0 });
+        server.post("/v0/projects/lab/thresholds", &ada.token, limit).await.expect(201);
+        send(150.0).await;
+        command(&server, "github", 1, "/tidemark bisect").await;
+        let reply = host.replied(&server, 1).await;
+        assert!(reply.contains("cannot search for the commit of the event"), "{reply}");
+        let events = server.get("/v0/projects/lab/events", &ada.token).await.expect(200);
+        assert_eq!(events.text("/0/search/reason"), "The report has no commit hash.");
+    }
+
     async fn a_command_survives_a_restart(server: TestServer = PRIVATE) {
         let (ada, host) = connect(&server, "github").await;
         server.stop_workers().await;
