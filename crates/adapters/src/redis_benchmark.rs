@@ -27,7 +27,7 @@ pub(crate) const TOOL: Tool = Tool {
         Format::new(
             Syntax::Text,
             "redis-benchmark -q, before version 6.2",
-            &[": ", " requests per second"],
+            &[" requests per second"],
             parse_old_quiet,
         ),
     ],
