@@ -12,8 +12,9 @@ use crate::{
 };
 
 /// Statements that revert the tables to migration 11.
-const BACK: [&str; 49] = [
+const BACK: [&str; 50] = [
     "drop table bisection_search",
+    "alter table report drop column average",
     "alter table job drop column warnings",
     "drop table confirmation",
     "alter table project drop column confirm",

@@ -5,10 +5,10 @@ use std::str::FromStr;
 
 use serde::de::DeserializeOwned;
 use tidemark_api::{
-    ActorKind, Adapter, AlertStatus, AnyUrl, BenchmarkName, Boundary, BoundaryLimit, BranchName, ChangeCause,
-    ConfirmMode, ConfirmationState, EventStatus, FalseAlarms, GitHash, IterationCounts, MeasureDirection,
-    NamePattern, NewBisection, NonEmpty, Notifies, Parameters, ResourceName, SampleSize, Slug, Timestamp,
-    VerdictComparison, Visibility, Window, XAxis, YAxis,
+    ActorKind, Adapter, AlertStatus, AnyUrl, Average, BenchmarkName, Boundary, BoundaryLimit, BranchName,
+    ChangeCause, ConfirmMode, ConfirmationState, EventStatus, FalseAlarms, GitHash, IterationCounts,
+    MeasureDirection, NamePattern, NewBisection, NonEmpty, Notifies, Parameters, ResourceName, SampleSize,
+    Slug, Timestamp, VerdictComparison, Visibility, Window, XAxis, YAxis,
 };
 use tidemark_stats::Test;
 use uuid::Uuid;
@@ -65,6 +65,7 @@ const TEXTS: &[(&str, &str, IsValid)] = &[
     ("plot", "y_axis", parses::<YAxis>),
     ("variant", "parameters", is_json::<Parameters>),
     ("report", "adapter", parses::<Adapter>),
+    ("report", "average", parses::<Average>),
     ("report", "counts", is_json::<Vec<IterationCounts>>),
     ("report", "binary_hash", any),
     ("report", "host", any),
@@ -83,7 +84,7 @@ const TEXTS: &[(&str, &str, IsValid)] = &[
 ];
 
 /// Columns with times. All other integers are numbers, which are not negative.
-const TIMES: [&str; 12] = [
+const TIMES: [&str; 13] = [
     "alerted",
     "archived",
     "created",
@@ -92,6 +93,7 @@ const TIMES: [&str; 12] = [
     "end_time",
     "expires",
     "modified",
+    "next_attempt",
     "raised",
     "replaced",
     "start_time",
