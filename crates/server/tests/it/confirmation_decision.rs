@@ -104,7 +104,7 @@ both! {
             let path = format!("events/{}", event.text("/uuid"));
             lab.patch(&path, json!({ "status": status })).await.expect(200);
             let (_, uuid) = lab.order(&mut runner).await;
-            lab.complete(&mut runner, &uuid, rounds(&benchmark, &[values; 6])).await;
+            lab.complete(&mut runner, &uuid, rounds(&benchmark, &[values; 12])).await;
             assert_eq!(lab.confirmed(state).await.text("/status"), status);
             receiver.is_left_alone(&lab).await;
         }
@@ -116,7 +116,7 @@ both! {
         lab.webhook(&address, json!({})).await;
         lab.measure(1, &[("a", 150.0)]).await;
         let (_, uuid) = lab.order(&mut runner).await;
-        lab.complete(&mut runner, &uuid, rounds("a", &[(100.0, 150.0); 6])).await;
+        lab.complete(&mut runner, &uuid, rounds("a", &[(100.0, 150.0); 12])).await;
         lab.confirmed("confirmed").await;
         receiver.wait_for(&lab, 1).await;
         // A report with the confirmed event and a new one, which is refuted.
