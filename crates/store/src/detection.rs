@@ -36,15 +36,11 @@ pub fn update(tx: &mut Tx<'_>, project: ProjectId, patch: &DetectionPatch) -> Re
     Ok(())
 }
 
-/// Returns the number of runs recorded since a time, without jobs that have no results: the results of a job that confirms an event, or
-/// of a search for a commit, stay out of the history.
+/// Returns the number of runs with results recorded since a time. The results of a job that confirms an event, or of a search for a
+/// commit, stay out of the history.
 pub fn runs(tx: &mut Tx<'_>, project: ProjectId, since: Timestamp) -> Result<i64> {
-    tx.value(
-        "select (select count(*) from report where project_id = $1 and created >= $2)
-              - (select count(*) from job join report on report.id = job.report_id
-                 where job.project_id = $1 and job.created >= $2 and report.metrics = 0)",
-        &[&project, &since],
-    )
+    let sql = "select count(*) from report where project_id = $1 and created >= $2 and metrics > 0";
+    tx.value(sql, &[&project, &since])
 }
 
 columns! {
