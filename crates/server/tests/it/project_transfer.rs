@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Fields with data of the server that are not moved.
-const SERVER_FIELDS: [&str; 6] = ["user", "spec", "organization", "claimed", "job", "request_id"];
+const SERVER_FIELDS: [&str; 7] = ["search", "user", "spec", "organization", "claimed", "job", "request_id"];
 /// Resources of the project that belong to the server.
 const SERVER_NOUNS: [&str; 5] = ["code_host", "jobs", "keys", "members", "notices"];
 
