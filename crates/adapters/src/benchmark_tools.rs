@@ -1,5 +1,4 @@
-//! Adapter for BenchmarkTools.jl: parses the JSON of `BenchmarkTools.save` and a printed `BenchmarkGroup`. The printed results of
-//! `@benchmark` and `@btime` have no names.
+//! Adapter for BenchmarkTools.jl: parses the JSON of `BenchmarkTools.save`; `benchmark_tools_text` parses printed results.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -10,15 +9,15 @@ use serde::{
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, sample,
-    text::{self, Line},
-    variant,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
+    benchmark_tools_text::{parse_group, parse_trial},
+    document, sample, variant,
 };
 
 pub(crate) const TOOL: Tool = Tool {
     adapter: Adapter::BenchmarkTools,
     title: "BenchmarkTools.jl",
-    metrics: "latency: the median ± median absolute deviation (mean ± standard deviation); allocated; allocations; of a printed group only the latency, the minimum; the keys of groups are joined by `/`",
+    metrics: "latency: the median ± median absolute deviation (mean ± standard deviation); allocated; allocations; of a printed group only the latency, the minimum; the keys of groups are joined by `/`; a single result is named `trial`, the printed one with the range from minimum to maximum",
     parameters: "",
     averages: &[Average::Median, Average::Mean],
     formats: &[
@@ -32,7 +31,19 @@ pub(crate) const TOOL: Tool = Tool {
             Syntax::Text,
             "display(run(suite))",
             &["BenchmarkGroup:", "tags: ", " => ", "Trial"],
-            parse_text,
+            parse_group,
+        ),
+        Format::new(
+            Syntax::Text,
+            "display(@benchmark f(x))",
+            &["BenchmarkTools.Trial: ", " Time  (median): "],
+            parse_trial,
+        ),
+        Format::new(
+            Syntax::Text,
+            "display(@benchmark f(x)), before 1.0",
+            &["BenchmarkTools.Trial:", "  median time: "],
+            parse_trial,
         ),
     ],
 };
@@ -132,9 +143,6 @@ impl Benchmarks<'_> {
                 }
                 return Ok(());
             }
-            Kind::Trial | Kind::Estimate if name.is_empty() => {
-                return Err(invalid("a `BenchmarkGroup`, because a trial has no name"));
-            }
             Kind::Trial => {
                 let times = fields.times.ok_or_else(|| invalid("the member `times`"))?;
                 if times.is_empty() {
@@ -157,84 +165,15 @@ impl Benchmarks<'_> {
         let mut metrics = vec![latency];
         metrics.extend(fields.memory.map(|bytes| ParsedMetric::of("allocated", bytes)));
         metrics.extend(fields.allocs.map(|count| ParsedMetric::of("allocations", count)));
+        let name = if name.is_empty() { TRIAL } else { name };
         self.entries.push(Entry::new(|| Position::Path(path.to_owned()), name, metrics)?);
         Ok(())
     }
 }
 
-const COMPARISONS: &str = "they are comparisons";
-
-/// Parses a printed group: a line per member, with the members of a group below it and indented.
-fn parse_text(input: &Input<'_>) -> Result<Entries, Failure> {
-    let (mut entries, mut lines) = (Entries::default(), Vec::new());
-    // Keys of the groups around the line, with their indentation.
-    let mut groups: Vec<(usize, &str)> = Vec::new();
-    let mut is_group = false;
-    for line in text::lines(input.text) {
-        let member = line.text.trim();
-        if member.ends_with("BenchmarkGroup:") && !member.contains(" => ") {
-            is_group = true;
-            groups.clear();
-            continue;
-        }
-        let indentation = line.text.len() - line.text.trim_start().len();
-        let Some((key, value)) = member.rsplit_once(" => ").filter(|_| is_group && indentation > 0) else {
-            if is_group && member == "\u{22ee}" {
-                input.skip("\u{22ee}", "Julia shortened the printed group");
-            }
-            continue;
-        };
-        // The comparison in parentheses contains an arrow, too.
-        let (key, value) = match key.split_once(" => TrialJudgement(") {
-            Some((key, _)) => (key, "TrialJudgement()"),
-            None => (key, value),
-        };
-        let key = key.strip_prefix('"').and_then(|key| key.strip_suffix('"')).unwrap_or(key);
-        groups.retain(|(outer, _)| *outer < indentation);
-        groups.push((indentation, key));
-        if value.ends_with("BenchmarkGroup:") {
-            continue;
-        }
-        let keys: Vec<_> = groups.iter().map(|(_, key)| *key).collect();
-        let name = keys.join("/");
-        if let Some(metric) = printed(input, line, &name, value)? {
-            entries.push(line.entry(&name, vec![metric])?);
-            lines.push(line.number);
-        }
-    }
-    if input.average.is_some() && !entries.is_empty() {
-        let expected = "no average setting, because a printed group contains minimum times";
-        return Err(Failure::missing(Position::Line(lines[0]), expected));
-    }
-    variant::distinguish(|index| Position::Line(lines[index]), &mut entries, &[])?;
-    text::require_entries(entries, "a `BenchmarkGroup` with lines such as `\"sum\" => Trial(1.250 ns)`")
-}
-
-/// Returns the metric of a printed value; `None` if the value is not a time.
-fn printed(
-    input: &Input<'_>,
-    line: Line<'_>,
-    name: &str,
-    value: &str,
-) -> Result<Option<ParsedMetric>, Failure> {
-    let (kind, inner) =
-        value.strip_suffix(')').and_then(|value| value.split_once('(')).unwrap_or((value, ""));
-    match kind.rsplit('.').next().unwrap_or(kind) {
-        "Trial" | "TrialEstimate" => match text::duration(inner) {
-            Some(time) => Ok(Some(ParsedMetric::latency(time))),
-            None => Err(line.invalid("a time such as `Trial(1.250 ns)`")),
-        },
-        "TrialRatio" | "TrialJudgement" => {
-            input.skip(name, COMPARISONS);
-            Ok(None)
-        }
-        "Benchmark" => {
-            input.skip(name, "they did not run");
-            Ok(None)
-        }
-        _ => Ok(None),
-    }
-}
+/// Name of a trial outside of a group, which has no name.
+pub(crate) const TRIAL: &str = "trial";
+pub(crate) const COMPARISONS: &str = "they are comparisons";
 
 #[cfg(test)]
 mod tests {
@@ -243,7 +182,7 @@ mod tests {
         Average,
     };
 
-    use crate::{parse, parse_with_skipped, tests::read};
+    use crate::{parse, tests::read};
 
     #[test]
     fn a_group() {
@@ -274,22 +213,10 @@ mod tests {
     }
 
     #[test]
-    fn a_printed_group() {
-        let text = include_str!("../fixtures/benchmark_tools/group.txt");
-        insta::assert_snapshot!(read(BenchmarkTools, text), @r#"
-        sum latency 61.5
-        utf8/join latency 133834000
-        utf8/replace latency 202000
-        trig/("sin", 0.0) latency 4.5
-        trig/nested/tan latency 1250000000
-        "#);
-        assert_eq!(read(Magic, text), read(BenchmarkTools, text));
-        let (_, skipped) = parse_with_skipped(BenchmarkTools, text, None).unwrap();
-        let skipped: Vec<_> =
-            skipped.iter().map(|skipped| format!("{}: {}", skipped.name, skipped.reason)).collect();
-        assert_eq!(skipped, ["trig/cos: they are comparisons", "trig/new: they did not run"]);
-        insta::assert_snapshot!(parse(BenchmarkTools, text, Some(Average::Mean)).unwrap_err(), @"The adapter `benchmark_tools` cannot read the output at line 3: expected no average setting, because a printed group contains minimum times.");
-        insta::assert_snapshot!(read(Magic, "1-element BenchmarkTools.BenchmarkGroup:\n  tags: []\n  \"a\" => Trial(fast)\n"), @r#"The adapter `benchmark_tools` cannot read the output at line 3: expected a time such as `Trial(1.250 ns)`, found `"a" => Trial(fast)`."#);
+    fn a_single_trial() {
+        let text =
+            r#"[{"Julia":"1.10.4","BenchmarkTools":"1.0.0"},[["BenchmarkTools.Trial",{"times":[1,2,3]}]]]"#;
+        insta::assert_snapshot!(read(Magic, text), @"trial latency 2 [1, 3]");
     }
 
     #[test]
@@ -298,7 +225,7 @@ mod tests {
         let group =
             |value: &str| file(&format!(r#"["BenchmarkGroup",{{"data":{{"a":{value}}},"tags":[]}}]"#));
         let errors = [
-            file(r#"["BenchmarkTools.Trial",{"times":[1]}]"#),
+            file(r#"["BenchmarkTools.Trial",{"times":[1]}],["BenchmarkTools.Trial",{"times":[2]}]"#),
             group(r#"["BenchmarkTools.Trial",{"times":["x"]}]"#),
             group(r#"["BenchmarkTools.Trial",{"times":[]}]"#),
             group(r#"["TagFilter",{}]"#),
@@ -307,7 +234,7 @@ mod tests {
         ]
         .map(|text| read(Magic, &text));
         insta::assert_snapshot!(errors.join("\n"), @r#"
-        The adapter `benchmark_tools` cannot read the output at `[1][0]`: expected a `BenchmarkGroup`, because a trial has no name.
+        The adapter `benchmark_tools` cannot read the output at `[1]`: expected a benchmark with a unique combination of name and parameters, found `trial`.
         The adapter `benchmark_tools` cannot read the output at `[1][0][1].data.a[1].times[0]`: expected a number, found `string "x"`.
         The adapter `benchmark_tools` cannot read the output at `[1]`: expected at least one benchmark.
         The adapter `benchmark_tools` cannot read the output at `[1][0][1].data.a`: expected a `BenchmarkGroup` or a `Trial`.

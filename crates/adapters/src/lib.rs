@@ -8,6 +8,7 @@ mod autocannon;
 mod benchee;
 mod benchmark_ips;
 mod benchmark_tools;
+mod benchmark_tools_text;
 mod c_sharp_dot_net;
 mod c_sharp_dot_net_text;
 mod clickbench;

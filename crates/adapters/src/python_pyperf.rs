@@ -108,11 +108,15 @@ fn measure(unit: &str) -> Option<fn(f64) -> ParsedMetric> {
 const MEAN: &str = "Mean +- std dev:";
 const MEDIAN: &str = "Median +- MAD:";
 
-/// Parses the printed averages. The name is before the average on its line, or is the last underlined title.
+/// Name that `pyperf timeit` stores and does not print.
+const UNNAMED: &str = "timeit";
+
+/// Parses the printed averages. The name is before the average on its line, or is the last underlined title. A single average without
+/// a name is that of `pyperf timeit`.
 fn parse_text(input: &Input<'_>) -> Result<Entries, Failure> {
     let label = if input.average == Some(Average::Median) { MEDIAN } else { MEAN };
     let mut entries = Entries::default();
-    let (mut title, mut previous, mut first) = (None, "", None);
+    let (mut title, mut previous, mut first, mut is_unnamed) = (None, "", None, false);
     for line in text::lines(input.text) {
         let is_underline = !line.text.is_empty() && line.text.bytes().all(|byte| byte == b'-');
         if is_underline && line.text.len() == previous.chars().count() {
@@ -128,9 +132,14 @@ fn parse_text(input: &Input<'_>) -> Result<Entries, Failure> {
             None if start.is_empty() => title,
             None => continue,
         };
-        let name = name.ok_or_else(|| {
-            line.invalid("the name of the benchmark, which the JSON of `--output` contains")
-        })?;
+        let name = match name {
+            Some(name) => name,
+            None if is_unnamed => return Err(line.invalid("one result without a name; set it with `--name`")),
+            None => {
+                is_unnamed = true;
+                UNNAMED
+            }
+        };
         let metric = printed(values).ok_or_else(|| line.invalid("an average and its spread with units"))?;
         entries.push(line.entry(name, vec![metric])?);
     }
@@ -215,6 +224,8 @@ mod tests {
         sort latency 14500 [11400, 17600]
         join words latency 1230 [1160, 1300]
         ");
+        let text = include_str!("../fixtures/python_pyperf/timeit.txt");
+        insta::assert_snapshot!(read(text, None), @"timeit latency 2700 [1660, 3740]");
         let memory = "a: Mean +- std dev: 12.7 MiB +- 19.8 KiB\nb: Mean +- std dev: 1.5 sec +- 0.5 sec";
         insta::assert_snapshot!(read(memory, None), @"
         a peak-memory 13316915.2 [13296640, 13337190.399999999]
@@ -225,7 +236,7 @@ mod tests {
     #[test]
     fn an_invalid_average_is_reported_with_its_line() {
         let errors = [
-            ".....\nMean +- std dev: 1.86 us +- 0.31 us",
+            "Mean +- std dev: 1.86 us +- 0.31 us\nMean +- std dev: 1.5 us +- 0.1 us",
             "a: Mean +- std dev: [base] 1.5 us +- 0.1 us -> [new] 1.6 us +- 0.1 us: 1.07x slower",
             "a: Mean +- std dev: 5 +- 1",
             "a: Mean +- std dev: 5 us +- 1 MiB",
@@ -233,7 +244,7 @@ mod tests {
         ]
         .map(|text| read(text, None));
         insta::assert_snapshot!(errors.join("\n"), @"
-        The adapter `python_pyperf` cannot read the output at line 2: expected the name of the benchmark, which the JSON of `--output` contains, found `Mean +- std dev: 1.86 us +- 0.31 us`.
+        The adapter `python_pyperf` cannot read the output at line 2: expected one result without a name; set it with `--name`, found `Mean +- std dev: 1.5 us +- 0.1 us`.
         The adapter `python_pyperf` cannot read the output at line 1: expected an average and its spread with units, found `a: Mean +- std dev: [base] 1.5 us +- 0.1 us -> [new] 1.6 us …`.
         The adapter `python_pyperf` cannot read the output at line 1: expected an average and its spread with units, found `a: Mean +- std dev: 5 +- 1`.
         The adapter `python_pyperf` cannot read the output at line 1: expected an average and its spread with units, found `a: Mean +- std dev: 5 us +- 1 MiB`.
