@@ -81,8 +81,14 @@ export function leadOf(event: JsonEvent, uuid?: string): JsonChange | JsonEventA
   return (
     changes.find(own) ??
     alerts.find(own) ??
-    (isOnlyAlerts(event) ? (alerts[0] ?? changes[0]) : (changes[0] ?? alerts[0]))
+    (isOnlyAlerts(event) ? (worstOf(alerts) ?? changes[0]) : (changes[0] ?? worstOf(alerts)))
   );
+}
+
+/** The alert whose value differs most. */
+function worstOf(alerts: readonly JsonEventAlert[]): JsonEventAlert | undefined {
+  const size = (alert: JsonEventAlert) => Math.abs(alertShare(alert) ?? 0);
+  return alerts.toSorted((a, b) => size(b) - size(a))[0];
 }
 
 /** Identifies the series of a change or an alert. */

@@ -185,9 +185,9 @@ function sections(here: ProjectHere): SectionGroup[] {
       label: "Detection",
       sections: [
         { href: here.path("thresholds"), label: "Thresholds", icon: "threshold", keys: "g l" },
-        { href: here.path("alerts"), label: "Alerts", icon: "bell", keys: "g a", count: here.alerts() },
+        { href: here.path("alerts"), label: "Alerts", icon: "warning", keys: "g a", count: here.alerts() },
         { href: here.path("detection"), label: "Detection", icon: "search", keys: "g d" },
-        ...own({ href: here.path("notices"), label: "Notifications", icon: "out", keys: "g i", words: "notices" }),
+        ...own({ href: here.path("notices"), label: "Notifications", icon: "bell", keys: "g i", words: "notices" }),
         { href: here.path("mutes"), label: "Mutes", icon: "mute", keys: "g u", words: "mute unmute flaky" },
       ],
     },

@@ -53,7 +53,7 @@ test("a job is watched from the queue to its report", async ({ page }, { project
   await expect(page.getByText("0.4 % before, 1.1 % after")).toBeVisible();
   await accessible(page);
   await fits(page);
-  await page.getByRole("link", { name: "Run", exact: true }).click();
+  await page.getByRole("link", { name: "View run" }).click();
   await expect(page.getByRole("row").nth(1)).toContainText("text::parse");
   await expect(page.getByRole("link", { name: "done" })).toHaveAttribute("href", new RegExp(job));
   runner.socket.close();

@@ -118,6 +118,10 @@ export function List(): JSX.Element {
                     <span class="subtext">
                       {alert.threshold.measure.name} · {alert.threshold.branch.name} · {alert.threshold.testbed.name}
                     </span>
+                    <span class="subtext on-phone">
+                      <Value value={alert.metric.value} units={alert.threshold.measure.units} /> ·{" "}
+                      <Time at={alert.created} />
+                    </span>
                   </>
                 ),
               },
@@ -357,10 +361,11 @@ function Context(props: { alert: JsonAlert }): JSX.Element {
   const threshold = () => props.alert.threshold;
   return (
     <Facts>
+      <Fact label="Raised">
+        <Time at={props.alert.created} />
+      </Fact>
       <Fact label="Run">
-        <A href={project.path("reports", props.alert.report)}>
-          <Time at={props.alert.created} />
-        </A>
+        <A href={project.path("reports", props.alert.report)}>View run</A>
         <Show when={props.alert.iteration}>
           {" "}
           <span class="muted">iteration {props.alert.iteration}</span>

@@ -388,7 +388,12 @@ function Heads(props: { branch: JsonBranch; head: string | undefined }): JSX.Ele
       </Show>
       <section class="stack tight">
         <div class="row between">
-          <h2>Versions</h2>
+          <h2>
+            Versions{" "}
+            <Show when={(reports()?.total ?? 0) > LOOKED}>
+              <span class="muted small">of the newest {LOOKED} runs</span>
+            </Show>
+          </h2>
           <Show when={reports()?.total}>
             <LinkButton href={`${project.path("reports")}?branch=${encodeURIComponent(props.branch.slug)}`}>
               All {plural(reports()?.total ?? 0, "run")}
@@ -444,7 +449,7 @@ function Heads(props: { branch: JsonBranch; head: string | undefined }): JSX.Ele
             />
             <Show when={!all() && versions().length > FEW}>
               <div class="row">
-                <Button onClick={() => setAll(true)}>Show all {count(versions().length)}</Button>
+                <Button onClick={() => setAll(true)}>Show {count(versions().length)}</Button>
               </div>
             </Show>
           </Show>

@@ -12,7 +12,7 @@ import {
   type UpdateEventStatus,
 } from "../api";
 import { Effect, Levels } from "../change";
-import { ACTIONS, Commits, eventHeading, isSameSeries, StatusBadge, updateEvent } from "../event";
+import { ACTIONS, Commits, eventHeading, isSameSeries, leadOf, StatusBadge, updateEvent } from "../event";
 import { plural } from "../format";
 import { nameOf } from "../history";
 import { bindKeys, bindRowKeys } from "../keys";
@@ -194,14 +194,7 @@ export function List(): JSX.Element {
               {
                 title: "Worst effect",
                 end: true,
-                cell: (event) => (
-                  <Show
-                    when={event.changes[0]}
-                    fallback={<AlertEffect alert={event.alerts[0]} isMuted={Boolean(event.muted)} />}
-                  >
-                    {(worst) => <Effect change={worst()} />}
-                  </Show>
-                ),
+                cell: (event) => <LeadEffect event={event} />,
               },
               { title: "Commit", wide: true, end: true, cell: (event) => <Commits event={event} /> },
               { title: "Began", wide: true, end: true, cell: (event) => <Time at={event.start_time} /> },
@@ -214,6 +207,18 @@ export function List(): JSX.Element {
         )}
       </Show>
     </Page>
+  );
+}
+
+/** The effect of the change or the alert that the list names. */
+function LeadEffect(props: { event: JsonEvent }): JSX.Element {
+  const lead = () => leadOf(props.event);
+  const change = () => props.event.changes.find((change) => change === lead());
+  const alert = () => props.event.alerts.find((alert) => alert === lead());
+  return (
+    <Show when={change()} fallback={<AlertEffect alert={alert()} isMuted={Boolean(props.event.muted)} />}>
+      {(worst) => <Effect change={worst()} />}
+    </Show>
   );
 }
 

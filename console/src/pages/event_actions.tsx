@@ -9,7 +9,7 @@ export function Actions(props: { of: JsonEvent["actions"] }): JSX.Element {
   return (
     <Show when={props.of.length}>
       <section class="stack tight" aria-labelledby="event-actions">
-        <h2 id="event-actions">Actions</h2>
+        <h2 id="event-actions">Status history</h2>
         <ul class="event-actions">
           <For each={props.of}>
             {(action) => (

@@ -38,6 +38,9 @@ export function AlertTable(props: {
                 <span class="subtext">
                   {alert.measure.name} · {alert.testbed.name}
                 </span>
+                <span class="subtext on-phone">
+                  <Version version={alert.version} /> <Time at={alert.start_time} />
+                </span>
               </>
             ),
           },

@@ -74,9 +74,10 @@ export function ChangeHistory(props: { change: JsonChange }): JSX.Element {
     const { uuid, measure, at, before, after } = props.change;
     const start = Date.parse(at.start_time);
     const line = historyLine({ id: uuid, label: label(), units: measure.units }, metrics);
-    const level = (name: string, value: number, from: number, to: number): Line => ({
+    const level = (name: string, color: number, value: number, from: number, to: number): Line => ({
       id: name,
       label: name,
+      color,
       units: measure.units,
       x: Float64Array.of(from, to),
       y: Float64Array.of(value, value),
@@ -84,8 +85,8 @@ export function ChangeHistory(props: { change: JsonChange }): JSX.Element {
     const [first, last] = [line.x[0] ?? start, line.x.at(-1) ?? start];
     return [
       { ...line, changes: [changeMark(props.change, "date_time")] },
-      level("Level before", before, first, start),
-      level("Level after", after, start, last),
+      level("Level before", 1, before, first, start),
+      level("Level after", 2, after, start, last),
     ];
   });
   return (

@@ -158,7 +158,7 @@ export function View(): JSX.Element {
           actions={
             <>
               <LinkButton icon="report" href={project.path("reports", shown().report)}>
-                Run
+                View run
               </LinkButton>
               <Raw value={shown()} />
               <Show when={!hasEnded(shown()) && project.may("edit")}>

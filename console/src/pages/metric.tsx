@@ -35,13 +35,13 @@ export function View(): JSX.Element {
             <Show when={shown().alert}>
               {(alert) => (
                 <A class="plain-link" href={project.path("alerts", alert().uuid)}>
-                  <StatusBadge status={alert().status} />
+                  Alert <StatusBadge status={alert().status} />
                 </A>
               )}
             </Show>
           }
           crumbs={[
-            ...project.crumbs(),
+            ...project.crumbs("reports", "Runs"),
             { href: project.path("reports", shown().report), label: `Run of ${moment(shown().start_time)}` },
           ]}
           actions={

@@ -151,11 +151,11 @@ export function Perf(): JSX.Element {
       actions={
         <Show when={wanted()}>
           <Show when={project.may("manage")}>
-            <Button icon="check" onClick={() => setPinning(true)}>
+            <Button icon="pin" onClick={() => setPinning(true)}>
               {query().plot ? "Update pin" : "Pin"}
             </Button>
           </Show>
-          <Button icon="out" onClick={() => setSharing(true)}>
+          <Button icon="share" onClick={() => setSharing(true)}>
             Share
           </Button>
           <Menu

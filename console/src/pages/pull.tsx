@@ -14,6 +14,7 @@ import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
 import { Empty } from "../ui/State";
 import { Name, Time } from "../ui/Value";
+import { AlertCount } from "../ui/Verdict";
 import { Version } from "../ui/Version";
 import { Answer, countsText } from "../verdict_badge";
 import "./lists.css";
@@ -89,6 +90,10 @@ export function List(): JSX.Element {
             cell: (pull) => (
               <>
                 <Verdict of={pull} />
+                <Show when={pull.report.counts.alerts.active}>
+                  {" "}
+                  <AlertCount {...pull.report.counts.alerts} named />
+                </Show>
                 <span class="subtext on-phone">
                   <Version version={pull.report.branch.head.version} />
                 </span>
@@ -137,7 +142,7 @@ function RunLink(props: { report: JsonReport }): JSX.Element {
   const project = useProject();
   return (
     <A class="above-row-link nowrap" href={project.path("reports", props.report.uuid)}>
-      Run, <Time at={props.report.start_time} />
+      <Time at={props.report.start_time} />
     </A>
   );
 }

@@ -56,10 +56,13 @@ export function List(): JSX.Element {
             cell: (report) => (
               <span class="break">
                 <Name of={report.branch.name} />
+                <span class="subtext on-phone">
+                  <Version version={report.branch.head.version} /> {report.testbed.name}
+                </span>
               </span>
             ),
           },
-          { title: "Version", wide: true, cell: (report) => <Version version={report.branch.head.version} /> },
+          { title: "Commit", wide: true, cell: (report) => <Version version={report.branch.head.version} /> },
           { title: "Testbed", wide: true, cell: (report) => <span class="break">{report.testbed.name}</span> },
           {
             title: "Benchmarks",
@@ -167,7 +170,7 @@ export function View(): JSX.Element {
       {(shown) => (
         <Page
           title={`Run of ${moment(shown().start_time)}`}
-          aside={<AlertCount total={shown().alerts?.length ?? 0} active={active().length} />}
+          aside={<AlertCount total={shown().alerts?.length ?? 0} active={active().length} named />}
           crumbs={project.crumbs("reports", "Runs")}
           actions={
             <>

@@ -1,11 +1,13 @@
 // The plot of a series around one of its points, with a switch to the whole history: for an alert or a change.
 
-import { createMemo, createSignal, type JSX, Show } from "solid-js";
+import { createMemo, createSignal, For, type JSX, Show } from "solid-js";
 import type { JsonPerfMetric } from "../api";
 import type { Loaded } from "../load";
 import { Failure } from "../ui/State";
+import { colorOf } from "./colors";
 import type { Line, Range, Shown } from "./line";
 import { Plot } from "./Plot";
+import "./legend.css";
 
 /** Number of points shown before and after the point. */
 const SHOWN_POINTS = { before: 40, after: 40 };
@@ -53,6 +55,16 @@ export function HistoryPlot(props: {
         </Show>
       </div>
       {props.children}
+      <p class="row small muted">
+        <For each={(props.lines?.length ?? 0) > 1 ? props.lines : []}>
+          {(line) => (
+            <span class="history-line">
+              <i class="plot-swatch" style={{ "background-color": colorOf(line.color) }} /> {line.label}
+            </span>
+          )}
+        </For>
+        <Show when={props.shown?.lower_boundary || props.shown?.upper_boundary}>Dashed: limits</Show>
+      </p>
       <Show when={props.metrics.error()}>{(error) => <Failure error={error()} retry={props.metrics.refresh} />}</Show>
       <div class="history-plot">
         <Show when={props.lines}>

@@ -53,7 +53,7 @@ export function Tools(props: { query: PerfQuery; change: (part: Partial<PerfQuer
             All
           </option>
           <option value="own" selected={span() === "own"} disabled>
-            Other
+            Custom
           </option>
         </select>
       </label>

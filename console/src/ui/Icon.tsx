@@ -42,6 +42,8 @@ const PATHS = {
   server: "M4 4h16v7H4zM4 13h16v7H4zM8 7.500h.01M8 16.500h.01",
   book: "M5 4h13v16H6.500A1.5 1.5 0 0 1 5 18.500zM5 17.500A1.5 1.5 0 0 1 6.5 17H18",
   out: "M10 4H5v16h5M14 8l4 4-4 4M18 12H9",
+  share: "M12 15V3M8 7l4-4 4 4M7 11H5v10h14V11h-2",
+  pin: "M12 15v6M8 3h8l-1 6 3 3v3H6v-3l3-3z",
   warning: "M12 4l9 16H3zM12 10v4M12 17h.01",
   swap: "M4 8h15l-4-4M20 16H5l4 4",
 } as const;

@@ -2,7 +2,7 @@
 
 import { type JSX, Show } from "solid-js";
 import type { AlertStatus, JsonBoundary } from "../api";
-import { count, value } from "../format";
+import { count, plural, value } from "../format";
 import type { Verdict } from "../verdict";
 import { Badge, type Tone } from "./Badge";
 
@@ -20,12 +20,14 @@ export function StatusBadge(props: { status: AlertStatus }): JSX.Element {
   return <Badge tone={STATUSES[props.status]}>{props.status}</Badge>;
 }
 
-/** The number of active alerts; if none is active, the number of inactive alerts. */
-export function AlertCount(props: { total: number; active: number }): JSX.Element {
+/** The number of active alerts; if none is active, the number of inactive alerts. `named` adds the noun outside a column of alerts. */
+export function AlertCount(props: { total: number; active: number; named?: boolean }): JSX.Element {
+  const text = (number: number, status: string) =>
+    props.named ? plural(number, `${status} alert`) : `${count(number)} ${status}`;
   return (
     <Show when={props.total} fallback={<span class="muted">–</span>}>
-      <Show when={props.active} fallback={<Badge>{count(props.total)} inactive</Badge>}>
-        <Badge tone="alert">{count(props.active)} active</Badge>
+      <Show when={props.active} fallback={<Badge>{text(props.total, "inactive")}</Badge>}>
+        <Badge tone="alert">{text(props.active, "active")}</Badge>
       </Show>
     </Show>
   );
