@@ -20,15 +20,10 @@ use tidemark_store::{
 use self::progress::{Progress, SearchCommit};
 use super::{
     CANCELED_ON_REQUEST, Signal,
-    event_job::{CommitPair, EventJobSettings, EventJobs, retry_delay},
+    event_job::{CommitPair, EventJobSettings, EventJobs, EventQueue},
 };
-use crate::domain::{
-    app::App,
-    error::{Error, Result},
-};
+use crate::domain::error::Result;
 
-/// Maximum number of searches that are processed at a time.
-const MAX_PER_ROUND: i64 = 16;
 /// Maximum number of commits of a search.
 const MAX_COMMITS: i64 = 1_000;
 /// Maximum number of jobs of a search.
@@ -42,38 +37,15 @@ const PROBABILITY: f64 = 0.97;
 const CANCELED: &str = "A user canceled a job of the search.";
 const TIMED_OUT: &str = "The search for the commit did not end in time.";
 
-/// Requests the next jobs of searches, and ends the searches that are decided or take too long. Returns whether any search is
-/// pending.
-pub(super) async fn advance(app: &App) -> Result<bool> {
-    let now = app.clock.now();
-    let read = move |tx: &mut Tx<'_>| {
-        if !bisection_search::is_any_pending(tx)? {
-            return Ok::<_, Error>(None);
-        }
-        Ok(Some(bisection_search::due(tx, now, MAX_PER_ROUND)?))
-    };
-    let Some(due) = app.db.read(read).await? else { return Ok(false) };
-    let settings = EventJobSettings::new(app);
-    for search in due {
-        let (fresh, settings) = (app.fresh(), settings.clone());
-        let (event, next) = (search.event, fresh.now.plus_seconds(retry_delay(search.attempts)));
-        match app.db.write(move |tx| step(tx, &fresh, &settings, &search)).await {
-            Ok(signal) => {
-                if let Some(signal) = signal {
-                    app.jobs.signal(signal);
-                }
-                app.background.wake();
-            }
-            // An error with one search must not block the others.
-            Err(error) => {
-                let cause = error.cause();
-                tracing::warn!(cause, "advancing the search for a commit failed; retrying");
-                app.db.write(move |tx| bisection_search::postpone(tx, event, next)).await?;
-            }
-        }
-    }
-    Ok(true)
-}
+/// Requests the next jobs of searches, and ends the searches that are decided or take too long.
+pub(super) const SEARCHES: EventQueue<PendingSearch> = EventQueue {
+    error: "advancing the search for a commit failed",
+    is_any_pending: bisection_search::is_any_pending,
+    due: bisection_search::due,
+    event: |pending| (pending.event, pending.attempts),
+    step,
+    postpone: bisection_search::postpone,
+};
 
 /// Range of a search: the series that changed, and the versions before and after the event.
 struct SearchRange {

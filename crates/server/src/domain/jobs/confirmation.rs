@@ -22,16 +22,10 @@ use tidemark_store::{
 
 use super::{
     CANCELED_ON_REQUEST, Signal, bisection,
-    event_job::{CommitPair, EventJobSettings, EventJobs, retry_delay},
+    event_job::{CommitPair, EventJobSettings, EventJobs, EventQueue},
 };
-use crate::domain::{
-    app::App,
-    error::{Error, Result},
-    verdict::paired::compare_pairs,
-};
+use crate::domain::{error::Result, verdict::paired::compare_pairs};
 
-/// Maximum number of confirmations that are processed at a time.
-const MAX_PER_ROUND: i64 = 16;
 /// Maximum number of suspected series of an event that a job has to decide, the largest changes first.
 const MAX_SUSPECTS: usize = 64;
 /// Maximum number of earlier reports among which the level before an alert is searched.
@@ -41,38 +35,15 @@ const CANCELED: &str = "A user canceled the job that compares the versions.";
 const REFUTED: &str = "Measured again: the versions before and after do not differ.";
 const IDENTICAL: &str = "The images or the binaries of the versions before and after are identical.";
 
-/// Requests the jobs of new confirmations, and ends the confirmations whose jobs ended without results or take too long. Returns
-/// whether any confirmation is pending.
-pub(super) async fn advance(app: &App) -> Result<bool> {
-    let now = app.clock.now();
-    let read = move |tx: &mut Tx<'_>| {
-        if !confirmation::is_any_pending(tx)? {
-            return Ok::<_, Error>(None);
-        }
-        Ok(Some(confirmation::due(tx, now, MAX_PER_ROUND)?))
-    };
-    let Some(due) = app.db.read(read).await? else { return Ok(false) };
-    let settings = EventJobSettings::new(app);
-    for pending in due {
-        let (fresh, settings) = (app.fresh(), settings.clone());
-        let (event, next) = (pending.event, fresh.now.plus_seconds(retry_delay(pending.attempts)));
-        match app.db.write(move |tx| step(tx, &fresh, &settings, &pending)).await {
-            Ok(signal) => {
-                if let Some(signal) = signal {
-                    app.jobs.signal(signal);
-                }
-                app.background.wake();
-            }
-            // An error with one confirmation must not block the others.
-            Err(error) => {
-                let cause = error.cause();
-                tracing::warn!(cause, "processing a confirmation failed; retrying");
-                app.db.write(move |tx| confirmation::postpone(tx, event, next)).await?;
-            }
-        }
-    }
-    Ok(true)
-}
+/// Requests the jobs of new confirmations, and ends the confirmations whose jobs ended without results or take too long.
+pub(super) const CONFIRMATIONS: EventQueue<PendingConfirmation> = EventQueue {
+    error: "processing a confirmation failed",
+    is_any_pending: confirmation::is_any_pending,
+    due: confirmation::due,
+    event: |pending| (pending.event, pending.attempts),
+    step,
+    postpone: confirmation::postpone,
+};
 
 /// Advances a confirmation. Returns the signal to send at this server after the commit.
 fn step(

@@ -3,22 +3,78 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use tidemark_api::{Adapter, JobBase, JobConfig, JobUuid, Url, job::JobSecret};
+use tidemark_api::{Adapter, JobBase, JobConfig, JobUuid, Timestamp, Url, job::JobSecret};
 use tidemark_store::{
-    HeadId, ProjectId, ReportId, SpecId, Tx, VersionId, WriteContext,
+    EventId, HeadId, ProjectId, ReportId, SpecId, Tx, VersionId, WriteContext,
     commit::{self, Commit, CommitImage},
     job,
     project::{self, ProjectRow},
     report::{self, ReportDimensions},
 };
 
-use super::tier::Tier;
-use crate::domain::{app::App, error::Result, quota::Quota};
+use super::{Signal, tier::Tier};
+use crate::domain::{
+    app::App,
+    error::{Error, Result},
+    quota::Quota,
+};
 
 /// Environment variable of the job with the names of the benchmarks, one per line.
 const BENCHMARKS_VARIABLE: &str = "TIDEMARK_BENCHMARKS";
 /// Length of a short commit hash.
 const SHORT_HASH: usize = 10;
+/// Maximum number of rows of a queue that are processed at a time.
+const MAX_PER_ROUND: i64 = 16;
+
+/// Rows of events that wait for jobs. Each transaction advances a row by one step, so that it goes on after a restart.
+pub(super) struct EventQueue<T> {
+    /// Log message of an error of a step.
+    pub(super) error: &'static str,
+    pub(super) is_any_pending: fn(&mut Tx<'_>) -> tidemark_store::Result<bool>,
+    /// Reads the rows whose next attempt is due, at most as many as the limit.
+    pub(super) due: fn(&mut Tx<'_>, Timestamp, i64) -> tidemark_store::Result<Vec<T>>,
+    /// Returns the event of a row and the number of failed attempts.
+    pub(super) event: fn(&T) -> (EventId, u32),
+    /// Advances a row. Returns the signal to send at this server after the commit.
+    pub(super) step: fn(&mut Tx<'_>, &WriteContext, &EventJobSettings, &T) -> Result<Option<Signal>>,
+    /// Delays the next attempt after an error of the server.
+    pub(super) postpone: fn(&mut Tx<'_>, EventId, Timestamp) -> tidemark_store::Result<()>,
+}
+
+impl<T: Send + 'static> EventQueue<T> {
+    /// Advances the rows that are due. Returns whether any row is pending.
+    pub(super) async fn advance(&self, app: &App) -> Result<bool> {
+        let (now, is_any_pending, find_due) = (app.clock.now(), self.is_any_pending, self.due);
+        let read = move |tx: &mut Tx<'_>| {
+            if !is_any_pending(tx)? {
+                return Ok::<_, Error>(None);
+            }
+            Ok(Some(find_due(tx, now, MAX_PER_ROUND)?))
+        };
+        let Some(due) = app.db.read(read).await? else { return Ok(false) };
+        let settings = EventJobSettings::new(app);
+        for row in due {
+            let (fresh, settings, step) = (app.fresh(), settings.clone(), self.step);
+            let (event, attempts) = (self.event)(&row);
+            let next = fresh.now.plus_seconds(retry_delay(attempts));
+            match app.db.write(move |tx| step(tx, &fresh, &settings, &row)).await {
+                Ok(signal) => {
+                    if let Some(signal) = signal {
+                        app.jobs.signal(signal);
+                    }
+                    app.background.wake();
+                }
+                // An error with one row must not block the others.
+                Err(error) => {
+                    let (cause, postpone) = (error.cause(), self.postpone);
+                    tracing::warn!(cause, "{}; retrying", self.error);
+                    app.db.write(move |tx| postpone(tx, event, next)).await?;
+                }
+            }
+        }
+        Ok(true)
+    }
+}
 
 /// Settings of the server for the jobs that measure commits again.
 #[derive(Clone)]
@@ -227,6 +283,6 @@ impl EventJobs {
 }
 
 /// Returns the delay before the next attempt after failed attempts, in seconds: it doubles from 10 seconds to about 43 minutes.
-pub(super) fn retry_delay(attempts: u32) -> i64 {
+fn retry_delay(attempts: u32) -> i64 {
     10 << attempts.min(8)
 }

@@ -41,8 +41,8 @@ pub(super) async fn run(app: App) {
 
 /// Processes completed and overdue jobs, and the confirmations and searches that wait for jobs. Returns whether any of them is open.
 async fn process_due_jobs(app: &App) -> Result<bool> {
-    let is_searching = bisection::advance(app).await?;
-    let is_confirming = confirmation::advance(app).await? || is_searching;
+    let is_searching = bisection::SEARCHES.advance(app).await?;
+    let is_confirming = confirmation::CONFIRMATIONS.advance(app).await? || is_searching;
     let settings = &app.config.plus.runners;
     let now = app.clock.now();
     let alive = now.plus_seconds(-i64::from(settings.heartbeat_timeout));
