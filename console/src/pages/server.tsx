@@ -114,7 +114,7 @@ export function Stats(): JSX.Element {
             </Facts>
             <Show when={config()?.access}>
               {(access) => (
-                <section class="stack tight config" aria-labelledby="access">
+                <section class="stack tight" aria-labelledby="access">
                   <h2 id="access">Access</h2>
                   <p class="muted">
                     Who can use this server, and the quotas of unclaimed organizations.{" "}
