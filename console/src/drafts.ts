@@ -48,7 +48,7 @@ export function saveDrafts(owner: string): void {
     if (!form) continue;
     const values: Record<string, string> = {};
     for (const field of form.elements)
-      if (isField(field) && keyOf(field) && !isSecret(field))
+      if (isField(field) && keyOf(field) && !isSecret(field) && !isUnselected(field))
         values[keyOf(field)] = isCheckbox(field) ? String(field.checked) : field.value;
     saved.push({ owner, path: location.pathname, form: nameOf(form), values });
   }
@@ -97,6 +97,7 @@ function nameOf(form: HTMLFormElement): string {
 }
 
 function keyOf(field: Field): string {
+  if (field instanceof HTMLInputElement && field.type === "radio") return `${field.name}=${field.value}`;
   return field.name || (field.labels?.[0]?.textContent ?? field.ariaLabel ?? "");
 }
 
@@ -108,6 +109,10 @@ function isField(target: unknown): target is Field {
 
 function isCheckbox(field: Field): field is HTMLInputElement {
   return field instanceof HTMLInputElement && (field.type === "checkbox" || field.type === "radio");
+}
+
+function isUnselected(field: Field): boolean {
+  return field instanceof HTMLInputElement && field.type === "radio" && !field.checked;
 }
 
 function isSecret(field: Field): boolean {

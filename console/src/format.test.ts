@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
+  binarySize,
   change,
   duration,
   exactMoment,
@@ -29,6 +30,12 @@ test("a time is said in the unit that people would choose", () => {
   assert.equal(value(0.0004, "s"), "400 µs");
   assert.equal(value(0, ns), "0 ns");
   assert.equal(value(-1234, ns), "−1.234 µs");
+});
+
+test("a binary size has binary units", () => {
+  assert.equal(binarySize(0), "0 B");
+  assert.equal(binarySize(64 * 1024 ** 2), "64 MiB");
+  assert.equal(binarySize(1.5 * 1024 ** 3), "1.5 GiB");
 });
 
 test("bytes, rates and counts have their own steps", () => {

@@ -130,6 +130,13 @@ export function value(number: number, units: string): string {
   return unit ? `${digits} ${unit}` : digits;
 }
 
+/** Formats a size in binary units: `64 MiB`, `1.5 GiB`. */
+export function binarySize(bytes: number): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const power = Math.min(Math.floor(Math.log2(Math.max(bytes, 1)) / 10), units.length - 1);
+  return `${significant(bytes / 1024 ** power)} ${units[power]}`;
+}
+
 /** Four significant digits, but never fewer than the whole part has: `0.001234`, `12.35`, `12,346`. */
 export function significant(number: number, digits = 4): string {
   if (!Number.isFinite(number)) return number > 0 ? "∞" : number < 0 ? "−∞" : "–";

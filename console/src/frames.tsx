@@ -55,7 +55,13 @@ export function OrganizationFrame(props: RouteSectionProps): JSX.Element {
       label: organization()?.name ?? "Organization",
       sections: [
         { href: `${base()}/projects`, label: "Projects", icon: "benchmark", keys: "g p" },
-        { href: `${base()}/members`, label: "Members", icon: "people", keys: "g e" },
+        {
+          href: `${base()}/members`,
+          label: "Members",
+          icon: "people",
+          keys: "g e",
+          contains: `${base()}/invitations/`,
+        },
         { href: `${base()}/usage`, label: "Usage", icon: "chart", keys: "g u" },
         { href: `${base()}/audit`, label: "Audit", icon: "report", keys: "g a" },
         { href: `${base()}/settings`, label: "Settings", icon: "settings", keys: "g ," },

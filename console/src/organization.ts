@@ -1,7 +1,7 @@
 // The organization of a page: permissions and breadcrumbs.
 
 import { createSignal } from "solid-js";
-import { call } from "./api";
+import { call, type JsonMember } from "./api";
 import { user } from "./session";
 import type { Crumb } from "./ui/Page";
 
@@ -16,6 +16,17 @@ export type OrganizationPermission =
   | "create_role"
   | "edit_role"
   | "delete_role";
+
+type Role = JsonMember["role"];
+
+export const ROLES: readonly { value: Role; label: string; about: string }[] = [
+  { value: "member", label: "Member", about: "views the organization and its projects" },
+  { value: "leader", label: "Leader", about: "has all rights" },
+];
+
+export function roleLabel(role: Role): string {
+  return ROLES.find(({ value }) => value === role)?.label ?? role;
+}
 
 /** Requests each permission once; false until the response arrives. */
 export function mayIn(organization: () => string): (permission: OrganizationPermission) => boolean {

@@ -169,7 +169,13 @@ function sections(here: ProjectHere): SectionGroup[] {
           count: here.regressions(),
         },
         { href: here.path("reports"), label: "Runs", icon: "report", keys: "g r", words: "reports" },
-        ...own({ href: here.path("settings"), label: "Settings", icon: "settings", keys: "g ," }),
+        ...own({
+          href: here.path("settings"),
+          label: "Settings",
+          icon: "settings",
+          keys: "g ,",
+          contains: here.path("code_host"),
+        }),
       ],
     },
     {

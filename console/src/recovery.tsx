@@ -53,7 +53,7 @@ function Expired(): JSX.Element {
   return (
     <Dialog open={expired()} title="Your session has expired" onClose={closeExpired}>
       <p>Sign in again. You return to this page, and the input of its forms is kept, except secrets.</p>
-      <div class="row end">
+      <div class="row">
         <Button kind="primary" onClick={signIn}>
           Sign in
         </Button>

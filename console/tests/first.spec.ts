@@ -26,7 +26,7 @@ test("the first visitor is led from an empty server to the first report", async 
   const name = `Widget Lab ${Date.now()}`;
   const slug = name.toLowerCase().replaceAll(" ", "-");
   await page.getByLabel("Name").fill(name);
-  await expect(page.getByLabel("Visibility")).toHaveValue("private");
+  await expect(page.getByRole("radio", { name: /^Private/ })).toBeChecked();
   await accessible(page);
   await page.getByRole("button", { name: "Create project" }).click();
   await page.getByRole("button", { name: "Create key" }).click();

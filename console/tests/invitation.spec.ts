@@ -7,7 +7,7 @@ test("a leader copies the link, and the invited user joins with it", async ({ pa
   await page.goto(`/console/organizations/${organization}/members/invite`);
   await page.getByLabel("E-mail address").fill(email.toUpperCase());
   await page.getByRole("button", { name: "Invite", exact: true }).click();
-  await expect(page.getByRole("heading", { level: 1, name: `Invitation of ${email}` })).toBeVisible();
+  await expect(page.getByRole("heading", { level: 1, name: `Invitation for ${email}` })).toBeVisible();
   await expect(page.getByText("No mail server is configured. Send this link to")).toBeVisible();
   const link = await page.getByRole("group", { name: "Invitation link" }).textContent();
   await accessible(page);

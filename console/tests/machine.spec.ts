@@ -14,7 +14,7 @@ test("a spec is added, made the fallback, renamed, archived and deleted", async 
   await accessible(page);
   await fits(page);
   await page.getByRole("button", { name: "Add the spec" }).click();
-  await expect(page.getByText("linux on x86_64, 8 CPUs, 16 GB of memory, 10 GB of disk, no network")).toBeVisible();
+  await expect(page.getByText("Linux on x86_64, 8 CPUs, 16 GB of memory, 10 GB of disk, no network")).toBeVisible();
   await page.getByRole("button", { name: "Set as fallback" }).click();
   await expect(
     page.getByText(/for jobs without a spec, since (just now|.* minutes? ago|in .* minutes?)/),
@@ -65,11 +65,11 @@ test("a runner is added, connects, serves a spec, gets another key and is archiv
   const picker = page.getByRole("combobox", { name: "Add a spec" });
   await picker.fill(`For ${name}`);
   await page.getByRole("option", { name: `For ${name}` }).click();
-  await expect(page.getByText("1 spec", { exact: true })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Specs 1", exact: true })).toBeVisible();
   await page.getByRole("button", { name: "Remove" }).click();
-  await expect(page.getByText("0 specs", { exact: true })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Specs 0", exact: true })).toBeVisible();
   await undo(page, `The runner no longer serves For ${name}.`);
-  await expect(page.getByText("linux on aarch64, 4 CPUs")).toBeVisible();
+  await expect(page.getByText("Linux on aarch64, 4 CPUs")).toBeVisible();
   await accessible(page);
   await fits(page);
 

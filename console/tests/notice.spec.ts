@@ -163,7 +163,8 @@ test("people set up notices of their own", async ({ page }, { project }) => {
   await accessible(page);
   await page.getByRole("link", { name: "Add a notice" }).first().click();
   await page.getByLabel("Name").fill("To me");
-  await page.getByRole("textbox", { name: "Project" }).fill(slug);
+  await page.getByRole("combobox", { name: "Project" }).fill(`Own-${project.name}`);
+  await page.getByRole("option", { name: `Own-${project.name}` }).click();
   await accessible(page);
   await fits(page);
   await page.getByRole("button", { name: "Add the notice" }).click();

@@ -50,7 +50,7 @@ test("a user is invited, and the invitation is revoked", async ({ page }, info) 
   await accessible(page);
   await fits(page);
   await page.getByLabel("E-mail address").fill(`guest-${info.project.name}@example.org`);
-  await page.getByLabel("Role").selectOption("leader");
+  await page.getByRole("radio", { name: /^Leader/ }).check();
   await page.getByRole("button", { name: "Invite", exact: true }).click();
   await expect(page.getByRole("region", { name: "Invitation link" })).toBeVisible();
   await page.goto(`/console/organizations/${organization}/members`);

@@ -143,6 +143,7 @@ export function Settings(): JSX.Element {
                 type="email"
                 value={shown().email}
                 editable
+                hint="The server mails a link to the new address. The change takes effect when you open the link."
                 save={(email) => change({ email })}
               />
               <Fact label="UUID" copy={shown().uuid}>
@@ -205,8 +206,8 @@ export function Help(): JSX.Element {
         </section>
         <section class="card stack tight">
           <h2>Command line</h2>
-          <p class="muted">Shows each command and its options.</p>
-          <Code label="Command-line help" text="tidemark help run" />
+          <p class="muted">Lists all commands and their options.</p>
+          <Code label="Command-line help" text="tidemark --help" />
         </section>
       </div>
       <section class="stack tight" aria-labelledby="keyboard">

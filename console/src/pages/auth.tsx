@@ -282,7 +282,13 @@ export function Confirm(): JSX.Element {
   const given = typeof params.token === "string" ? params.token : undefined;
   const email = () => (typeof params.email === "string" ? params.email : undefined);
   const title = () =>
-    email() ? "Check your e-mail" : failure() ? "Sign-in failed" : given ? "Signing in" : "Confirm your e-mail address";
+    email()
+      ? "Check your e-mail"
+      : failure()
+        ? "Sign-in failed"
+        : given
+          ? "Signing in"
+          : "Confirm your e\u2011mail address";
   const open = async (token: string) => {
     setOpening(true);
     setFailure(undefined);

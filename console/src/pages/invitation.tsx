@@ -5,7 +5,7 @@ import { createSignal, type JSX, Show } from "solid-js";
 import { call } from "../api";
 import { useOrganization } from "../frames";
 import { load } from "../load";
-import { mayIn, organizationCrumbs } from "../organization";
+import { mayIn, organizationCrumbs, roleLabel } from "../organization";
 import { Badge } from "../ui/Badge";
 import { Button, LinkButton } from "../ui/Button";
 import { Code } from "../ui/Code";
@@ -45,7 +45,7 @@ export function View(): JSX.Element {
     >
       {(shown) => (
         <Page
-          title={`Invitation of ${shown().email}`}
+          title={`Invitation for ${shown().email}`}
           aside={<Badge tone={isPending() ? "brand" : "neutral"}>{shown().status}</Badge>}
           crumbs={crumbs()}
           actions={
@@ -72,7 +72,7 @@ export function View(): JSX.Element {
             <Fact label="E-mail" copy={shown().email}>
               {shown().email}
             </Fact>
-            <Fact label="Role">{shown().role}</Fact>
+            <Fact label="Role">{roleLabel(shown().role)}</Fact>
             <Fact label="Invited by">{shown().inviter?.name ?? <span class="muted">a deleted user</span>}</Fact>
             <Fact label="Created">
               <Time at={shown().created} />

@@ -5,13 +5,13 @@ import { createSignal, For, type JSX, Show } from "solid-js";
 import { call, type JsonInvitation, type JsonMember, list } from "../api";
 import { useOrganization } from "../frames";
 import { load } from "../load";
-import { mayIn, organizationCrumbs } from "../organization";
+import { mayIn, organizationCrumbs, ROLES, roleLabel } from "../organization";
 import { user } from "../session";
 import { Badge } from "../ui/Badge";
 import { Button, LinkButton } from "../ui/Button";
 import { Confirm } from "../ui/Dialog";
 import { Fact, Facts } from "../ui/Facts";
-import { Form, SelectField, TextField } from "../ui/Form";
+import { ChoiceField, Form, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { LoadingPage, Page } from "../ui/Page";
 import { Empty } from "../ui/State";
@@ -20,10 +20,6 @@ import { Time } from "../ui/Value";
 import "./admin.css";
 
 type Role = JsonMember["role"];
-const ROLES: readonly { value: Role; label: string; about: string }[] = [
-  { value: "member", label: "Member", about: "views the organization and its projects" },
-  { value: "leader", label: "Leader", about: "has all rights" },
-];
 
 function base(organization: string): string {
   return `/console/organizations/${encodeURIComponent(organization)}/members`;
@@ -115,7 +111,11 @@ export function List(): JSX.Element {
             ),
           },
         ]}
-        empty={<Empty title="No members">Invite members by e-mail.</Empty>}
+        empty={
+          <Empty title="No members">
+            Invite members by <span class="nowrap">e-mail</span>.
+          </Empty>
+        }
       />
     </Page>
   );
@@ -162,13 +162,7 @@ export function Invite(): JSX.Element {
           hint="The next page shows the link, which works once and only for this address."
         />
         <TextField name="name" label="Name" maxLength={64} hint="The name in the mail." />
-        <SelectField
-          name="role"
-          label="Role"
-          required
-          value="member"
-          options={ROLES.map(({ value, label, about }) => ({ value, label: `${label}: ${about}` }))}
-        />
+        <ChoiceField name="role" legend="Role" choices={ROLES} value="member" />
       </Form>
     </Page>
   );
@@ -231,7 +225,7 @@ export function View(): JSX.Element {
         >
           <Facts>
             <Fact label="Role">
-              <Show when={may("edit_role")} fallback={shown().role}>
+              <Show when={may("edit_role")} fallback={roleLabel(shown().role)}>
                 <select
                   aria-label="Role"
                   onChange={(event) => void setRole(event.currentTarget.value as Role, event.currentTarget)}

@@ -2,7 +2,17 @@
 
 import { A, useNavigate, useParams } from "@solidjs/router";
 import { createSignal, type JSX, Show } from "solid-js";
-import type { Digest, JsonNewNotice, JsonNotice, JsonQuietHours, JsonUpdateNotice, NoticeKind } from "../api";
+import {
+  call,
+  type Digest,
+  type JsonNewNotice,
+  type JsonNotice,
+  type JsonProject,
+  type JsonQuietHours,
+  type JsonUpdateNotice,
+  list,
+  type NoticeKind,
+} from "../api";
 import { load } from "../load";
 import { Badge } from "../ui/Badge";
 import { Button, LinkButton } from "../ui/Button";
@@ -12,6 +22,7 @@ import { EditableFact, Fact, Facts, SelectFact } from "../ui/Facts";
 import { Form, SelectField, TextField, type Values } from "../ui/Form";
 import { List as Listing } from "../ui/List";
 import { type Crumb, LoadingPage, Page } from "../ui/Page";
+import { Picker } from "../ui/Picker";
 import { Empty, Notice as Remark } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
 import { Time } from "../ui/Value";
@@ -73,7 +84,7 @@ function List(props: { owner: NoticeOwner }): JSX.Element {
     <Page title={props.owner.title} crumbs={props.owner.crumbs} actions={add()}>
       <Listing<JsonNotice>
         noun="notice"
-        archived
+        archived="disabled"
         load={props.owner.list}
         href={(notice) => `${props.owner.base}/${notice.uuid}`}
         columns={[
@@ -100,7 +111,12 @@ function List(props: { owner: NoticeOwner }): JSX.Element {
           <Empty title="No notices yet" action={add()}>
             <Show
               when={props.owner.isUser}
-              fallback="A notice sends notifications of this project to a chat, a webhook or an e-mail address."
+              fallback={
+                <>
+                  A notice sends notifications of this project to a chat, a webhook or an{" "}
+                  <span class="nowrap">e-mail</span> address.
+                </>
+              }
             >
               A personal notice sends you notifications of a project or of all projects of your organizations.
             </Show>
@@ -114,6 +130,7 @@ function List(props: { owner: NoticeOwner }): JSX.Element {
 function Add(props: { owner: NoticeOwner }): JSX.Element {
   const navigate = useNavigate();
   const [kind, setKind] = createSignal<NoticeKind>(props.owner.isUser ? "email" : "slack");
+  const [project, setProject] = createSignal<JsonProject>();
   const [made, setMade] = createSignal<JsonNotice>();
   const submit = async (values: Values) => {
     const created = await props.owner.create(newNotice(kind(), values));
@@ -171,11 +188,13 @@ function Add(props: { owner: NoticeOwner }): JSX.Element {
               <p class="muted small">Notifications go to the address of your account.</p>
             </Show>
             <Show when={props.owner.isUser}>
-              <TextField
+              <Picker
                 name="project"
                 label="Project"
-                maxLength={64}
-                hint="The slug of a project. All projects of your organizations if empty."
+                placeholder="All projects of your organizations"
+                value={project()}
+                onPick={setProject}
+                search={(search, signal) => list("/v0/projects", { query: { search, per_page: 50 }, signal })}
               />
             </Show>
             <FilterFields isUser={props.owner.isUser} />
@@ -215,6 +234,10 @@ function View(props: { owner: NoticeOwner }): JSX.Element {
   const notice = load(
     () => ({ notice: params.notice }),
     ({ notice }, signal) => props.owner.view(notice, signal),
+  );
+  const project = load(
+    () => (props.owner.isUser && notice()?.project ? { project: notice()?.project ?? "" } : undefined),
+    (path, signal) => call("get", "/v0/projects/{project}", { path, signal }),
   );
   const change = async (body: JsonUpdateNotice) => notice.set(await props.owner.update(params.notice, body));
   const pick = (body: JsonUpdateNotice) => change(body).then(() => toast("Notice saved."), toastFailure);
@@ -273,11 +296,9 @@ function View(props: { owner: NoticeOwner }): JSX.Element {
             </Show>
             <Show when={props.owner.isUser}>
               <Fact label="Projects">
-                {shown().project ? (
-                  <A href={`/console/projects/${shown().project ?? ""}`}>one</A>
-                ) : (
-                  "all of your organizations"
-                )}
+                <Show when={shown().project} fallback="all projects of your organizations">
+                  {(uuid) => <A href={`/console/projects/${uuid()}`}>{project()?.name ?? uuid()}</A>}
+                </Show>
               </Fact>
             </Show>
             <FilterFacts notice={shown()} save={change} pick={pick} />
@@ -295,7 +316,7 @@ function View(props: { owner: NoticeOwner }): JSX.Element {
               editable
               save={(text) => change({ quiet: quietHours(...splitTimes(text)) })}
             >
-              {shown().quiet ? quietText(shown().quiet) : <span class="muted">never</span>}
+              {shown().quiet ? quietText(shown().quiet) : <span class="muted">none</span>}
             </EditableFact>
             <Fact label="UUID" copy={shown().uuid}>
               <span class="mono">{shown().uuid}</span>

@@ -46,7 +46,7 @@ export function FilterFields(props: { isUser: boolean }): JSX.Element {
         type="number"
         min={0}
         step="any"
-        hint="Smaller changes are not sent. If empty: all."
+        hint="Smaller changes are not sent. If empty: no minimum."
       />
     </>
   );
@@ -115,7 +115,7 @@ export function FilterFacts(props: {
         editable
         save={(text) => props.save({ min_change: text ? share(text) : null })}
       >
-        {props.notice.min_change ? `${percent(props.notice.min_change)} %` : <span class="muted">all</span>}
+        {props.notice.min_change ? `${percent(props.notice.min_change)} %` : <span class="muted">none</span>}
       </EditableFact>
     </>
   );

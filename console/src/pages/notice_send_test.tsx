@@ -69,7 +69,7 @@ export function TestResult(props: { test: NoticeTest; notice: JsonNotice }): JSX
     }
   };
   return (
-    <div role="status">
+    <div role="status" class="test-result">
       <Show when={result()}>{(shown) => <Remark tone={shown().tone}>{shown().text}</Remark>}</Show>
     </div>
   );

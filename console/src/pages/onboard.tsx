@@ -8,7 +8,7 @@ import { user } from "../session";
 import { rememberProject } from "../start";
 import { Button, LinkButton } from "../ui/Button";
 import { Code } from "../ui/Code";
-import { Form, SelectField, TextField } from "../ui/Form";
+import { ChoiceField, Form, SelectField, TextField } from "../ui/Form";
 import { Page } from "../ui/Page";
 import { Failure, Notice, Skeleton } from "../ui/State";
 
@@ -111,14 +111,17 @@ function NewProject(): JSX.Element {
               value={`${user()?.name ?? "My"}'s project`}
             />
             <TextField name="url" label="Website or repository" type="url" placeholder="https://" />
-            <SelectField
+            <ChoiceField
               name="visibility"
-              label="Visibility"
-              required
+              legend="Visibility"
               value="private"
-              options={[
-                { value: "private", label: "Private: only members can view it" },
-                { value: "public", label: "Public: everyone can view it" },
+              choices={[
+                {
+                  value: "private",
+                  label: "Private",
+                  about: "only its members and the members of its organization can view it",
+                },
+                { value: "public", label: "Public", about: "everyone can view it" },
               ]}
             />
             <Show

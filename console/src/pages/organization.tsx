@@ -24,6 +24,14 @@ import "./admin.css";
 
 const BASE = "/console/organizations";
 
+function ClaimState(props: { of: JsonOrganization }): JSX.Element {
+  return (
+    <Show when={props.of.claimed} fallback={<Badge tone="warn">unclaimed</Badge>}>
+      <Badge tone="good">claimed</Badge>
+    </Show>
+  );
+}
+
 export function List(): JSX.Element {
   const [all, setAll] = createSignal(false);
   return (
@@ -57,11 +65,7 @@ export function List(): JSX.Element {
               { title: "Name", sort: "name", cell: (organization) => organization.name },
               {
                 title: "State",
-                cell: (organization) => (
-                  <Show when={!organization.claimed}>
-                    <Badge tone="warn">unclaimed</Badge>
-                  </Show>
-                ),
+                cell: (organization) => <ClaimState of={organization} />,
               },
               {
                 title: "Created",
@@ -179,7 +183,7 @@ export function Settings(): JSX.Element {
                 <Time at={shown().modified} />
               </Fact>
               <Fact label="Claimed">
-                <Show when={shown().claimed} fallback="not claimed">
+                <Show when={shown().claimed} fallback={<ClaimState of={shown()} />}>
                   {(at) => <Time at={at()} />}
                 </Show>
               </Fact>
@@ -190,8 +194,8 @@ export function Settings(): JSX.Element {
                 <div>
                   <h2 id="danger">Delete organization</h2>
                   <p class="muted">
-                    Deletes its projects, reports and keys. The data stays in the database until an administrator
-                    removes it permanently.
+                    Deletes its projects, runs and keys. The data stays in the database until an administrator removes
+                    it permanently.
                   </p>
                 </div>
                 <div class="row">
@@ -244,7 +248,10 @@ function Domains(props: { of: JsonOrganization; changed: () => unknown }): JSX.E
     <Show when={user()?.admin || props.of.sso?.length}>
       <section class="card stack tight" aria-labelledby="domains">
         <h2 id="domains">Domains</h2>
-        <p class="muted">Users with a verified e-mail address of these domains join this organization automatically.</p>
+        <p class="muted">
+          Users with a verified <span class="nowrap">e-mail</span> address of these domains join this organization
+          automatically.
+        </p>
         <ul class="action-list">
           <For each={props.of.sso}>
             {(sso) => (
@@ -279,7 +286,11 @@ function Domains(props: { of: JsonOrganization; changed: () => unknown }): JSX.E
               label="Domain"
               required
               placeholder="example.org"
-              hint="The part of the e-mail address after the @."
+              hint={
+                <>
+                  The part of the <span class="nowrap">e-mail</span> address after the @.
+                </>
+              }
             />
           </Form>
         </Show>
@@ -320,12 +331,12 @@ export function Usage(): JSX.Element {
               From {day(usage().start_time)} to {day(usage().end_time)}.
             </p>
             <dl class="tiles">
-              <Tile label="Metrics received" value={usage().metrics} about="values in reports" />
-              <Tile label="Active series" value={usage().active_series} about="distinct series in these reports" />
+              <Tile label="Metrics received" value={usage().metrics} about="values in runs" />
+              <Tile label="Active series" value={usage().active_series} about="distinct series in these runs" />
               <Tile label="Runner minutes" value={usage().runner_minutes} about="duration of jobs" />
             </dl>
             <Facts>
-              <Fact label="Terms">{KINDS[usage().kind]}</Fact>
+              <Fact label="Plan">{KINDS[usage().kind]}</Fact>
               <Show when={usage().license}>
                 {(license) => (
                   <Fact label="License">

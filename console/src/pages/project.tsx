@@ -12,7 +12,7 @@ import { Badge } from "../ui/Badge";
 import { Button, LinkButton } from "../ui/Button";
 import { Confirm } from "../ui/Dialog";
 import { EditableFact, Fact, Facts } from "../ui/Facts";
-import { ChoiceField, Form, SelectField, TextField } from "../ui/Form";
+import { ChoiceField, Form, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
 import { Raw } from "../ui/Raw";
@@ -26,7 +26,7 @@ const VISIBILITIES: readonly { value: Visibility; label: string; about: string }
   {
     value: "private",
     label: "Private",
-    about: "only its members and the leaders of its organization can view it",
+    about: "only its members and the members of its organization can view it",
   },
 ];
 
@@ -120,13 +120,7 @@ export function Add(): JSX.Element {
           placeholder="https://"
           hint="With the URL of a repository, commits become links."
         />
-        <SelectField
-          name="visibility"
-          label="Visibility"
-          required
-          value="private"
-          options={VISIBILITIES.map(({ value, label, about }) => ({ value, label: `${label}: ${about}` }))}
-        />
+        <ChoiceField name="visibility" legend="Visibility" choices={VISIBILITIES} value="private" />
         <TextField
           name="slug"
           label="Slug"
@@ -240,8 +234,8 @@ export function Settings(): JSX.Element {
           </Show>
         </div>
         <p class="muted">
-          The project can send notifications to a chat, a webhook or an e-mail address. The badge shows the number of
-          active alerts in a README. The feed lists the runs with alerts.
+          The project can send notifications to a chat, a webhook or an <span class="nowrap">e-mail</span> address. The
+          badge shows the number of active alerts in a README. The feed lists the runs with alerts.
           <Show when={project().visibility === "private"}>
             {" "}
             The project is private: badge and feed require a credential, which a README cannot send.

@@ -1,4 +1,4 @@
-// Keys of a project, with which CI sends reports. A key is shown once.
+// Keys of a project, with which CI sends runs. A key is shown once.
 
 import { useParams } from "@solidjs/router";
 import { type JSX, Show } from "solid-js";
@@ -56,7 +56,7 @@ export function List(): JSX.Element {
         ]}
         empty={
           <Empty title="No keys yet" action={add()}>
-            CI uses a project key to send reports. The key gives access only to reporting in this project.
+            CI uses a project key to send runs. A key can view, create and edit the content of this project only.
           </Empty>
         }
       />

@@ -10,7 +10,7 @@ import { Badge } from "../ui/Badge";
 import { Button, LinkButton } from "../ui/Button";
 import { Confirm } from "../ui/Dialog";
 import { Fact, Facts } from "../ui/Facts";
-import { ChoiceField, Form, SelectField } from "../ui/Form";
+import { ChoiceField, Form } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { LoadingPage, Page } from "../ui/Page";
 import { type Choice, Picker } from "../ui/Picker";
@@ -133,13 +133,7 @@ export function Add(): JSX.Element {
           onPick={setPerson}
           search={search}
         />
-        <SelectField
-          name="role"
-          label="Role"
-          required
-          value="developer"
-          options={ROLES.map(({ value, label, about }) => ({ value, label: `${label}: ${about}` }))}
-        />
+        <ChoiceField name="role" legend="Role" choices={ROLES} value="developer" />
       </Form>
     </Page>
   );

@@ -79,7 +79,8 @@ function OperationList(props: { spec: Spec }): JSX.Element {
           {([tag, own]) => (
             <details open={Boolean(words()) || own.some(({ id }) => location.pathname === `${BASE}/${id}`)}>
               <summary>
-                {tag.charAt(0).toUpperCase() + tag.slice(1)} <span class="muted small">{own.length}</span>
+                {tag.charAt(0).toUpperCase() + tag.slice(1).replaceAll("_", " ")}{" "}
+                <span class="muted small">{own.length}</span>
               </summary>
               <ul>
                 <For each={own}>

@@ -4,7 +4,7 @@ import { A, useNavigate, useParams } from "@solidjs/router";
 import { createSignal, For, type JSX, Show } from "solid-js";
 import { call, type JsonRunner, type JsonSpec, type JsonUpdateRunner, list, type RunnerState } from "../api";
 import { NewKey } from "../api_key";
-import { count, plural } from "../format";
+import { count } from "../format";
 import { load, refreshWhile } from "../load";
 import { machineText } from "../spec";
 import { Badge, type Tone } from "../ui/Badge";
@@ -286,7 +286,7 @@ function Specs(props: { runner: string; changed: () => Promise<void> }): JSX.Ele
     <section class="stack tight" aria-labelledby="specs">
       <div class="row between">
         <h2 id="specs">
-          Specs <Show when={specs()}>{(all) => <span class="muted small">{plural(all().length, "spec")}</span>}</Show>
+          Specs <Show when={specs()}>{(all) => <span class="muted small">{all().length}</span>}</Show>
         </h2>
         <Picker<JsonSpec>
           label="Add a spec"

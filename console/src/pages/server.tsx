@@ -3,7 +3,7 @@
 import { A, useNavigate, useParams } from "@solidjs/router";
 import { createSignal, For, type JSX, Show } from "solid-js";
 import { call, type JsonBackup, type JsonCohort, type JsonServerStats, type JsonUser, list } from "../api";
-import { count, moment, value } from "../format";
+import { binarySize, count, moment } from "../format";
 import { load } from "../load";
 import { user as me } from "../session";
 import { Audit as Entries } from "../ui/Audit";
@@ -18,6 +18,7 @@ import { Empty, Failure, Notice, Skeleton } from "../ui/State";
 import { toast } from "../ui/Toast";
 import { Time } from "../ui/Value";
 import "./admin.css";
+import "./lists.css";
 
 type Counted = {
   [K in keyof JsonServerStats]-?: NonNullable<JsonServerStats[K]> extends JsonCohort ? K : never;
@@ -26,7 +27,7 @@ const COUNTED: readonly { name: Counted; label: string }[] = [
   { name: "users", label: "Users" },
   { name: "projects", label: "Projects" },
   { name: "active_projects", label: "Active projects" },
-  { name: "reports", label: "Reports" },
+  { name: "reports", label: "Runs" },
   { name: "metrics", label: "Metrics" },
 ];
 
@@ -170,7 +171,7 @@ function settingText(key: string, setting: unknown): string {
   if (typeof setting === "boolean") return setting ? "yes" : "no";
   if (typeof setting !== "number") return String(setting);
   if (setting === 0) return "no limit";
-  return key.endsWith("_bytes") ? value(setting, "bytes") : count(setting);
+  return key.endsWith("_bytes") ? binarySize(setting) : count(setting);
 }
 
 export function Users(): JSX.Element {
@@ -182,7 +183,16 @@ export function Users(): JSX.Element {
         load={(query, signal) => list("/v0/users", { query: { ...query, sort: "name" }, signal })}
         href={(user) => `/console/server/users/${user.slug}`}
         columns={[
-          { title: "Name", sort: "name", cell: (user) => user.name },
+          {
+            title: "Name",
+            sort: "name",
+            cell: (user) => (
+              <>
+                {user.name}
+                <span class="subtext on-phone">{user.email}</span>
+              </>
+            ),
+          },
           { title: "E-mail", wide: true, cell: (user) => <span class="break">{user.email}</span> },
           {
             title: "State",
@@ -422,6 +432,7 @@ export function Config(): JSX.Element {
 
 export function Backup(): JSX.Element {
   const [made, setMade] = createSignal<string[]>([]);
+  const [copying, setCopying] = createSignal(false);
   return (
     <Page title="Backup" crumbs={[{ href: "/console/server", label: "This server" }]} narrow>
       <p class="muted">
@@ -453,8 +464,18 @@ export function Backup(): JSX.Element {
             { value: "", label: "None" },
           ]}
         />
-        <CheckField name="copy" label="Copy to the configured object store" />
-        <CheckField name="remove" label="Delete the local file after copying" />
+        <fieldset class="choices">
+          <legend>Object store</legend>
+          <CheckField
+            name="copy"
+            label="Copy the backup to the configured object store"
+            checked={copying()}
+            onInput={setCopying}
+          />
+          <Show when={copying()}>
+            <CheckField name="remove" label="Then delete the local file" />
+          </Show>
+        </fieldset>
       </Form>
       <Show when={made().length}>
         <section class="stack tight" aria-labelledby="made">

@@ -14,6 +14,7 @@ import { Page } from "../ui/Page";
 import { Empty } from "../ui/State";
 import { toast, toastFailure } from "../ui/Toast";
 import { Time } from "../ui/Value";
+import "./lists.css";
 
 const HERE: Place = {
   path: (...segments) => ["/console/server/specs", ...segments.map(encodeURIComponent)].join("/"),
@@ -44,7 +45,16 @@ export function List(): JSX.Element {
         }
         href={(spec) => HERE.path(spec.slug)}
         columns={[
-          { title: "Name", sort: "name", cell: (spec) => spec.name },
+          {
+            title: "Name",
+            sort: "name",
+            cell: (spec) => (
+              <>
+                {spec.name}
+                <span class="subtext on-phone">{machineText(spec)}</span>
+              </>
+            ),
+          },
           {
             title: "Serves",
             cell: (spec) => (

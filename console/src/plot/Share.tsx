@@ -46,8 +46,8 @@ export function ShareDialog(props: {
       <div class="stack">
         <Show when={!isPublic()}>
           <Notice tone="warn">
-            The project is private: only its members can open the link. Other pages cannot embed it as an image or a
-            frame.
+            The project is private: only its members and the members of its organization can open the link. Other pages
+            cannot embed it as an image or a frame.
           </Notice>
         </Show>
         <label class="field">

@@ -12,6 +12,8 @@ const ACTORS: Readonly<Record<string, string>> = {
   system: "the server",
 };
 
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 export function Audit(props: {
   load: (query: ListQuery, signal: AbortSignal) => Promise<Page<JsonAuditEntry>>;
 }): JSX.Element {
@@ -24,11 +26,11 @@ export function Audit(props: {
           title: "Action",
           cell: (entry) => (
             <>
-              <span class="strong">{words(entry.action)}</span>{" "}
-              <Show when={entry.target}>
-                <span class="muted break">{entry.target}</span>
+              <span class="strong">{words(entry.action)}</span> <span class="break">{named(entry)}</span>
+              <Show when={entry.target !== named(entry)}>
+                <div class="small muted break">{entry.target}</div>
               </Show>
-              <Detail of={entry.detail} />
+              <Detail of={entry.target === named(entry) ? entry.detail : { ...entry.detail, name: "" }} />
             </>
           ),
         },
@@ -51,6 +53,11 @@ export function Audit(props: {
       }
     />
   );
+}
+
+/** The name of the target; its slug or UUID if the entry has no name. */
+function named({ target, detail }: JsonAuditEntry): string {
+  return (UUID.test(target) && detail.name) || target;
 }
 
 /** Formats an action: `project_key.create` is `project key: create`. */

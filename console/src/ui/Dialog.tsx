@@ -94,16 +94,16 @@ export function Confirm(props: {
             </p>
           )}
         </Show>
-        <div class="row end">
-          <button type="button" class="button" onClick={close}>
-            Cancel
-          </button>
+        <div class="row">
           <button
             type="submit"
             class="button danger"
             disabled={busy() || props.disabled || (props.type !== undefined && typed() !== props.type)}
           >
             {props.action}
+          </button>
+          <button type="button" class="button" onClick={close}>
+            Cancel
           </button>
         </div>
       </form>

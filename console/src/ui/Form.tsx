@@ -204,7 +204,7 @@ export function ChoiceField<T extends string>(props: {
   onChange?: (value: T) => void;
 }): JSX.Element {
   return (
-    <fieldset class="roles" disabled={props.disabled}>
+    <fieldset class="choices" disabled={props.disabled}>
       <legend>{props.legend}</legend>
       <For each={props.choices}>
         {({ value, label, about }) => (

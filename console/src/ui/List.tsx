@@ -43,6 +43,8 @@ export interface Filter {
 
 const PER_PAGE = 25;
 
+const OLD_LABELS = { archived: "Archived", disabled: "Disabled", revoked: "Revoked" } as const;
+
 /** The polling interval of rows that change on the server, in milliseconds. */
 const CHANGING = 3_000;
 
@@ -55,8 +57,8 @@ export function List<Row extends object>(props: {
   load: (query: ListQuery, signal: AbortSignal) => Promise<Rows<Row>>;
   /** Whether the list has a search. */
   search?: boolean;
-  /** Whether rows can be archived, or another word for it such as `revoked`. */
-  archived?: boolean | "revoked";
+  /** Whether rows can be archived, or another word for it. `disabled` is only another label. */
+  archived?: boolean | "revoked" | "disabled";
   filters?: readonly Filter[];
   /** Other query parameters of the URL to include in the request; the page renders their controls. */
   params?: readonly string[];
@@ -171,7 +173,7 @@ export function List<Row extends object>(props: {
                 checked={query()[old()] === true}
                 onChange={(event) => change({ [old()]: event.currentTarget.checked ? "true" : undefined })}
               />
-              <span>{old() === "revoked" ? "Revoked" : "Archived"}</span>
+              <span>{OLD_LABELS[typeof props.archived === "string" ? props.archived : "archived"]}</span>
             </label>
           </Show>
           <span class="grow" />

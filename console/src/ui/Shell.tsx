@@ -27,6 +27,8 @@ export interface Section {
   words?: string;
   /** Whether it is current only for this exact path. */
   end?: boolean;
+  /** The start of other paths for which it is current. */
+  contains?: string;
   /** A count beside the label, hidden if zero. */
   count?: number | undefined;
 }
@@ -172,6 +174,7 @@ export function Shell(props: {
 }
 
 function Sections(props: { groups: readonly SectionGroup[] }): JSX.Element {
+  const location = useLocation();
   return (
     <nav class="sections" aria-label="Sections">
       <For each={props.groups}>
@@ -184,7 +187,14 @@ function Sections(props: { groups: readonly SectionGroup[] }): JSX.Element {
               <For each={group.sections}>
                 {(section) => (
                   <li>
-                    <A href={section.href} end={section.end ?? false} title={section.keys}>
+                    <A
+                      href={section.href}
+                      end={section.end ?? false}
+                      title={section.keys}
+                      classList={
+                        section.contains && location.pathname.startsWith(section.contains) ? { active: true } : {}
+                      }
+                    >
                       <Icon name={section.icon} />
                       <span class="grow">{section.label}</span>
                       <Show when={section.count}>{(count) => <Badge tone="alert">{count()}</Badge>}</Show>

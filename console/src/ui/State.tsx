@@ -2,6 +2,7 @@
 
 import { For, type JSX, onCleanup, onMount, Show } from "solid-js";
 import { ApiError, sentence } from "../api";
+import { signInPath, user } from "../session";
 import type { Tone } from "./Badge";
 import { Button, Copy } from "./Button";
 import { Icon } from "./Icon";
@@ -41,9 +42,15 @@ export function Failure(props: { error: unknown; retry?: () => unknown }): JSX.E
     <div class="failure" role="alert">
       <Icon name="warning" />
       <div class="grow stack tight">
-        <p>{sentence(props.error)}</p>
+        <p>{isUnauthorized(props.error) && user() ? "Your session has expired." : sentence(props.error)}</p>
         <NextStep error={props.error} />
       </div>
+      <Show when={isUnauthorized(props.error)}>
+        {/* Loads the page anew: this page still has the user of the expired session. */}
+        <a class="button" href={signInPath(location.pathname + location.search)} target="_self" rel="external">
+          Sign in
+        </a>
+      </Show>
       <Show when={props.retry}>{(retry) => <Button onClick={() => retry()()}>Try again</Button>}</Show>
     </div>
   );
@@ -88,6 +95,10 @@ function NextStep(props: { error: unknown }): JSX.Element {
 
 function isOffline(error: unknown): boolean {
   return error instanceof ApiError && error.status === 0;
+}
+
+function isUnauthorized(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 401;
 }
 
 /** The error, if the server failed. */
