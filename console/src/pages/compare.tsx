@@ -104,7 +104,7 @@ export function Compare(): JSX.Element {
                 short
                 label="Testbed"
                 value={params.testbed ?? ""}
-                options={[{ value: "", label: "any testbed" }, ...testbeds().map(toOption)]}
+                options={[{ value: "", label: "Testbed of the newest run" }, ...testbeds().map(toOption)]}
                 onChange={(slug) => change({ testbed: slug || undefined })}
               />
             </label>
