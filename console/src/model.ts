@@ -15,7 +15,8 @@ export const TESTS: Readonly<Record<ModelTest, Words>> = {
   t_test: {
     name: "t-test",
     about: "For timings with some history. Try it first: it accounts for a small sample.",
-    boundary: "The share of unchanged values within the limit, as a decimal: 0.99 is 99 %, so 1 in 100 raises an alert.",
+    boundary:
+      "The share of unchanged values within the limit, as a decimal: 0.99 is 99 %, so 1 in 100 raises an alert.",
   },
   percentage: {
     name: "Percentage",
@@ -25,12 +26,14 @@ export const TESTS: Readonly<Record<ModelTest, Words>> = {
   z_score: {
     name: "z-score",
     about: "For timings with a long and steady history: the number of standard deviations from the mean.",
-    boundary: "The share of unchanged values within the limit, as a decimal: 0.99 is 99 %, so 1 in 100 raises an alert.",
+    boundary:
+      "The share of unchanged values within the limit, as a decimal: 0.99 is 99 %, so 1 in 100 raises an alert.",
   },
   log_normal: {
     name: "Log-normal",
     about: "For values over several orders of magnitude or with a long upper tail: the limits are factors.",
-    boundary: "The share of unchanged values within the limit, as a decimal: 0.99 is 99 %, so 1 in 100 raises an alert.",
+    boundary:
+      "The share of unchanged values within the limit, as a decimal: 0.99 is 99 %, so 1 in 100 raises an alert.",
   },
   iqr: {
     name: "Interquartile range",

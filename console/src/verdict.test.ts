@@ -82,5 +82,11 @@ test("models and times are shown in words", () => {
   );
   assert.equal(plain(describe({ test: "t_test", lower_boundary: 0.9995 })), "t-test, lower limit 99.95 %");
   assert.equal(plain(describe({ test: "iqr", upper_boundary: 3 })), "Interquartile range, upper limit 3 ×");
-  assert.deepEqual([0.5, 45, 600, 610, 7500].map(elapsed).map(plain), ["0.5 s", "45 s", "10 min", "10 min 10 s", "2 h 5 min"]);
+  assert.deepEqual([0.5, 45, 600, 610, 7500].map(elapsed).map(plain), [
+    "0.5 s",
+    "45 s",
+    "10 min",
+    "10 min 10 s",
+    "2 h 5 min",
+  ]);
 });
