@@ -58,10 +58,17 @@ export function interval(lower: number | null | undefined, upper: number | null 
   return typeof lower === "number" && typeof upper === "number" ? `${ratio(lower)} to ${ratio(upper)}` : "";
 }
 
-/** The smallest detectable change. Above 100 % only the fact that there is too much noise counts. */
+/** Formats the noise of a series: a share of its level. */
+export function noiseText(part: number | null | undefined): string {
+  if (typeof part !== "number") return "–";
+  return part === 0 ? "none" : share(part);
+}
+
+/** Formats the smallest detectable change. Above 100 % only the fact that there is too much noise counts. */
 export function smallestDetectable(part: number | null | undefined): string {
   if (typeof part !== "number") return "–";
-  return part > 1 ? `over ${share(1)}` : `from ${share(part)}`;
+  if (part === 0) return "any";
+  return part > 1 ? `over ${share(1)}` : share(part);
 }
 
 /** A warning if the cause is probably not the code. */

@@ -1,4 +1,4 @@
-// Formats numbers, times and changes. Pure: no DOM; the caller passes `now`.
+// Formats numbers, times and changes. Pure: no DOM; the caller passes `now`. A no-break space separates a number and its unit.
 
 /** A formatted number and its unit: `["1.24", "ms"]`. */
 export type Scaled = readonly [number: string, unit: string];
@@ -82,10 +82,11 @@ function scaleSteps(units: string): ScaleSteps {
   const plain = whole.replace(/\s*\([^)]*\)\s*$/, "").toLowerCase();
   const known = NAMES[plain];
   if (known) return { steps: known[0], base: known[1], suffix: "" };
+  const symbol = /\(([^)]*)\)\s*$/.exec(whole)?.[1]?.trim();
   const rate = /^(.*?)\s*(?:\/|per)\s*(\w+)$/.exec(plain);
   const of = rate?.[1] === undefined ? undefined : NAMES[rate[1]];
   if (rate && of && of[0] === BYTES) return { steps: BYTES, base: of[1], suffix: `/${short(rate[2] ?? "")}` };
-  const name = rate ? `${rate[1]}/${short(rate[2] ?? "")}`.replace(/^\/$/, "") : plain;
+  const name = symbol || (rate ? `${rate[1]}/${short(rate[2] ?? "")}`.replace(/^\/$/, "") : plain);
   return { steps: COUNTS, base: 1, suffix: name === "units" ? "" : name };
 }
 
@@ -115,7 +116,7 @@ export function scaleOf(value: number, units: string): Scale {
   // 999.96 would round to 1,000.
   const step = steps.find(({ factor }) => size >= factor * 0.99995) ?? (steps.at(-1) as Step);
   const scaled = size === 0 ? (steps.find(({ factor }) => factor === base) ?? step) : step;
-  const unit = scaled.unit && suffix && steps === COUNTS ? `${scaled.unit} ${suffix}` : scaled.unit + suffix;
+  const unit = scaled.unit && suffix && steps === COUNTS ? `${scaled.unit}\u00a0${suffix}` : scaled.unit + suffix;
   return { factor: scaled.factor / base, unit };
 }
 
@@ -127,7 +128,7 @@ export function scaled(value: number, units: string, scale: Scale = scaleOf(valu
 /** Formats a value with its unit as one string: `1.24 ms`. */
 export function value(number: number, units: string): string {
   const [digits, unit] = scaled(number, units);
-  return unit ? `${digits} ${unit}` : digits;
+  return unit ? `${digits}\u00a0${unit}` : digits;
 }
 
 /** Formats a size in binary units: `64 MiB`, `1.5 GiB`. */
@@ -164,7 +165,7 @@ export function plural(number: number, noun: string): string {
 
 /** Formats the change between two values: `+3.2 %`, `−0.4 %`, `±0 %`; large changes as a factor, `×12`. */
 export function change(from: number, to: number): string {
-  if (from === to) return "±0 %";
+  if (from === to) return "±0\u00a0%";
   if (from === 0 || !Number.isFinite(from) || !Number.isFinite(to)) return "–";
   return ratio((to - from) / Math.abs(from));
 }
@@ -176,8 +177,8 @@ export function ratio(part: number): string {
   const size = Math.abs(percent);
   const digits = size >= 100 ? 0 : size >= 9.995 ? 1 : 2;
   const text = String(Number(size.toFixed(digits)));
-  if (text === "0") return "±0 %";
-  return `${percent > 0 ? "+" : "−"}${text} %`;
+  if (text === "0") return "±0\u00a0%";
+  return `${percent > 0 ? "+" : "−"}${text}\u00a0%`;
 }
 
 /** Formats a share without a sign: 0.032 is `3.2 %`. */
@@ -192,15 +193,20 @@ const AGO: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ["minute", 60],
 ];
 
-/** Formats a relative time: `3 days ago`, `in 2 hours`, `just now`; beyond one month, the date. */
+/** Formats a relative time: `3 days ago`, `2 weeks ago`, `in 2 hours`, `just now`; beyond one month, the date. */
 export function relative(time: string | number | Date, now: number, zone?: string): string {
   const seconds = (new Date(time).getTime() - now) / 1000;
   if (Math.abs(seconds) >= 30 * 86400) return day(time, zone);
+  if (Math.abs(seconds) < 45) return "just now";
   const words = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+  // An age is truncated. A future time is rounded: 10 s after its creation, a mute of 7 days expires in 7 days, not in 6.
+  const minutes = seconds > 0 ? Math.round(seconds / 60) : Math.min(Math.trunc(seconds / 60), -1);
   for (const [unit, length] of AGO) {
-    if (Math.abs(seconds) >= length) return words.format(Math.trunc(seconds / length), unit);
+    const units = (minutes * 60) / length;
+    if (Math.abs(units) < (unit === "week" ? 2 : 1)) continue;
+    return words.format(seconds > 0 ? Math.round(units) : Math.trunc(units), unit);
   }
-  return Math.abs(seconds) < 45 ? "just now" : words.format(Math.trunc(Math.sign(seconds)), "minute");
+  return words.format(minutes, "minute");
 }
 
 /** Formats a time in the local time zone: `31 Jan 2026, 13:05`. */
@@ -241,12 +247,12 @@ function minus(text: string): string {
 
 /** Formats an elapsed time in seconds: `45 s`, `10 min 10 s`, `2 h 5 min`. */
 export function elapsed(seconds: number): string {
-  if (seconds < 60) return `${significant(seconds, 3)} s`;
+  if (seconds < 60) return `${significant(seconds, 3)}\u00a0s`;
   const [hours, minutes, rest] = [
     Math.floor(seconds / 3600),
     Math.floor((seconds % 3600) / 60),
     Math.round(seconds % 60),
   ];
-  if (hours) return minutes ? `${hours} h ${minutes} min` : `${hours} h`;
-  return rest ? `${minutes} min ${rest} s` : `${minutes} min`;
+  if (hours) return minutes ? `${hours}\u00a0h ${minutes}\u00a0min` : `${hours}\u00a0h`;
+  return rest ? `${minutes}\u00a0min ${rest}\u00a0s` : `${minutes}\u00a0min`;
 }

@@ -1,7 +1,7 @@
 // Texts and request bodies for thresholds and their models.
 
 import type { JsonThreshold, ModelTest } from "./api";
-import { duration, significant } from "./format";
+import { duration, plural, significant } from "./format";
 import { FACTS, type Model } from "./stats/limits";
 
 /** The name of a test, its use and the meaning of its boundary. */
@@ -15,22 +15,25 @@ export const TESTS: Readonly<Record<ModelTest, Words>> = {
   t_test: {
     name: "t-test",
     about: "For timings with some history. Try it first: it accounts for a small sample.",
-    boundary: "The share of unchanged values within the limit. With 0.99, 1 in 100 raises an alert.",
+    boundary:
+      "The share of unchanged values within the limit, as a decimal: 0.99 is 99 %, so 1 in 100 raises an alert.",
   },
   percentage: {
     name: "Percentage",
     about: "For counts with little variation, such as instructions or bytes: the distance from the mean.",
-    boundary: "The allowed distance from the mean, as a share of the mean: 0.1 is 10 %.",
+    boundary: "The allowed distance from the mean, as a decimal: 0.1 is 10 % of the mean.",
   },
   z_score: {
     name: "z-score",
     about: "For timings with a long and steady history: the number of standard deviations from the mean.",
-    boundary: "The share of unchanged values within the limit. With 0.99, 1 in 100 raises an alert.",
+    boundary:
+      "The share of unchanged values within the limit, as a decimal: 0.99 is 99 %, so 1 in 100 raises an alert.",
   },
   log_normal: {
     name: "Log-normal",
     about: "For values over several orders of magnitude or with a long upper tail: the limits are factors.",
-    boundary: "The share of unchanged values within the limit. With 0.99, 1 in 100 raises an alert.",
+    boundary:
+      "The share of unchanged values within the limit, as a decimal: 0.99 is 99 %, so 1 in 100 raises an alert.",
   },
   iqr: {
     name: "Interquartile range",
@@ -49,13 +52,18 @@ export const TESTS: Readonly<Record<ModelTest, Words>> = {
   },
 };
 
-/** Formats a boundary: `10 %`, `0.99`, `3 ×`. */
-export function boundaryText(test: ModelTest, boundary: number): string {
-  if (test === "percentage") return `${significant(boundary * 100)} %`;
-  return FACTS[test].range === "factor" ? `${significant(boundary)} ×` : significant(boundary, 8);
+/** Whether a boundary is a share: users enter 0.1 for 10 %. */
+export function isShare(test: ModelTest): boolean {
+  return test === "percentage" || FACTS[test].range === "probability";
 }
 
-/** Summarizes a model: `t-test, upper 0.99, newest 64`. */
+/** Formats a boundary: `10 %`, `99.9 %`, `3 ×`. */
+export function boundaryText(test: ModelTest, boundary: number): string {
+  if (isShare(test)) return `${significant(boundary * 100, test === "percentage" ? 4 : 9)}\u00a0%`;
+  return FACTS[test].range === "factor" ? `${significant(boundary)}\u00a0×` : significant(boundary, 8);
+}
+
+/** Summarizes a model: `t-test, upper limit 99 %, at least 12 values, newest 64 values`. */
 export function describe(model: Model): string {
   const {
     test,
@@ -67,10 +75,10 @@ export function describe(model: Model): string {
   } = model;
   return [
     TESTS[test].name,
-    typeof lower === "number" && `lower ${boundaryText(test, lower)}`,
-    typeof upper === "number" && `upper ${boundaryText(test, upper)}`,
-    typeof least === "number" && `at least ${least}`,
-    typeof most === "number" && `newest ${most}`,
+    typeof lower === "number" && `lower limit ${boundaryText(test, lower)}`,
+    typeof upper === "number" && `upper limit ${boundaryText(test, upper)}`,
+    typeof least === "number" && `at least ${plural(least, "value")}`,
+    typeof most === "number" && `newest ${plural(most, "value")}`,
     typeof window === "number" && `within ${duration(window)}`,
   ]
     .filter(Boolean)

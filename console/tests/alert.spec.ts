@@ -52,7 +52,7 @@ test("an alert shows the history around it", async ({ page }, { project }) => {
   await page.goto(`/console/projects/${slug}/alerts/${alerts[0]?.uuid}`);
   await expect(page.getByRole("heading", { name: "text::parse" })).toBeVisible();
   await expect(
-    page.getByText(/Latency on main was 2 µs, \+\d+ % against the baseline of .* and above the limit of/),
+    page.getByText(/Latency on main was 2\sµs, \+\d+\s% against the baseline of .* and above the limit of/),
   ).toBeVisible();
   await expect(page.getByText("This is the newest value of the series.")).toBeVisible();
   const plot = page.getByRole("group", { name: "Latency of text::parse around the alert" });

@@ -57,7 +57,7 @@ test("benchmarks show their newest value, its change and its noise", async ({ pa
   const rows = page.getByRole("region", { name: "List of series" }).locator("tbody tr");
   await expect(rows).toHaveCount(2);
   await expect(rows.nth(0)).toContainText("parse::large");
-  await expect(rows.nth(0)).toContainText(/1\.2\d+ µs/);
+  await expect(rows.nth(0)).toContainText(/1\.2\d+\sµs/);
   await expect(rows.nth(0).locator(".delta.worse")).toHaveText(/^\+2[456]/);
   await expect(rows.nth(1).locator(".delta.worse, .delta.better")).toHaveCount(0);
   await expect(rows.nth(1).getByRole("img", { name: "Last 20 values" })).toBeVisible();
@@ -88,9 +88,9 @@ test("benchmarks show their newest value, its change and its noise", async ({ pa
   await expect(page.getByRole("heading", { name: "parse::large", level: 1 })).toBeVisible();
   const newest = page.getByRole("region", { name: "List of newest values" }).locator("tbody tr");
   await expect(newest).toHaveCount(1);
-  await expect(newest).toContainText(/1\.2\d+ µs/);
+  await expect(newest).toContainText(/1\.2\d+\sµs/);
   await expect(newest).toContainText("regressed");
-  await expect(newest).toContainText(/0\.\d+ %/);
+  await expect(newest).toContainText(/0\.\d+\s%/);
   await expect(page.getByRole("group", { name: /of parse::large: 1 line with 20 points/ })).toBeVisible();
   await accessible(page);
   await fits(page);

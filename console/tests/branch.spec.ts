@@ -14,7 +14,7 @@ test("a branch is made from another, gets a new head, and shows both", async ({ 
   await page.getByRole("button", { name: "Add the branch" }).click();
   await expect(page.getByRole("heading", { name: "feature/x" })).toBeVisible();
   await expect(page.getByText("main #5")).toBeVisible();
-  await expect(page.getByText("t-test, upper 0.999")).toBeVisible();
+  await expect(page.getByText("t-test, upper limit 99.9 %")).toBeVisible();
   await accessible(page);
   await fits(page);
 

@@ -17,7 +17,7 @@ test("branches, versions and reports are compared by the server, and the URL con
   const verdict = page.getByRole("region", { name: "Verdict", exact: true });
   await expect(rows).toHaveCount(3);
   await expect(rows.nth(1)).toContainText("parse::large");
-  await expect(rows.nth(1)).toContainText(/\+(19|2\d)(\.\d+)? %/);
+  await expect(rows.nth(1)).toContainText(/\+(19|2\d)(\.\d+)?\s%/);
   await expect(rows.nth(1)).toContainText("regressed");
   await expect(rows.nth(2)).toContainText("unchanged");
   await expect(verdict).toContainText("1 regression, 1 unchanged · against stable@18181818, 24 runs on ci");

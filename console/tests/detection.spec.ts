@@ -129,7 +129,7 @@ test("an alarm that people call real counts as found", async ({ page }, { projec
   });
   expect(patch.ok()).toBe(true);
   await page.goto(`/console/projects/${slug}/detection`);
-  await expect(figures(page, "Notified changes").nth(1)).toHaveText("1");
+  await expect(figures(page, "Notified, confirmed").nth(1)).toHaveText("1");
   await expect(
     page.getByRole("region", { name: "Notifications of the backtest" }).getByRole("row").nth(1),
   ).toContainText("real");

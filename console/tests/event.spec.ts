@@ -50,7 +50,7 @@ test("a regression is reviewed once, for all its series", async ({ page }, { pro
   await expect(rows).toHaveCount(2);
   await expect(rows.nth(1)).toContainText("1 regression");
   await expect(rows.nth(1)).toContainText("queue::push");
-  await expect(rows.nth(1)).toContainText(/\+(19|20)(\.\d)? %/);
+  await expect(rows.nth(1)).toContainText(/\+(19|20)(\.\d)?\s%/);
   await expect(rows.nth(1)).not.toContainText(/machine|noise/i);
   await accessible(page);
   await fits(page);

@@ -70,7 +70,7 @@ test("find the moving line among 200 with 1 click", async ({ page }, { project }
   // Only the lines with a change have entries; the others are in a closed group.
   await expect(legend(page).getByRole("heading", { name: "1 changed line" })).toBeVisible();
   await expect(legend(page).getByRole("listitem").filter({ hasText: "case_" })).toHaveCount(1);
-  await expect(legend(page).getByRole("link", { name: /^Regression of \+1\d(\.\d)? % in / })).toBeVisible();
+  await expect(legend(page).getByRole("link", { name: /^Regression of \+1\d(\.\d)?\s% in / })).toBeVisible();
   await accessible(page);
   await fits(page);
   await legend(page).getByRole("button", { name: MOVING, exact: true }).click();
@@ -100,7 +100,7 @@ test("small multiples show the largest change first", async ({ page }, { project
   await expect(plots).toHaveCount(40);
   await idle(page);
   await expect(plots.first()).toContainText(MOVING);
-  await expect(plots.first()).toContainText(/\+1\d(\.\d)? %/);
+  await expect(plots.first()).toContainText(/\+1\d(\.\d)?\s%/);
   await expect(plots.nth(1)).not.toContainText("%");
   await page.getByRole("group", { name: "Y axis" }).getByRole("button", { name: "Shared" }).click();
   await expect(page).toHaveURL(/shared_y=true/);
@@ -132,7 +132,7 @@ test("the page opens with the changed series, and their marks lead to the event"
   expect(page.url()).toBe(address);
 
   await idle(page);
-  const mark = plot(page).getByRole("link", { name: /^Regression of \+(19|20)(\.\d)? % in queue::push, open$/ });
+  const mark = plot(page).getByRole("link", { name: /^Regression of \+(19|20)(\.\d)?\s% in queue::push, open$/ });
   if (project.name === "desktop") {
     await mark.hover();
     const readout = page.locator(".readout");
@@ -169,10 +169,10 @@ test("values are shown in percent of a reference value", async ({ page }, { proj
   await values.selectOption("% of baseline");
   await expect(page).toHaveURL(/relative=baseline/);
   await expect(plot(page)).toHaveAccessibleName(/in % of baseline/);
-  await expect(await last()).toContainText(/1(19|2\d)(\.\d+)? % of [\d.]+ ns \(level before the change at #\d+\)/);
+  await expect(await last()).toContainText(/1(19|2\d)(\.\d+)?\s% of [\d.]+\sns \(level before the change at #\d+\)/);
   await expect(page.locator(".plot-units")).toContainText("% of baseline");
   await values.selectOption("% of first value");
-  await expect(await last()).toContainText(/% of [\d.]+ ns \(first value in the time range\)/);
+  await expect(await last()).toContainText(/% of [\d.]+\sns \(first value in the time range\)/);
   await page.reload();
   await expect(values).toHaveValue("first");
   await expect(plot(page)).toHaveAccessibleName(/in % of first value/);

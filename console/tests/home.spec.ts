@@ -33,7 +33,7 @@ test("the home says what changed, what is alerting and how sharp each series see
   await page.getByRole("heading", { name: "Data health" }).scrollIntoViewIfNeeded();
   const series = page.getByRole("region", { name: "List of series" });
   await expect(series.getByRole("row")).toHaveCount(3);
-  await expect(series.getByRole("row", { name: /parse::large/ })).toContainText(/\+2[456].* %/);
+  await expect(series.getByRole("row", { name: /parse::large/ })).toContainText(/\+2[456].*\s%/);
   const testbeds = page.getByRole("region", { name: "Last run of each testbed" });
   await expect(testbeds.getByRole("row", { name: /^ci yesterday/ })).toContainText("1 regression");
   await expect(page.getByRole("heading", { name: "No pinned plots" })).toBeVisible();

@@ -89,7 +89,7 @@ test("points are walked along by the keyboard, and listed in tables", async ({ p
   await expect(page.locator(".readout")).toContainText("Change from previous");
   await expect(page.locator(".readout")).toContainText("lab-1");
   await expect(page.locator(".readout a.mono")).toHaveAttribute("href", /^https:\/\/example\.org\/lab\/commit\/0+\w$/);
-  await expect(plot(page)).toContainText(/codec\/zstd: 6 ms, /);
+  await expect(plot(page)).toContainText(/codec\/zstd: 6\sms, /);
   await accessible(page);
   await page.keyboard.press("Escape");
   await expect(page.locator(".readout")).toBeHidden();

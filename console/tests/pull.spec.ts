@@ -23,7 +23,7 @@ test("a pull request against main: 1 click to its comparison, 2 clicks to its be
   // The regression is first, although its report is older.
   await expect(rows.nth(1)).toContainText("slower");
   await expect(rows.nth(1)).toContainText("1 regression, 1 unchanged");
-  await expect(rows.nth(1)).toContainText(/parse::large \+(19|2\d)(\.\d+)? %/);
+  await expect(rows.nth(1)).toContainText(/parse::large \+(19|2\d)(\.\d+)?\s%/);
   await expect(rows.nth(2)).toContainText("same");
   await expect(rows.nth(2)).toContainText("2 unchanged");
   await expect(page.getByText(/verdicts$/)).toBeHidden();

@@ -92,7 +92,7 @@ test("a report is held against the runs before, without a threshold", async ({ p
   await verdict.getByText("2 unchanged", { exact: true }).press("Enter");
   const unchanged = verdict.getByRole("region", { name: "unchanged" }).getByRole("row");
   await expect(unchanged).toHaveCount(3);
-  await expect(unchanged.nth(1)).toContainText(/from \d+(\.\d+)? %/);
+  await expect(unchanged.nth(1)).toContainText(/\d+(\.\d+)?\s%/);
   await accessible(page);
   await fits(page);
 });
@@ -126,7 +126,7 @@ test("a report says when the machine is to blame, or nothing but noise", async (
   });
   await page.goto(`/console/projects/${slug}/reports/${uuid}`);
   await expect(
-    page.getByText(/Most benchmarks changed together: \w+ \+8\.2 % \(\+7 % to \+9 %\)\. Check the machine first/),
+    page.getByText(/Most benchmarks changed together: \w+ \+8\.2\s% \(\+7\s% to \+9\s%\)\. Check the machine first/),
   ).toBeVisible();
   await expect(page.getByText("Analyzing…")).toBeVisible();
   seen();
@@ -146,7 +146,7 @@ test("a value leads to everything that is known of it", async ({ page }, { proje
   const { alerts } = await history(page.context().request, slug, { days: 8 });
   await page.goto(`/console/projects/${slug}/metrics/${alerts[0]?.metric.uuid}`);
   await expect(page.getByRole("heading", { name: "2 µs" })).toBeVisible();
-  await expect(page.getByText("t-test, upper 0.999")).toBeVisible();
+  await expect(page.getByText("t-test, upper limit 99.9 %")).toBeVisible();
   await accessible(page);
   await fits(page);
 });

@@ -18,28 +18,28 @@ test("a threshold is tried on the history, made, changed and deleted", async ({ 
     await page.getByRole("option", { name }).click();
   }
   // A lower throughput is worse.
-  await expect(page.getByRole("spinbutton", { name: "Lower boundary" })).toHaveValue("0.99");
-  await expect(page.getByRole("spinbutton", { name: "Upper boundary" })).toBeDisabled();
+  await expect(page.getByRole("spinbutton", { name: "Lower limit" })).toHaveValue("0.99");
+  await expect(page.getByRole("spinbutton", { name: "Upper limit" })).toBeDisabled();
   await expect(page.getByRole("button", { name: "text::scan" })).toBeVisible();
   await accessible(page);
   await fits(page);
   await page.getByLabel("Test", { exact: true }).selectOption("percentage");
-  await page.getByRole("spinbutton", { name: "Lower boundary" }).fill("-1");
+  await page.getByRole("spinbutton", { name: "Lower limit" }).fill("-1");
   await page.getByRole("button", { name: "Add the threshold" }).click();
   await expect(page.getByRole("heading", { name: "Add a threshold" })).toBeVisible();
-  await page.getByRole("spinbutton", { name: "Lower boundary" }).fill("0.2");
+  await page.getByRole("spinbutton", { name: "Lower limit" }).fill("0.2");
   await page.getByRole("button", { name: "Add the threshold" }).click();
   await expect(page.getByRole("heading", { name: "Throughput · main · laptop" })).toBeVisible();
   await expect(page.getByText("20 %", { exact: true })).toBeVisible();
 
   await page.getByRole("link", { name: "Edit model" }).click();
-  await page.getByRole("slider", { name: "Move the lower boundary" }).press("ArrowRight");
+  await page.getByRole("slider", { name: "Move the lower limit" }).press("ArrowRight");
   await page.getByRole("button", { name: "Save model" }).click();
   await expect(page.getByText("current", { exact: true })).toBeVisible();
   await expect(page.getByRole("region", { name: "Models" }).getByRole("row")).toHaveCount(3);
   await dismiss(page, "Threshold added.");
   await dismiss(page, "Model saved.");
-  await page.getByRole("link", { name: "Percentage, lower 20 %, at least 10, newest 64" }).click();
+  await page.getByRole("link", { name: "Percentage, lower limit 20 %, at least 10 values, newest 64 values" }).click();
   await expect(page.getByText("This model is inactive")).toBeVisible();
   await page.getByRole("link", { name: "Show the current model" }).click();
   await page.getByRole("button", { name: "Remove model" }).click();
@@ -65,9 +65,9 @@ test("the preview counts what the server raised, and follows the parameters", as
   await fits(page);
   // Twice the mean raises no alert if ten times is allowed.
   await page.getByLabel("Test", { exact: true }).selectOption("percentage");
-  await page.getByRole("spinbutton", { name: "Upper boundary" }).fill("9");
+  await page.getByRole("spinbutton", { name: "Upper limit" }).fill("9");
   await expect(tally).toContainText("0 of 1");
-  await page.getByRole("spinbutton", { name: "Upper boundary" }).fill("0.001");
+  await page.getByRole("spinbutton", { name: "Upper limit" }).fill("0.001");
   await expect(tally).toContainText("1 of 1");
   await page.getByRole("button", { name: "text::scan" }).click();
   await expect(page.getByRole("group", { name: /The history of text::scan/ })).toBeVisible();

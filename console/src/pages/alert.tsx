@@ -306,7 +306,7 @@ export function View(): JSX.Element {
                 icon="chart"
                 href={perfWithLimits(project, { ...shown().threshold, benchmark: shown().benchmark })}
               >
-                Plot
+                Explore
               </LinkButton>
               <Raw value={shown()} />
               <Show when={project.may("edit")}>

@@ -29,10 +29,10 @@ const FIGURES: readonly { label: string; about?: string; text: (of: JsonBacktest
     about: "one per run",
     text: ({ per_month, raised, runs }) => monthly(raised ? (per_month * runs) / raised : 0),
   },
-  { label: "Notified changes", about: "confirmed by users", text: ({ found }) => count(found) },
-  { label: "Missed changes", about: "confirmed by users", text: ({ missed }) => count(missed) },
+  { label: "Notified, confirmed", text: ({ found }) => count(found) },
+  { label: "Missed, confirmed", text: ({ missed }) => count(missed) },
   { label: "False alarms", about: "marked as a false alarm", text: ({ false_alarms }) => count(false_alarms) },
-  { label: "Not reviewed", about: "still active", text: ({ unknown }) => count(unknown) },
+  { label: "Notified, not reviewed", text: ({ unknown }) => count(unknown) },
 ];
 
 const VERDICTS: Readonly<Record<BacktestVerdict, { word: string; tone: Tone }>> = {
@@ -169,6 +169,9 @@ function NotificationTable(props: { of: JsonBacktest }): JSX.Element {
               cell: (alarm) => (
                 <>
                   <Name of={nameOf(alarm)} />
+                  <span class="subtext on-phone">
+                    <Review of={alarm.verdict} />
+                  </span>
                   <span class="subtext">
                     {alarm.measure.name} · {alarm.branch.name} · {alarm.testbed.name}
                   </span>
@@ -200,14 +203,19 @@ function NotificationTable(props: { of: JsonBacktest }): JSX.Element {
             },
             {
               title: "Review",
+              wide: true,
               end: true,
-              cell: (alarm) => <Badge tone={VERDICTS[alarm.verdict].tone}>{VERDICTS[alarm.verdict].word}</Badge>,
+              cell: (alarm) => <Review of={alarm.verdict} />,
             },
           ]}
         />
       </div>
     </Show>
   );
+}
+
+function Review(props: { of: BacktestVerdict }): JSX.Element {
+  return <Badge tone={VERDICTS[props.of].tone}>{VERDICTS[props.of].word}</Badge>;
 }
 
 function AlarmChange(props: { alarm: JsonBacktestAlarm }): JSX.Element {

@@ -302,12 +302,15 @@ export function View(): JSX.Element {
             title="Delete benchmark?"
             action="Delete"
             onConfirm={remove}
+            instead={
+              project.may("edit") && !shown().archived ? { label: "Archive", run: () => archive(true) } : undefined
+            }
             onClose={() => setDeleting(false)}
           >
             <p>
-              <strong class="break">{shown().name}</strong> will be deleted permanently.
+              Delete <strong class="break">{shown().name}</strong> permanently?
             </p>
-            <p class="muted">You cannot delete a benchmark that runs use. Archive it instead.</p>
+            <p class="muted">A benchmark with results cannot be deleted. It can only be archived.</p>
           </Confirm>
         </Page>
       )}

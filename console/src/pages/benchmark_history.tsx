@@ -166,7 +166,7 @@ function NewestValues(props: { rows: readonly Newest[] }): JSX.Element {
       href={({ newest }) => project.path("reports", newest.uuid)}
       columns={[
         {
-          title: "Run",
+          title: "Testbed",
           cell: ({ newest, testbed, comparison }) => (
             <>
               {testbed.name}
@@ -218,7 +218,7 @@ function NewestValues(props: { rows: readonly Newest[] }): JSX.Element {
           ),
         },
         {
-          title: "Smallest detectable change",
+          title: "Smallest change detectable in one run",
           wide: true,
           end: true,
           cell: ({ comparison }) => (

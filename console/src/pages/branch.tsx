@@ -189,14 +189,14 @@ export function View(): JSX.Element {
       load={(branch, signal) => call("get", "/v0/projects/{project}/branches/{branch}", { path: path(branch), signal })}
       patch={(branch, body) => call("patch", "/v0/projects/{project}/branches/{branch}", { path: path(branch), body })}
       remove={(branch) => call("delete", "/v0/projects/{project}/branches/{branch}", { path: path(branch) })}
-      deletion="You cannot delete a branch with runs or thresholds. Archive it instead."
+      deletion="A branch with runs or thresholds cannot be deleted. It can only be archived."
       actions={(shown) => (
         <>
           <LinkButton
             icon="chart"
             href={`${project.perfPath()}?branches=${shown().uuid}${query.head ? `&heads=${query.head}` : ""}`}
           >
-            Plot
+            Explore
           </LinkButton>
           <Show when={project.may("edit")}>
             <Button onClick={() => setStarting(true)}>Change start point</Button>

@@ -99,12 +99,12 @@ export function Compare(): JSX.Element {
         <Show when={isSelectable()}>
           <div class="row compare-options">
             <label class="row small">
-              <span class="muted">on</span>
+              <span class="muted">Testbed</span>
               <Select
                 short
                 label="Testbed"
                 value={params.testbed ?? ""}
-                options={[{ value: "", label: "any testbed" }, ...testbeds().map(toOption)]}
+                options={[{ value: "", label: "of the newest run" }, ...testbeds().map(toOption)]}
                 onChange={(slug) => change({ testbed: slug || undefined })}
               />
             </label>

@@ -4,8 +4,7 @@ import { createMemo, type JSX, Show } from "solid-js";
 import { colorDirection } from "../answer";
 import type { JsonReport, JsonVerdict, JsonVerdictComparison } from "../api";
 import { Levels, Share } from "../change";
-import { AnswerBadge, interval, smallestDetectable } from "../comparison";
-import { share } from "../format";
+import { AnswerBadge, interval, noiseText, smallestDetectable } from "../comparison";
 import { nameOf } from "../history";
 import { perfOfComparison } from "../links";
 import { useProject } from "../project";
@@ -79,7 +78,7 @@ export function ComparisonTable(props: {
             end: true,
             cell: (one) => (
               <span class="muted number">
-                {typeof one.noise === "number" ? share(one.noise) : "–"}
+                {noiseText(one.noise)}
                 <span class="subtext nowrap">detectable {smallestDetectable(one.detectable)}</span>
               </span>
             ),

@@ -230,7 +230,7 @@ function EmptyList(props: { status: Shown }): JSX.Element {
       when={props.status === "open" || props.status === "all"}
       fallback={<Empty title={title()}>This list shows the events with this status.</Empty>}
     >
-      <Empty title={title()} action={<LinkButton href={project.perfPath()}>View plots</LinkButton>}>
+      <Empty title={title()} action={<LinkButton href={project.perfPath()}>Explore</LinkButton>}>
         An event groups the changes that began with the same commit, and the values outside a threshold. Detection needs
         no threshold, only about eight values, and finishes within seconds after a run.
       </Empty>

@@ -103,9 +103,9 @@ export function Home(): JSX.Element {
             {(testbeds) => <Testbeds of={testbeds()} />}
           </Show>
           <p class="muted prose">
-            Tidemark may not detect a change smaller than the <em>smallest detectable change</em> of a series.{" "}
-            <em>Noise</em> is the variation of a run around its level. Use a quieter testbed or more runs for the series
-            with the most noise.
+            Tidemark needs several runs to detect a change smaller than the{" "}
+            <em>smallest change detectable in one run</em>. <em>Noise</em> is the variation of a run around its level.
+            Use a quieter testbed or more runs for the series with the most noise.
           </p>
           <Show when={testbed()} fallback={<Skeleton lines={12} />}>
             {(testbed) => <HealthTable of={testbed()} />}

@@ -83,16 +83,17 @@ export function List(): JSX.Element {
 /** The option of a measure without a direction. */
 const UNKNOWN = "unknown";
 
+/** The last option restores the default, which is unknown unless the measure is built in. */
 const DIRECTIONS = [
   { value: "lower_is_better", label: "lower is better" },
   { value: "higher_is_better", label: "higher is better" },
-  { value: UNKNOWN, label: "unknown" },
+  { value: UNKNOWN, label: "default" },
 ] as const;
 
 type Direction = (typeof DIRECTIONS)[number]["value"];
 
 function labelOf(direction: Direction): string {
-  return DIRECTIONS.find((option) => option.value === direction)?.label ?? direction;
+  return direction === UNKNOWN ? UNKNOWN : (DIRECTIONS.find(({ value }) => value === direction)?.label ?? direction);
 }
 
 /** The value for the API: null for the default. */
@@ -166,10 +167,10 @@ export function View(): JSX.Element {
         call("patch", "/v0/projects/{project}/measures/{measure}", { path: path(measure), body })
       }
       remove={(measure) => call("delete", "/v0/projects/{project}/measures/{measure}", { path: path(measure) })}
-      deletion="You cannot delete a measure that runs use. Archive it instead."
+      deletion="A measure with results cannot be deleted. It can only be archived."
       actions={(shown) => (
         <LinkButton icon="chart" href={`${project.perfPath()}?measures=${shown().uuid}`}>
-          Plot
+          Explore
         </LinkButton>
       )}
       facts={(shown, here) => (

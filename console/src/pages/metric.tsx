@@ -47,7 +47,7 @@ export function View(): JSX.Element {
           actions={
             <>
               <LinkButton icon="chart" href={perfWithLimits(project, shown())}>
-                Plot
+                Explore
               </LinkButton>
               <Raw value={shown()} />
             </>

@@ -18,6 +18,11 @@ import "./lists.css";
 
 const FEW = 8;
 
+/** The first rows. One more row takes the place of the link to all. */
+function firstRows<Row>(page: { rows: Row[]; total: number } | undefined): Row[] {
+  return page ? page.rows.slice(0, page.total > FEW + 1 ? FEW : FEW + 1) : [];
+}
+
 /** The newest runs of a branch or a testbed. */
 export function Reports(props: { branch?: string; testbed?: string }): JSX.Element {
   const project = useProject();
@@ -28,7 +33,7 @@ export function Reports(props: { branch?: string; testbed?: string }): JSX.Eleme
   const reports = load(
     () => ({ project: project.slug(), ...of() }),
     ({ project, ...query }, signal) =>
-      list("/v0/projects/{project}/reports", { path: { project }, query: { ...query, per_page: FEW }, signal }),
+      list("/v0/projects/{project}/reports", { path: { project }, query: { ...query, per_page: FEW + 1 }, signal }),
   );
   return (
     <Related
@@ -42,7 +47,7 @@ export function Reports(props: { branch?: string; testbed?: string }): JSX.Eleme
     >
       <Table<JsonReport>
         label="Runs"
-        rows={reports()?.rows ?? []}
+        rows={firstRows(reports())}
         href={(report) => project.path("reports", report.uuid)}
         columns={[
           { title: "When", cell: (report) => <Time at={report.start_time} /> },
@@ -86,11 +91,12 @@ export function Thresholds(props: {
   const thresholds = load(
     () => ({ project: project.slug(), ...of() }),
     ({ project, ...query }, signal) =>
-      list("/v0/projects/{project}/thresholds", { path: { project }, query: { ...query, per_page: FEW }, signal }),
+      list("/v0/projects/{project}/thresholds", { path: { project }, query: { ...query, per_page: FEW + 1 }, signal }),
   );
   const alerts = load(
     () =>
-      props.alerts && thresholds() && { project: project.slug(), uuids: thresholds()?.rows.map(({ uuid }) => uuid) },
+      props.alerts &&
+      thresholds() && { project: project.slug(), uuids: firstRows(thresholds()).map(({ uuid }) => uuid) },
     async ({ project, uuids }, signal) => {
       const total = async (threshold: string): Promise<[string, number]> => [
         threshold,
@@ -102,13 +108,11 @@ export function Thresholds(props: {
           })
         ).total,
       ];
-      return new Map(await Promise.all((uuids ?? []).map(total)));
+      return new Map(await Promise.all(uuids.map(total)));
     },
   );
-  const name = ({ branch, testbed, measure }: JsonThreshold) =>
-    [!props.measure && measure.name, !props.branch && branch.name, !props.testbed && testbed.name]
-      .filter(Boolean)
-      .join(" · ");
+  const names = ({ branch, testbed, measure }: JsonThreshold) =>
+    [!props.measure && measure.name, !props.branch && branch.name, !props.testbed && testbed.name].filter(Boolean);
   return (
     <Related
       title={props.title ?? "Thresholds"}
@@ -123,10 +127,18 @@ export function Thresholds(props: {
     >
       <Table<JsonThreshold>
         label="Thresholds"
-        rows={thresholds()?.rows ?? []}
+        rows={firstRows(thresholds())}
         href={(threshold) => project.path("thresholds", threshold.uuid)}
         columns={[
-          { title: "Scope", cell: name },
+          {
+            title: "Scope",
+            cell: (threshold) => (
+              <>
+                {names(threshold)[0]}
+                <span class="subtext">{names(threshold).slice(1).join(" · ")}</span>
+              </>
+            ),
+          },
           {
             title: "Model",
             cell: (threshold) => (
@@ -181,7 +193,7 @@ function Related(props: {
           <Show when={props.total}>{(total) => <span class="muted small number">{count(total())}</span>}</Show>
         </h2>
         <div class="row">
-          <Show when={(props.total ?? 0) > FEW}>
+          <Show when={(props.total ?? 0) > FEW + 1}>
             <LinkButton href={props.all}>All {plural(props.total ?? 0, props.noun)}</LinkButton>
           </Show>
           {props.actions}

@@ -6,8 +6,9 @@ import { createMemo, For, type JSX, Show } from "solid-js";
 import { colorDirection } from "../answer";
 import { call, type JsonVerdict, type JsonVerdictComparison } from "../api";
 import { Share } from "../change";
+import { noiseText, smallestDetectable } from "../comparison";
 import { fetchVerdict } from "../fetch_verdict";
-import { count, plural, share, value } from "../format";
+import { count, plural, value } from "../format";
 import { nameOf } from "../history";
 import { load } from "../load";
 import { MutedBadge } from "../mute";
@@ -37,7 +38,7 @@ const ORDERS = {
   /** Regressions first, as the server sorts them. */
   change: "Change",
   noise: "Noise",
-  detectable: "Smallest detectable change",
+  detectable: "Smallest change detectable in one run",
 } as const;
 type Order = keyof typeof ORDERS;
 
@@ -94,9 +95,11 @@ function Series(props: { verdict: JsonVerdict; of: TestbedReports; order: Order 
       (one) => (!params.measure || one.measure.slug === params.measure) && nameOf(one).toLowerCase().includes(words),
     );
     const by = order();
-    if (by === "name") found.sort((a, b) => nameOf(a).localeCompare(nameOf(b)));
-    else if (by === "head") found.sort((a, b) => a.measure.name.localeCompare(b.measure.name) || b.head - a.head);
-    else if (by !== "change") found.sort((a, b) => (b[by] ?? -1) - (a[by] ?? -1));
+    const byName = (a: Comparison, b: Comparison) => nameOf(a).localeCompare(nameOf(b));
+    const byMeasure = (a: Comparison, b: Comparison) => a.measure.name.localeCompare(b.measure.name);
+    if (by === "name") found.sort((a, b) => byName(a, b) || byMeasure(a, b));
+    else if (by === "head") found.sort((a, b) => byMeasure(a, b) || b.head - a.head);
+    else if (by !== "change") found.sort((a, b) => (b[by] ?? -1) - (a[by] ?? -1) || byMeasure(a, b));
     return direction() === natural(by) ? found : found.reverse();
   });
   const last = () => Math.max(Math.ceil(rows().length / PAGE), 1);
@@ -162,6 +165,7 @@ function Series(props: { verdict: JsonVerdict; of: TestbedReports; order: Order 
           label="Search series"
           value={params.series_search ?? ""}
           onInput={(words) => change({ series_search: words || undefined })}
+          {...(props.order === "name" ? { shortcut: "Search series" } : {})}
         />
         <Show when={measures().length > 1}>
           <Select
@@ -288,7 +292,7 @@ export function ChangeFromBaseline(props: { of: Comparison }): JSX.Element {
 
 /** The noise of a series as a share of its level. */
 export function Noise(props: { of: number | null | undefined }): JSX.Element {
-  return <>{typeof props.of === "number" ? (props.of === 0 ? "none" : share(props.of)) : "–"}</>;
+  return <>{noiseText(props.of)}</>;
 }
 
 /** A detectable change with a bar, which is full at 50 %. */
@@ -298,9 +302,7 @@ export function Detectable(props: { change: number | null | undefined }): JSX.El
     <Show when={typeof props.change === "number"} fallback={<span class="muted">too few runs</span>}>
       <span class="detectable">
         <meter min="0" max="0.5" value={Math.min(change(), 0.5)} aria-hidden="true" />
-        <span class="detectable-value">
-          {change() === 0 ? "any" : change() > 1 ? `over ${share(1)}` : share(change())}
-        </span>
+        <span class="detectable-value">{smallestDetectable(change())}</span>
       </span>
     </Show>
   );

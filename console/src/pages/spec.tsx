@@ -58,7 +58,7 @@ export function List(): JSX.Element {
           {
             title: "Serves",
             cell: (spec) => (
-              <Show when={spec.fallback} fallback={<span class="muted">jobs with this spec</span>}>
+              <Show when={spec.fallback} fallback={<span class="muted nowrap">jobs with this spec</span>}>
                 <Badge tone="brand">jobs without a spec</Badge>
               </Show>
             ),
@@ -183,7 +183,7 @@ export function View(): JSX.Element {
       load={(spec, signal) => call("get", "/v0/specs/{spec}", { path: { spec }, signal })}
       patch={(spec, body) => call("patch", "/v0/specs/{spec}", { path: { spec }, body })}
       remove={(spec) => call("delete", "/v0/specs/{spec}", { path: { spec } })}
-      deletion="You cannot delete a spec that runners or jobs use. Archive it instead."
+      deletion="A spec that runners or jobs use cannot be deleted. It can only be archived."
       actions={(shown, here) => {
         const serve = async (fallback: boolean): Promise<void> => {
           setBusy(true);

@@ -122,10 +122,10 @@ export function View(): JSX.Element {
         call("patch", "/v0/projects/{project}/testbeds/{testbed}", { path: path(testbed), body })
       }
       remove={(testbed) => call("delete", "/v0/projects/{project}/testbeds/{testbed}", { path: path(testbed) })}
-      deletion="You cannot delete a testbed with runs or thresholds. Archive it instead."
+      deletion="A testbed with runs or thresholds cannot be deleted. It can only be archived."
       actions={(shown) => (
         <LinkButton icon="chart" href={`${project.perfPath()}?testbeds=${shown().uuid}`}>
-          Plot
+          Explore
         </LinkButton>
       )}
       facts={(shown) => (

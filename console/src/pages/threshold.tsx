@@ -277,12 +277,16 @@ export function View(): JSX.Element {
               title="Delete threshold?"
               action="Delete"
               onConfirm={remove}
+              instead={project.may("edit") && shown().model ? { label: "Remove model", run: removeModel } : undefined}
               onClose={() => setDeleting(false)}
             >
               <p>
-                <strong>{thresholdTitle(shown())}</strong> will raise no more alerts.
+                Delete <strong>{thresholdTitle(shown())}</strong> permanently?
               </p>
-              <p class="muted">You cannot delete a threshold that has checked values. Remove its model instead.</p>
+              <p class="muted">
+                A threshold that has checked values cannot be deleted. Remove its model instead: it then raises no
+                alerts.
+              </p>
             </Confirm>
           </Page>
         );
@@ -297,8 +301,8 @@ function ModelFacts(props: { model: JsonModel }): JSX.Element {
   return (
     <Facts>
       <Fact label="Test">{TESTS[props.model.test].name}</Fact>
-      <Fact label="Upper boundary">{boundary(props.model.upper_boundary)}</Fact>
-      <Fact label="Lower boundary">{boundary(props.model.lower_boundary)}</Fact>
+      <Fact label="Upper limit">{boundary(props.model.upper_boundary)}</Fact>
+      <Fact label="Lower limit">{boundary(props.model.lower_boundary)}</Fact>
       <Show when={props.model.test !== "static"}>
         <Fact label="Sample">
           {[

@@ -180,7 +180,7 @@ function ModelEditor(props: {
   const submit = async (event: Event) => {
     event.preventDefault();
     if (typeof props.model.lower_boundary !== "number" && typeof props.model.upper_boundary !== "number")
-      return setFailure(new Error("Set an upper or a lower boundary, or both."));
+      return setFailure(new Error("Set an upper or a lower limit, or both."));
     setBusy(true);
     setFailure(undefined);
     try {

@@ -2,7 +2,7 @@
 
 import { createUniqueId, For, type JSX, Show } from "solid-js";
 import type { ModelTest } from "../api";
-import { boundaryText, TESTS } from "../model";
+import { boundaryText, isShare, TESTS } from "../model";
 import { FACTS, type Model } from "../stats/limits";
 import type { Worse } from "../stats/worse";
 import "./threshold.css";
@@ -197,7 +197,8 @@ function Side(props: {
       </label>
       <input
         type="number"
-        aria-label={`${props.side === "lower" ? "Lower" : "Upper"} boundary`}
+        aria-label={`${props.side === "lower" ? "Lower" : "Upper"} limit`}
+        aria-describedby={isShare(props.model.test) ? `${id}-share` : undefined}
         id={id}
         step="any"
         disabled={boundary() === null}
@@ -211,7 +212,7 @@ function Side(props: {
       />
       <input
         type="range"
-        aria-label={`Move the ${props.side} boundary`}
+        aria-label={`Move the ${props.side} limit`}
         aria-valuetext={boundary() === null ? "none" : boundaryText(props.model.test, boundary() ?? 0)}
         min="0"
         max={track()?.most ?? 1}
@@ -222,6 +223,11 @@ function Side(props: {
           if (on) props.onChange(on.at(Number(event.currentTarget.value)));
         }}
       />
+      <Show when={isShare(props.model.test)}>
+        <span class="small muted number share" id={`${id}-share`}>
+          {boundary() === null ? "\u00a0" : `= ${boundaryText(props.model.test, boundary() ?? 0)}`}
+        </span>
+      </Show>
     </div>
   );
 }

@@ -48,6 +48,8 @@ export function Confirm(props: {
   title: string;
   action: string;
   type?: string;
+  /** Another action to offer, for items that cannot be deleted. */
+  instead?: { label: string; run: () => unknown } | undefined;
   /** Whether the action is not possible yet. */
   disabled?: boolean;
   onConfirm: () => Promise<unknown>;
@@ -102,6 +104,20 @@ export function Confirm(props: {
           >
             {props.action}
           </button>
+          <Show when={props.instead}>
+            {(instead) => (
+              <button
+                type="button"
+                class="button"
+                onClick={() => {
+                  instead().run();
+                  close();
+                }}
+              >
+                {instead().label}
+              </button>
+            )}
+          </Show>
           <button type="button" class="button" onClick={close}>
             Cancel
           </button>

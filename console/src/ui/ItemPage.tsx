@@ -171,10 +171,13 @@ export function ItemPage<T extends Named, C extends Change>(props: {
             title={`Delete ${props.noun}?`}
             action="Delete"
             onConfirm={remove}
+            instead={
+              props.place.may("edit") && !shown().archived ? { label: "Archive", run: () => archive(true) } : undefined
+            }
             onClose={() => setDeleting(false)}
           >
             <p>
-              <strong class="break">{shown().name}</strong> will be deleted permanently.
+              Delete <strong class="break">{shown().name}</strong> permanently?
             </p>
             <p class="muted">{props.deletion}</p>
           </Confirm>
