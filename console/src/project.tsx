@@ -168,7 +168,14 @@ function sections(here: ProjectHere): SectionGroup[] {
           words: "changes events",
           count: here.regressions(),
         },
-        { href: here.path("reports"), label: "Runs", icon: "report", keys: "g r", words: "reports" },
+        {
+          href: here.path("reports"),
+          label: "Runs",
+          icon: "report",
+          keys: "g r",
+          words: "reports",
+          contains: here.path("metrics"),
+        },
         ...own({
           href: here.path("settings"),
           label: "Settings",
