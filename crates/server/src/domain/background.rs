@@ -74,7 +74,6 @@ const CALLBACK_RETENTION: i64 = RETRY_PERIOD + 24 * 3600;
 const DELIVERY_RETENTION: i64 = 30 * 24 * 3600;
 /// Retention of an expired mute, in seconds.
 const MUTE_RETENTION: i64 = 30 * 24 * 3600;
-/// Seconds of a day.
 /// Seconds between two deletions of expired rows.
 const CLEANUP_INTERVAL: i64 = 3600;
 
@@ -308,7 +307,8 @@ impl Worker {
     async fn run_cleanup(&self, mut signals: Signals) {
         let mut state = CleanupState::default();
         loop {
-            let Some(cleared) = signals.unless_stopped(self.clean_up_if_due(&mut state)).await else {
+            let Some(cleared) = signals.unless_stopped(self.clean_up_if_due(&mut state, &signals.wake)).await
+            else {
                 break;
             };
             let pause = cleared.map_or_else(
@@ -325,10 +325,12 @@ impl Worker {
         }
     }
 
-    async fn clean_up_if_due(&self, state: &mut CleanupState) -> store::Result<()> {
+    async fn clean_up_if_due(&self, state: &mut CleanupState, wake: &watch::Sender<()>) -> store::Result<()> {
         let now = (self.fresh)().now;
         if state.last.is_none_or(|last| last.plus_seconds(CLEANUP_INTERVAL) <= now) {
             self.delete_expired(now).await?;
+            // The deletion also enqueues the checks of the plans.
+            wake.send_replace(());
             self.retention.delete_old_data(&self.db, now).await?;
             state.last = Some(now);
             self.clean_up_registry(state, now);
