@@ -59,7 +59,7 @@ export function Pins(): JSX.Element {
                 title="No pinned plots"
                 action={
                   <LinkButton href={project.perfPath()} icon="chart">
-                    Explore
+                    Pin a plot
                   </LinkButton>
                 }
               >

@@ -2,7 +2,7 @@
 
 import { For, type JSX, onCleanup, onMount, Show } from "solid-js";
 import { ApiError, sentence } from "../api";
-import { signInPath, user } from "../session";
+import { expired, signInPath } from "../session";
 import type { Tone } from "./Badge";
 import { Button, Copy } from "./Button";
 import { Icon } from "./Icon";
@@ -38,14 +38,15 @@ export function Failure(props: { error: unknown; retry?: () => unknown }): JSX.E
   };
   onMount(() => window.addEventListener("online", again));
   onCleanup(() => window.removeEventListener("online", again));
+  const isExpired = () => expired() && props.error instanceof ApiError && props.error.status === 401;
   return (
     <div class="failure" role="alert">
       <Icon name="warning" />
       <div class="grow stack tight">
-        <p>{isUnauthorized(props.error) && user() ? "Your session has expired." : sentence(props.error)}</p>
+        <p>{isExpired() ? "Your session has expired." : sentence(props.error)}</p>
         <NextStep error={props.error} />
       </div>
-      <Show when={isUnauthorized(props.error)}>
+      <Show when={isExpired()}>
         {/* Loads the page anew: this page still has the user of the expired session. */}
         <a class="button" href={signInPath(location.pathname + location.search)} target="_self" rel="external">
           Sign in
@@ -95,10 +96,6 @@ function NextStep(props: { error: unknown }): JSX.Element {
 
 function isOffline(error: unknown): boolean {
   return error instanceof ApiError && error.status === 0;
-}
-
-function isUnauthorized(error: unknown): boolean {
-  return error instanceof ApiError && error.status === 401;
 }
 
 /** The error, if the server failed. */
