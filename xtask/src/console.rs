@@ -32,7 +32,7 @@ pub(crate) enum Part {
     Build,
     /// Run all checks and the browser tests.
     Test,
-    /// Run only the browser tests.
+    /// Build the console and run only the browser tests.
     Browse,
     /// Update the screenshots of the manual.
     Pictures,
@@ -47,7 +47,7 @@ pub(crate) fn run(part: Part) -> Result {
     match part {
         Part::Build => build(),
         Part::Test => check().and_then(|()| browse()),
-        Part::Browse => browse(),
+        Part::Browse => build().and_then(|()| browse()),
         Part::Pictures => build().and_then(|()| on_demo("Taking pictures of the console.", "pictures")),
         Part::Screenshots => {
             build().and_then(|()| on_demo("Taking screenshots of all pages of the console.", "screenshots"))

@@ -181,11 +181,30 @@ fn unusable(backup: &Path, error: &Error) -> Failure {
         Some(source) => causes(source),
         None => error.to_string(),
     };
-    Failure::new(format!("The backup {} cannot be used ({reason}); nothing was changed.", backup.display()))
+    match error {
+        Error::Full(_) => full(backup, &reason),
+        _ => Failure::new(format!(
+            "The backup {} cannot be used ({reason}); nothing was changed.",
+            backup.display()
+        )),
+    }
 }
 
 fn unreadable(backup: &Path, error: &io::Error) -> Failure {
-    Failure::new(format!("The backup {} cannot be read ({error}); nothing was changed.", backup.display()))
+    match error.kind() {
+        io::ErrorKind::StorageFull => full(backup, &error.to_string()),
+        _ => Failure::new(format!(
+            "The backup {} cannot be read ({error}); nothing was changed.",
+            backup.display()
+        )),
+    }
+}
+
+fn full(backup: &Path, reason: &str) -> Failure {
+    Failure::new(format!(
+        "The disk is too full to restore {} ({reason}); nothing was changed. Free space, or choose another folder with --data-dir.",
+        backup.display()
+    ))
 }
 
 /// Locks the database, so that no server uses it meanwhile.

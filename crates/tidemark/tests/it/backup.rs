@@ -148,9 +148,9 @@ fn a_project_moves_from_sqlite_to_postgres_while_the_servers_run() {
     let missing = source.command(&["project", "export", "missing", name]).output().unwrap();
     assert!(missing.status.code() == Some(1) && !file.exists(), "{missing:?}");
     let said = source.run(&["project", "export", "lab", name]);
-    assert!(said.starts_with("Exported lab with 1 reports"), "{said}");
+    assert!(said.starts_with("Exported lab to ") && said.ends_with(" (runs: 1).\n"), "{said}");
     let said = target.run(&["project", "import", name, "--organization", "eve"]);
-    assert!(said.starts_with("Imported lab with 1 reports"), "{said}");
+    assert_eq!(said, "Imported lab into eve (runs: 1).\n");
     let (before, after) = (KIND.check(&mut ada), KIND.check(&mut eve));
     assert_eq!(before[&0]["results"], after[&0]["results"]);
     let (status, answer) = eve.post(PATH, &KIND.body(1)).unwrap();

@@ -7,7 +7,9 @@
 
 use std::{
     collections::BTreeSet,
-    env, fs,
+    env,
+    ffi::OsString,
+    fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::{
@@ -17,10 +19,12 @@ use std::{
     thread,
 };
 
+use serde_json::json;
+
 use crate::{
     client::Client,
     database,
-    process::{BINARY, Server, isolated},
+    process::{BINARY, Server, isolated, tidemark},
     report::{PATH, Reports},
 };
 
@@ -44,6 +48,74 @@ fn a_full_disk_loses_no_data() {
 #[test]
 fn a_disk_that_fills_during_a_report_loses_no_data() {
     fill("[database]\ncache_size = 64\n");
+}
+
+/// A restore and an import that do not fit change nothing, name the reason, and succeed once there is space.
+#[test]
+fn a_restore_or_an_import_on_a_full_disk_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(disk) = Disk::make(folder.path()) else { return };
+    let [source, empty] = ["source", "empty"].map(|name| folder.path().join(name));
+    let server = Server::start(&source);
+    let mut ada = Client::connect(&server);
+    ada.sign_up("Ada", &source);
+    Reports::found_project(&mut ada);
+    for number in 0..20 {
+        let (status, answer) = ada.post(PATH, &KIND.body(number)).unwrap();
+        assert_eq!(status, 201, "{answer}");
+    }
+    let original = KIND.check(&mut ada);
+    let (status, answer) = ada.post("/v0/server/backup", &json!({ "compression": "gzip" })).unwrap();
+    assert_eq!(status, 201, "{answer}");
+    let [archive, copy, project] =
+        ["lab.archive.zst", "lab.db.gz", "lab.project"].map(|name| folder.path().join(name));
+    fs::rename(fs::read_dir(source.join("backups")).unwrap().next().unwrap().unwrap().path(), &copy).unwrap();
+    let run = |command: &mut Command| assert!(command.status().unwrap().success());
+    run(tidemark(&["backup", "--data-dir"]).args([&source, &archive]));
+    run(tidemark(&["project", "export", "lab", "--data-dir"]).args([&source, &project]));
+    let other = Server::start(&empty);
+    let mut eve = Client::connect(&other);
+    eve.sign_up("Eve", &empty);
+    other.signal("TERM");
+    other.wait();
+
+    let nothing = folder.path().join("nothing");
+    fs::create_dir(&nothing).unwrap();
+    fs::copy(source.join("secret"), nothing.join("secret")).unwrap();
+    let restore = |backup: &Path| vec!["restore".into(), backup.as_os_str().to_owned()];
+    let import = ["project", "import", "--organization", "eve"].map(OsString::from).into_iter();
+    let import = import.chain([project.clone().into_os_string()]).collect();
+    for (name, start, arguments, token) in [
+        ("archive", &nothing, restore(&archive), &ada.token),
+        ("copy", &nothing, restore(&copy), &ada.token),
+        ("project", &empty, import, &eve.token),
+    ] {
+        let target = folder.path().join(name);
+        // Fills the disk, runs the command, frees the disk and runs the command again, in one mount namespace.
+        let script = r#"
+            start=$1 disk=$2 target=$3; shift 3
+            cp -r "$start" "$disk/data"
+            dd if=/dev/zero of="$disk/ballast" bs=64k 2>/dev/null
+            truncate -s -128K "$disk/ballast"
+            ls -A "$disk/data"
+            "$@" --data-dir "$disk/data" && exit 9
+            ls -A "$disk/data"
+            rm "$disk/ballast"
+            "$@" --data-dir "$disk/data" && cp -r "$disk/data" "$target"
+        "#;
+        let mut command = disk.command("sh");
+        command.args(["-c", script, "sh"]).args([start, &disk.folder, &target]).arg(BINARY).args(&arguments);
+        let output = command.output().unwrap();
+        let text =
+            |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(folder.path().to_str().unwrap(), "FOLDER");
+        assert!(output.status.success(), "{output:?}");
+        let seen = format!("{}\n{}", text(&output.stdout), text(&output.stderr));
+        insta::assert_snapshot!(format!("full_disk_{name}"), seen);
+        let server = Server::start(&target);
+        let found = KIND.check(&mut Client::connect_as(&server, token));
+        assert_eq!(found.len(), original.len());
+        assert!(found.iter().all(|(number, report)| report["results"] == original[number]["results"]));
+    }
 }
 
 fn fill(settings: &str) {

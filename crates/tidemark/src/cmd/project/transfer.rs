@@ -43,8 +43,8 @@ impl ExportProject {
             exported.map_err(|error| failure("exported", &error))
         })?;
         output.finish()?;
-        let reports = summary.rows.get("report").copied().unwrap_or_default();
-        print(&format!("Exported {} with {reports} reports to {}.\n", self.project, self.file.display()))
+        let runs = summary.rows.get("report").copied().unwrap_or_default();
+        print(&format!("Exported {} to {} (runs: {runs}).\n", self.project, self.file.display()))
     }
 }
 
@@ -85,13 +85,13 @@ impl ImportProject {
             db.close().await;
             imported.map_err(|error| failure("imported", &error))
         })?;
-        let reports = summary.rows.get("report").copied().unwrap_or_default();
+        let runs = summary.rows.get("report").copied().unwrap_or_default();
         let slug = match (&self.slug, &summary.header.project) {
             (Some(slug), _) => slug.to_string(),
             (None, Some(project)) => project.slug.clone(),
             (None, None) => String::new(),
         };
-        print(&format!("Imported {slug} with {reports} reports into {}.\n", self.organization))
+        print(&format!("Imported {slug} into {} (runs: {runs}).\n", self.organization))
     }
 }
 
