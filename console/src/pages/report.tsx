@@ -50,15 +50,25 @@ export function List(): JSX.Element {
           </>
         )}
         columns={[
-          { title: "When", sort: "date_time", descending: true, cell: (report) => <Time at={report.start_time} /> },
+          {
+            title: "When",
+            sort: "date_time",
+            descending: true,
+            cell: (report) => (
+              <>
+                <Time at={report.start_time} />
+                <span class="subtext on-phone">
+                  <Version version={report.branch.head.version} />
+                </span>
+              </>
+            ),
+          },
           {
             title: "Branch",
             cell: (report) => (
               <span class="break">
                 <Name of={report.branch.name} />
-                <span class="subtext on-phone">
-                  <Version version={report.branch.head.version} /> {report.testbed.name}
-                </span>
+                <span class="subtext on-phone">{report.testbed.name}</span>
               </span>
             ),
           },
