@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer, de::IgnoredAny};
+use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::{Adapter, Parameters};
 
 use crate::{
-    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, text::Unit,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
+    document::{self, Number},
+    text::Unit,
     variant,
 };
 
@@ -40,23 +42,7 @@ struct Document {
     load_time: Option<f64>,
     data_size: Option<f64>,
     /// A query that failed has no time.
-    result: Vec<[Seconds; 3]>,
-}
-
-/// The time of a try; not a number if the query failed, because an option would take twice the memory.
-#[derive(Clone, Copy)]
-struct Seconds(f64);
-
-impl<'de> Deserialize<'de> for Seconds {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Option::deserialize(deserializer).map(|time| Self(time.unwrap_or(f64::NAN)))
-    }
-}
-
-impl Seconds {
-    fn get(self) -> Option<f64> {
-        Some(self.0).filter(|time| !time.is_nan())
-    }
+    result: Vec<[Number; 3]>,
 }
 
 fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
@@ -74,7 +60,7 @@ fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let latency = |seconds: f64| ParsedMetric::latency(Unit::Seconds.nanoseconds(seconds));
     let mut entries = Entries::default();
     for (index, tries) in result.iter().enumerate() {
-        let [cold, second, third] = tries.map(Seconds::get);
+        let [cold, second, third] = tries.map(Number::get);
         let name = format!("Q{index}");
         if let Some(cold) = cold {
             entries.push(entry(index, &name, &cold_run, latency(cold))?);

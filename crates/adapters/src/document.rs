@@ -3,7 +3,7 @@
 use std::{borrow::Cow, fmt, marker::PhantomData};
 
 use serde::{
-    Deserializer,
+    Deserialize, Deserializer,
     de::{DeserializeOwned, DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 use serde_path_to_error::Track;
@@ -156,6 +156,40 @@ impl<'de, Row: DeserializeOwned, Each: FnMut(&str, Row) -> bool> Visitor<'de> fo
             }
         }
         Ok(())
+    }
+}
+
+/// An optional number of a document. It takes half the memory of an `Option`, because NaN marks a missing number.
+#[derive(Clone, Copy)]
+pub(crate) struct Number(f64);
+
+impl Number {
+    pub(crate) fn get(self) -> Option<f64> {
+        Some(self.0).filter(|number| !number.is_nan())
+    }
+}
+
+impl Default for Number {
+    fn default() -> Self {
+        None.into()
+    }
+}
+
+impl From<f64> for Number {
+    fn from(number: f64) -> Self {
+        Self(number)
+    }
+}
+
+impl From<Option<f64>> for Number {
+    fn from(number: Option<f64>) -> Self {
+        Self(number.unwrap_or(f64::NAN))
+    }
+}
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Option::deserialize(deserializer).map(Self::from)
     }
 }
 

@@ -7,7 +7,8 @@ use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::{Adapter, Average, Parameters, Timestamp, excerpt};
 
 use crate::{
-    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
+    document::{self, Number},
     load_k6_text::parse_printed,
     ndjson,
     text::{self, Unit},
@@ -68,23 +69,24 @@ pub(crate) struct Metric {
 
 /// The numbers of a metric, all optional; times are in milliseconds.
 #[derive(Default, Deserialize)]
+#[serde(default)]
 pub(crate) struct Numbers {
-    pub(crate) avg: Option<f64>,
-    pub(crate) med: Option<f64>,
+    pub(crate) avg: Number,
+    pub(crate) med: Number,
     #[serde(rename = "p(90)")]
-    pub(crate) p90: Option<f64>,
+    pub(crate) p90: Number,
     #[serde(rename = "p(95)")]
-    pub(crate) p95: Option<f64>,
+    pub(crate) p95: Number,
     #[serde(rename = "p(99)")]
-    pub(crate) p99: Option<f64>,
+    pub(crate) p99: Number,
     #[serde(rename = "p(99.9)")]
-    pub(crate) p999: Option<f64>,
-    pub(crate) rate: Option<f64>,
-    pub(crate) value: Option<f64>,
+    pub(crate) p999: Number,
+    pub(crate) rate: Number,
+    pub(crate) value: Number,
     /// Number of events, of a counter.
-    pub(crate) count: Option<f64>,
+    pub(crate) count: Number,
     /// Number of values that are not zero, of a rate.
-    pub(crate) passes: Option<f64>,
+    pub(crate) passes: Number,
 }
 
 /// Metrics of k6 itself that are not performance measures.
@@ -121,23 +123,23 @@ impl Metric {
             None => name.ends_with("_duration") || name.starts_with("http_req_") || name.starts_with("ws_"),
         };
         let average = match average {
-            Average::Mean => numbers.avg,
-            Average::Median => numbers.med,
+            Average::Mean => numbers.avg.get(),
+            Average::Median => numbers.med.get(),
         };
         let all = if THROUGHPUTS.contains(&name) {
-            vec![("throughput", numbers.rate)]
+            vec![("throughput", numbers.rate.get())]
         } else if BANDWIDTHS.contains(&name) {
-            vec![("bandwidth", numbers.rate)]
+            vec![("bandwidth", numbers.rate.get())]
         } else if name == "http_req_failed" {
-            vec![("error-rate", numbers.value.or(numbers.rate).map(|rate| rate * 100.0))]
+            vec![("error-rate", numbers.value.get().or(numbers.rate.get()).map(|rate| rate * 100.0))]
         } else if is_time {
             let nanoseconds = |milliseconds: Option<f64>| Some(Unit::Milliseconds.nanoseconds(milliseconds?));
             vec![
                 ("latency", nanoseconds(average)),
-                ("latency-p90", nanoseconds(numbers.p90)),
-                ("latency-p95", nanoseconds(numbers.p95)),
-                ("latency-p99", nanoseconds(numbers.p99)),
-                ("latency-p99-9", nanoseconds(numbers.p999)),
+                ("latency-p90", nanoseconds(numbers.p90.get())),
+                ("latency-p95", nanoseconds(numbers.p95.get())),
+                ("latency-p99", nanoseconds(numbers.p99.get())),
+                ("latency-p99-9", nanoseconds(numbers.p999.get())),
             ]
         } else {
             return self.custom(name, average).into_iter().collect();
@@ -161,8 +163,8 @@ impl Metric {
         if let Some(value) = average {
             return ParsedMetric::named("value", None, value);
         }
-        let share = numbers.value.or(numbers.rate).filter(|_| numbers.passes.is_some());
-        match (share, numbers.count.and(numbers.rate)) {
+        let share = numbers.value.get().or(numbers.rate.get()).filter(|_| numbers.passes.get().is_some());
+        match (share, numbers.count.get().and(numbers.rate.get())) {
             (Some(share), _) => ParsedMetric::named("share", Some("percentage (%)"), share * 100.0),
             (None, Some(rate)) => ParsedMetric::named("rate", Some("events / second"), rate),
             (None, None) => None,
@@ -172,8 +174,9 @@ impl Metric {
     /// Whether the metric is a gauge of the script.
     pub(crate) fn is_gauge(&self, name: &str) -> bool {
         let numbers = self.numbers();
-        let is_other = numbers.passes.is_some() || numbers.count.is_some() || numbers.avg.is_some();
-        numbers.value.is_some() && !is_other && !COUNTS.contains(&name)
+        let is_other =
+            numbers.passes.get().is_some() || numbers.count.get().is_some() || numbers.avg.get().is_some();
+        numbers.value.get().is_some() && !is_other && !COUNTS.contains(&name)
     }
 }
 
@@ -245,17 +248,19 @@ impl Series {
         let mean = (count > 0.0).then(|| sum / count);
         let percentile = |percent| percentile(&self.values, percent);
         let numbers = match self.kind.as_deref() {
-            Some("counter") => {
-                Numbers { rate: seconds.map(|seconds| sum / seconds), count: Some(sum), ..Numbers::default() }
-            }
-            Some("rate") => Numbers { value: mean, passes: Some(sum), ..Numbers::default() },
-            Some("gauge") => Numbers { value: mean, ..Numbers::default() },
+            Some("counter") => Numbers {
+                rate: seconds.map(|seconds| sum / seconds).into(),
+                count: sum.into(),
+                ..Numbers::default()
+            },
+            Some("rate") => Numbers { value: mean.into(), passes: sum.into(), ..Numbers::default() },
+            Some("gauge") => Numbers { value: mean.into(), ..Numbers::default() },
             Some("trend") => Numbers {
-                avg: mean,
-                med: percentile(50),
-                p90: percentile(90),
-                p95: percentile(95),
-                p99: percentile(99),
+                avg: mean.into(),
+                med: percentile(50).into(),
+                p90: percentile(90).into(),
+                p95: percentile(95).into(),
+                p99: percentile(99).into(),
                 ..Numbers::default()
             },
             _ => Numbers::default(),

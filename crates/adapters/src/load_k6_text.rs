@@ -93,27 +93,27 @@ fn printed(name: &str, values: &str) -> Option<Metric> {
                 None => decimal(value)?,
             };
             match key {
-                "avg" => numbers.avg = Some(number),
-                "med" => numbers.med = Some(number),
-                "p(90)" => numbers.p90 = Some(number),
-                "p(95)" => numbers.p95 = Some(number),
-                "p(99)" => numbers.p99 = Some(number),
-                "p(99.9)" => numbers.p999 = Some(number),
+                "avg" => numbers.avg = number.into(),
+                "med" => numbers.med = number.into(),
+                "p(90)" => numbers.p90 = number.into(),
+                "p(95)" => numbers.p95 = number.into(),
+                "p(99)" => numbers.p99 = number.into(),
+                "p(99.9)" => numbers.p999 = number.into(),
                 _ => {}
             }
         }
     } else if let Some(percent) = words.first()?.strip_suffix('%') {
-        numbers.value = Some(decimal(percent)? / 100.0);
+        numbers.value = (decimal(percent)? / 100.0).into();
         numbers.passes = numbers.value;
     } else if THROUGHPUTS.contains(&name) {
-        numbers.rate = Some(decimal(words.last()?.strip_suffix("/s")?)?);
+        numbers.rate = decimal(words.last()?.strip_suffix("/s")?)?.into();
     } else if let ([.., number, unit], true) = (words.as_slice(), BANDWIDTHS.contains(&name)) {
-        numbers.rate = Some(text::bytes(&format!("{number} {}", unit.strip_suffix("/s")?))?);
+        numbers.rate = text::bytes(&format!("{number} {}", unit.strip_suffix("/s")?))?.into();
     } else if let [count, rate] = words.as_slice()
         && let Some(rate) = rate.strip_suffix("/s").and_then(decimal)
     {
         // Another unit than a count, such as `1.5 kB`, belongs to a counter of bytes.
-        (numbers.count, numbers.rate) = (decimal(count), Some(rate));
+        (numbers.count, numbers.rate) = (decimal(count).into(), rate.into());
     }
     Some(Metric { contains: Some(contains.to_owned()), values: Some(Box::new(numbers)), own: Box::default() })
 }
