@@ -238,8 +238,8 @@ impl Interleave<'_> {
         let mut runs = Vec::new();
         for first in order {
             let ended = match round.cores {
-                // Each side uses each core set once, so that a faster set favors no side.
-                Some(cores) => self.run_duet(round, [&cores[first], &cores[1 - first]])?,
+                // Each side uses each core set once and starts first once, so that neither favors a side.
+                Some(cores) => self.run_duet(round, first, cores)?,
                 None => vec![self.run_alone(round, &round.sides[first])?],
             };
             for run in ended {
@@ -297,14 +297,19 @@ impl Interleave<'_> {
         Ok(EndedRun { side, result })
     }
 
-    /// Runs both sides at the same time, each on its cores. The processes inherit the cores of the thread that starts them.
-    fn run_duet<'a>(&self, round: &Round<'a>, cores: [&CoreSet; 2]) -> Result<Vec<EndedRun<'a>>> {
+    /// Runs both sides at the same time. The side `first` starts first, on the first cores. The processes inherit the cores of the
+    /// thread that starts them.
+    fn run_duet<'a>(
+        &self,
+        round: &Round<'a>,
+        first: usize,
+        cores: &[CoreSet; 2],
+    ) -> Result<Vec<EndedRun<'a>>> {
         if !self.measurement.quiet {
-            let [base, new] = cores;
+            let [base, new] = [&cores[first], &cores[1 - first]];
             message!("Round {}, base on {base}, new on {new}{}", round.number, round.selected());
         }
         let Round { sides, command, benchmarks, .. } = *round;
-        let names = [round.name(&sides[0]), round.name(&sides[1])];
         let run = |side: &'a Checkout, cores: &CoreSet, name: &str| {
             cores.pin()?;
             // The outputs of both sides would be mixed.
@@ -313,12 +318,12 @@ impl Interleave<'_> {
         };
         thread::scope(|scope| {
             let run = &run;
-            let started: Vec<_> = sides
-                .iter()
-                .zip(cores)
-                .zip(&names)
-                .map(|((side, cores), name)| scope.spawn(move || run(side, cores, name)))
-                .collect();
+            let order = [first, 1 - first].map(|side| &sides[side]);
+            let started = order.into_iter().zip(cores).map(|(side, cores)| {
+                let name = round.name(side);
+                scope.spawn(move || run(side, cores, &name))
+            });
+            let started: Vec<_> = started.collect();
             let ended = started.into_iter().map(|thread| {
                 thread.join().unwrap_or_else(|_| Err(Failure::new("A thread of the comparison failed.")))
             });
