@@ -3,25 +3,27 @@
 //!
 //! Adapters push an [`Entry`], and readers iterate over [`EntryRef`], which borrows from the buffer.
 
-use std::{collections::HashMap, fmt};
+use std::fmt;
 
-use tidemark_api::{MeasureDirection, Parameters, ResourceName};
+use tidemark_api::Parameters;
 
 use crate::{
     Entry, Label, ParsedMetric,
     results::{MetricRef, ignored_name},
+    shared::{self, Measure, PackedMetric, Shared},
 };
 
 /// Benchmarks in the order of the output.
 //
-// Each entry is its key (kind of the label, name, parameters), the number of metrics with the bit `ignored`, and the metrics.
+// Each entry is its key (the variant with the bit `REFERENCE`, the name, and its parameters unless they are shared), the number of
+// metrics with the bit `ignored`, and the metrics.
 #[derive(Clone, Default)]
 pub struct Entries {
     bytes: Vec<u8>,
     /// Start of the last entry.
     last: usize,
     count: usize,
-    measures: Measures,
+    shared: Shared,
 }
 
 /// A benchmark in [`Entries`].
@@ -41,12 +43,11 @@ pub struct EntryRef<'a> {
 pub struct Metrics<'a> {
     bytes: &'a [u8],
     left: usize,
-    measures: &'a [Measure],
+    shared: &'a Shared,
 }
 
-/// Bits of the first byte of an entry.
-const REFERENCE: u8 = 1;
-const PARAMETERS: u8 = 2;
+/// Bit of the first number of an entry. The other bits are its variant.
+const REFERENCE: usize = 1;
 
 /// Bits of the measure of a metric.
 const LOWER: usize = 1;
@@ -65,7 +66,7 @@ impl Entries {
 
     /// Returns the benchmarks in order.
     pub fn iter(&self) -> Iter<'_> {
-        Iter { bytes: &self.bytes, left: self.count, measures: &self.measures.all }
+        Iter { bytes: &self.bytes, left: self.count, shared: &self.shared }
     }
 
     /// Adds a benchmark. Removes an ignore suffix of its label, and keeps the last metric of each measure, in the order of the
@@ -80,16 +81,17 @@ impl Entries {
             .into_iter()
             .map(|metric| {
                 let ParsedMetric { measure, units, direction, value, lower_value, upper_value } = metric;
-                let measure = self.measures.id(Measure { name: measure, units, direction });
+                let measure = self.shared.measure_index(Measure { name: measure, units, direction });
                 PackedMetric { measure, value, lower_value, upper_value }
             })
             .collect();
-        let is_reference = matches!(label, Label::Reference(_));
+        let reference = if matches!(label, Label::Reference(_)) { REFERENCE } else { 0 };
         let packed = parameters.as_ref().map(Parameters::packed);
-        let kind = if is_reference { REFERENCE } else { 0 } | packed.map_or(0, |_| PARAMETERS);
-        self.start_key(&[kind]);
+        let variant = packed.map_or(shared::NO_PARAMETERS, |packed| self.shared.variant(packed));
+        self.start_key(&[]);
+        push_number(&mut self.bytes, variant << 1 | reference);
         push_text(&mut self.bytes, name);
-        if let Some(packed) = packed {
+        if let Some(packed) = packed.filter(|_| variant == shared::OWN_PARAMETERS) {
             push_text(&mut self.bytes, packed);
         }
         self.finish(ignored, metrics);
@@ -112,7 +114,7 @@ impl Entries {
         if kept.iter().all(|kept| *kept) {
             return;
         }
-        let mut retained = self.with_same_measures();
+        let mut retained = self.with_same_shared();
         for (entry, _) in self.iter().zip(kept).filter(|(_, kept)| *kept) {
             retained.push_ref(entry);
         }
@@ -145,7 +147,7 @@ impl Entries {
             rest.next();
         }
         order.sort_unstable();
-        let mut merged = self.with_same_measures();
+        let mut merged = self.with_same_shared();
         for same in order.chunk_by(|left, right| left.0 == right.0) {
             let entries = same.iter().filter_map(|(_, start)| self.at(*start));
             add(&mut merged, &entries.collect::<Vec<_>>());
@@ -156,18 +158,18 @@ impl Entries {
     /// Returns the benchmark whose key starts at a byte.
     fn at(&self, start: usize) -> Option<EntryRef<'_>> {
         let left = usize::from(start < self.bytes.len());
-        Iter { bytes: &self.bytes[start..], left, measures: &self.measures.all }.next()
+        Iter { bytes: &self.bytes[start..], left, shared: &self.shared }.next()
     }
 
-    /// Adds a benchmark of entries with the same measures.
+    /// Adds a benchmark of entries from which [`Self::with_same_shared`] created these.
     pub(crate) fn push_ref(&mut self, entry: EntryRef<'_>) {
         self.start_key(entry.key);
         self.finish(entry.ignored, entry.metrics.packed().collect());
     }
 
-    /// Creates empty entries with the measures of these entries.
-    pub(crate) fn with_same_measures(&self) -> Self {
-        Self { measures: self.measures.clone(), ..Self::default() }
+    /// Creates empty entries with the parameters and measures that these entries share.
+    pub(crate) fn with_same_shared(&self) -> Self {
+        Self { shared: self.shared.clone(), ..Self::default() }
     }
 
     fn start_key(&mut self, key: &[u8]) {
@@ -176,7 +178,7 @@ impl Entries {
     }
 
     fn finish(&mut self, ignored: bool, metrics: Vec<PackedMetric>) {
-        let metrics = self.measures.last_of_each(metrics);
+        let metrics = self.shared.last_of_each(metrics);
         push_number(&mut self.bytes, metrics.len() << 1 | usize::from(ignored));
         for PackedMetric { measure, value, lower_value, upper_value } in metrics {
             let bit = |bound: Option<f64>, bit| if bound.is_some() { bit } else { 0 };
@@ -235,7 +237,7 @@ impl<'a> IntoIterator for &'a Entries {
 pub struct Iter<'a> {
     bytes: &'a [u8],
     left: usize,
-    measures: &'a [Measure],
+    shared: &'a Shared,
 }
 
 impl<'a> Iterator for Iter<'a> {
@@ -244,15 +246,20 @@ impl<'a> Iterator for Iter<'a> {
     fn next(&mut self) -> Option<EntryRef<'a>> {
         self.left = self.left.checked_sub(1)?;
         let start = self.bytes;
-        let kind = take(&mut self.bytes, 1)[0];
+        let kind = take_number(&mut self.bytes);
         let name = take_text(&mut self.bytes);
-        let parameters = if kind & PARAMETERS == 0 { "" } else { take_text(&mut self.bytes) };
+        let parameters = match kind >> 1 {
+            shared::NO_PARAMETERS => "",
+            shared::OWN_PARAMETERS => take_text(&mut self.bytes),
+            variant => self.shared.parameters(variant),
+        };
         let key = &start[..start.len() - self.bytes.len()];
         let count = take_number(&mut self.bytes);
-        let metrics = Metrics { bytes: self.bytes, left: count >> 1, measures: self.measures };
-        let mut rest = metrics;
-        while rest.next_packed().is_some() {}
-        self.bytes = rest.bytes;
+        let metrics = Metrics { bytes: self.bytes, left: count >> 1, shared: self.shared };
+        for _ in 0..metrics.left {
+            let bounds = take_number(&mut self.bytes) & (LOWER | UPPER);
+            take(&mut self.bytes, 8 * (1 + bounds.count_ones() as usize));
+        }
         let label = if kind & REFERENCE == 0 { Label::Name(name) } else { Label::Reference(name) };
         Some(EntryRef { label, ignored: count & 1 == 1, parameters, key, metrics })
     }
@@ -281,9 +288,14 @@ impl<'a> EntryRef<'a> {
         !self.parameters.is_empty()
     }
 
-    /// Returns a key that is equal for the same label and parameters.
+    /// Returns a key that is equal for the same label and parameters within the same entries.
     pub(crate) fn key(&self) -> &'a [u8] {
         self.key
+    }
+
+    /// Returns the label and the parameters, for a comparison with other entries.
+    pub(crate) fn variant(&self) -> (Label<&'a str>, &'a str) {
+        (self.label, self.parameters)
     }
 
     /// Returns a copy that does not borrow from the entries.
@@ -299,7 +311,9 @@ impl<'a> EntryRef<'a> {
 
 impl PartialEq for EntryRef<'_> {
     fn eq(&self, other: &Self) -> bool {
-        self.key == other.key && self.ignored == other.ignored && self.metrics().eq(other.metrics())
+        self.variant() == other.variant()
+            && self.ignored == other.ignored
+            && self.metrics().eq(other.metrics())
     }
 }
 
@@ -334,7 +348,7 @@ impl<'a> Iterator for Metrics<'a> {
 
     fn next(&mut self) -> Option<MetricRef<'a>> {
         let PackedMetric { measure, value, lower_value, upper_value } = self.next_packed()?;
-        let Measure { name, units, direction } = &self.measures[measure];
+        let Measure { name, units, direction } = self.shared.measure(measure);
         let (units, direction) = (units.as_ref(), *direction);
         Some(MetricRef { measure: name, units, direction, value, lower_value, upper_value })
     }
@@ -345,83 +359,6 @@ impl<'a> Iterator for Metrics<'a> {
 }
 
 impl ExactSizeIterator for Metrics<'_> {}
-
-/// A metric with the index of its measure.
-#[derive(Clone, Copy)]
-struct PackedMetric {
-    measure: usize,
-    value: f64,
-    lower_value: Option<f64>,
-    upper_value: Option<f64>,
-}
-
-/// What the output states about a measure.
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct Measure {
-    name: ResourceName,
-    units: Option<ResourceName>,
-    direction: Option<MeasureDirection>,
-}
-
-/// Distinct measures.
-#[derive(Clone, Default)]
-struct Measures {
-    all: Vec<Measure>,
-    /// Indexes of the measures after the first [`FEW`].
-    known: HashMap<Measure, usize>,
-}
-
-/// Number of measures that are compared one by one, which takes less time than a table.
-const FEW: usize = 16;
-
-impl Measures {
-    fn id(&mut self, measure: Measure) -> usize {
-        if let Some(id) = self.all.iter().take(FEW).position(|known| *known == measure) {
-            return id;
-        }
-        if self.all.len() < FEW {
-            self.all.push(measure);
-            return self.all.len() - 1;
-        }
-        if let Some(id) = self.known.get(&measure) {
-            return *id;
-        }
-        self.all.push(measure.clone());
-        self.known.insert(measure, self.all.len() - 1);
-        self.all.len() - 1
-    }
-
-    /// Keeps the last metric of each measure, in the order of the first ones.
-    fn last_of_each(&self, metrics: Vec<PackedMetric>) -> Vec<PackedMetric> {
-        let name = |metric: &PackedMetric| &self.all[metric.measure].name;
-        if metrics.len() <= FEW {
-            let mut last: Vec<PackedMetric> = metrics;
-            let mut end = 0;
-            for index in 0..last.len() {
-                let metric = last[index];
-                match last[..end].iter().position(|known| name(known) == name(&metric)) {
-                    Some(known) => last[known] = metric,
-                    None => {
-                        last[end] = metric;
-                        end += 1;
-                    }
-                }
-            }
-            last.truncate(end);
-            return last;
-        }
-        let mut places: HashMap<&ResourceName, usize> = HashMap::with_capacity(metrics.len());
-        let mut last: Vec<PackedMetric> = Vec::with_capacity(metrics.len());
-        for metric in metrics {
-            let place = *places.entry(name(&metric)).or_insert(last.len());
-            match last.get_mut(place) {
-                Some(known) => *known = metric,
-                None => last.push(metric),
-            }
-        }
-        last
-    }
-}
 
 /// Adds a number, seven bits per byte.
 fn push_number(bytes: &mut Vec<u8>, mut number: usize) {
@@ -462,10 +399,13 @@ fn take_text<'a>(bytes: &mut &'a [u8]) -> &'a str {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use tidemark_api::MeasureDirection;
 
-    #[test]
-    fn entries_are_unpacked_unchanged() {
+    use super::*;
+    use crate::shared::FEW;
+
+    /// Entries with more parameters and measures than are shared.
+    fn entries() -> Vec<Entry> {
         let metric = |index: usize| ParsedMetric {
             measure: format!("measure {index}").parse().unwrap(),
             units: index.is_multiple_of(2).then(|| "u".parse().unwrap()),
@@ -479,22 +419,46 @@ mod tests {
                 0 => Label::Name("ä".repeat(index + 1).parse().unwrap()),
                 _ => Label::Reference("x".repeat(index * 7).parse().unwrap()),
             },
-            parameters: index.is_multiple_of(3).then(|| {
-                Parameters::try_from(&[("n".to_owned(), index.to_string())].into_iter().collect()).unwrap()
+            parameters: (!index.is_multiple_of(3)).then(|| {
+                let number = index % (2 * FEW);
+                Parameters::try_from(&[("n".to_owned(), number.to_string())].into_iter().collect()).unwrap()
             }),
             ignored: index.is_multiple_of(4),
-            metrics: (0..index * 3).map(metric).collect(),
+            metrics: (0..index).map(metric).collect(),
         };
-        let all: Vec<Entry> = (0..20).map(entry).collect();
+        (0..5 * FEW).map(entry).collect()
+    }
+
+    #[test]
+    fn entries_are_unpacked_unchanged() {
+        let all = entries();
         let mut entries = Entries::from(all.clone());
         assert_eq!(entries.iter().map(|entry| entry.to_entry()).collect::<Vec<_>>(), all);
         entries.change_last(|entry| entry.metrics.truncate(1));
-        assert_eq!(entries.len(), 20);
+        assert_eq!(entries.len(), 80);
         assert_eq!(entries.iter().last().unwrap().metrics().len(), 1);
         entries.retain(|entry| entry.ignored);
-        assert_eq!(entries.len(), 5);
+        assert_eq!(entries.len(), 20);
         let mut empty = Entries::default();
         empty.change_last(|_| unreachable!("there is no entry"));
         assert_eq!(empty, Entries::default());
+    }
+
+    #[test]
+    fn entries_that_share_other_parameters_are_equal() {
+        let mut all = entries();
+        let entries = Entries::from(all.clone());
+        let last = all.len() - 1;
+        all.rotate_left(last);
+        let mut rotated = Entries::from(all);
+        assert_ne!(rotated, entries);
+        let first = rotated.iter().next().map(|entry| entry.to_entry());
+        rotated.retain(|entry| Some(entry.to_entry()) != first);
+        rotated.extend(first);
+        assert_eq!(rotated, entries);
+        assert_ne!(
+            rotated.iter().map(|entry| entry.key()).collect::<Vec<_>>(),
+            entries.iter().map(|entry| entry.key()).collect::<Vec<_>>(),
+        );
     }
 }

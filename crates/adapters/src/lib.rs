@@ -76,6 +76,7 @@ mod rust_gungraun_json;
 mod rust_gungraun_stdout;
 mod rust_iai;
 mod sample;
+mod shared;
 mod shell_hyperfine;
 mod skipped;
 mod sysbench;

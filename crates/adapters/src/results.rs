@@ -249,7 +249,7 @@ impl Results {
     /// no results.
     pub fn fold(results: &[Self], how: Fold) -> Option<Self> {
         let all: Vec<EntryRef<'_>> = results.iter().flat_map(|result| &result.entries).collect();
-        let (groups, count) = group(&all.iter().map(EntryRef::key).collect::<Vec<_>>());
+        let (groups, count) = group(&all.iter().map(EntryRef::variant).collect::<Vec<_>>());
         let mut grouped: Vec<Vec<EntryRef<'_>>> = vec![Vec::new(); count];
         for (entry, group) in all.into_iter().zip(groups) {
             grouped[group as usize].push(entry);
@@ -423,6 +423,23 @@ mod tests {
         c
         ");
         assert_eq!(Results::fold(&[], Fold::Mean), None);
+    }
+
+    #[test]
+    fn variants_are_folded_by_their_parameters() {
+        let variant = |size: &str, value: f64| {
+            let parameters = Parameters::try_from(&[("size", size)].into_iter().collect()).unwrap();
+            Entry { parameters: Some(parameters), ..entry("a", vec![ParsedMetric::latency(value)]) }
+        };
+        let result = |entries: Vec<Entry>| Results::collect(Adapter::Json, entries.into()).unwrap();
+        let results = [
+            result(vec![variant("1", 2.0), variant("2", 20.0)]),
+            result(vec![variant("2", 40.0), variant("1", 4.0)]),
+        ];
+        insta::assert_snapshot!(Results::fold(&results, Fold::Mean).unwrap(), @"
+        a {size=1} latency 3
+        a {size=2} latency 30
+        ");
     }
 
     #[test]

@@ -115,7 +115,7 @@ pub(crate) fn separate(
             let value = value(index);
             differ[group] |= *first_values[group].get_or_insert(value) != value;
         }
-        let mut distinct = entries.with_same_measures();
+        let mut distinct = entries.with_same_shared();
         for (index, entry) in entries.iter().enumerate() {
             let Some(value) = value(index).filter(|_| differ[groups[index] as usize]) else {
                 distinct.push_ref(entry);
