@@ -91,37 +91,65 @@ impl<'de, Row: DeserializeOwned, Each: FnMut(usize, Row) -> bool> Visitor<'de> f
     }
 }
 
-/// Passes the members of an object, which is a member of the document, to a function, one by one. The document is known to be valid.
+/// Passes the elements of an array, which is a member of the document, with their indexes to a function, one by one.
+pub(crate) fn read_elements<Row: DeserializeOwned>(
+    text: &str,
+    member: &str,
+    mut each: impl FnMut(usize, Row) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut failure = None;
+    let keep_first = |index, row: Row| {
+        failure = each(index, row).err();
+        failure.is_none()
+    };
+    let read = Member { name: member, seed: Rows { each: keep_first, row: PhantomData } }.read(text);
+    let check = Member { name: member, seed: Rows { each: |_, _: Row| true, row: PhantomData } };
+    check.explain(text, failure, read)
+}
+
+/// Passes the members of an object, which is a member of the document, to a function, one by one.
 pub(crate) fn read_members<Row: DeserializeOwned>(
     text: &str,
     member: &str,
     mut each: impl FnMut(&str, Row) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let mut failure = None;
-    let mut keep_first = |name: &str, row: Row| {
+    let keep_first = |name: &str, row: Row| {
         failure = each(name, row).err();
         failure.is_none()
     };
-    let members = Members { member: Some(member), each: &mut keep_first, row: PhantomData };
-    let read = members.deserialize(&mut serde_json::Deserializer::from_str(text));
-    match (failure, read) {
-        (Some(failure), _) => Err(failure),
-        (None, Err(error)) => Err(Failure::Invalid(reason(Some(member.to_owned()), &error))),
-        (None, Ok(())) => Ok(()),
+    let read = Member { name: member, seed: Members { each: keep_first, row: PhantomData } }.read(text);
+    let check = Member { name: member, seed: Members { each: |_: &str, _: Row| true, row: PhantomData } };
+    check.explain(text, failure, read)
+}
+
+/// A document of which only one member is read.
+struct Member<'a, Seed> {
+    name: &'a str,
+    seed: Seed,
+}
+
+impl<'de, Seed: DeserializeSeed<'de, Value = ()>> Member<'_, Seed> {
+    fn read(self, text: &'de str) -> serde_json::Result<()> {
+        self.deserialize(&mut serde_json::Deserializer::from_str(text))
+    }
+
+    /// Returns the failure of the function that was called, or the path and the reason why a text cannot be read.
+    fn explain(
+        self,
+        text: &'de str,
+        failure: Option<Failure>,
+        read: serde_json::Result<()>,
+    ) -> Result<(), Failure> {
+        match (failure, read) {
+            (Some(failure), _) => Err(failure),
+            (None, Ok(())) => Ok(()),
+            (None, Err(_)) => track(self, text).map_err(|(reason, _)| Failure::Invalid(reason)),
+        }
     }
 }
 
-/// An object whose members are passed to a function, until it returns false; or the document with this object.
-struct Members<'a, Row, Each> {
-    /// Name of the object in the document; `None` for the object itself.
-    member: Option<&'a str>,
-    each: &'a mut Each,
-    row: PhantomData<Row>,
-}
-
-impl<'de, Row: DeserializeOwned, Each: FnMut(&str, Row) -> bool> DeserializeSeed<'de>
-    for Members<'_, Row, Each>
-{
+impl<'de, Seed: DeserializeSeed<'de, Value = ()>> DeserializeSeed<'de> for Member<'_, Seed> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -129,7 +157,7 @@ impl<'de, Row: DeserializeOwned, Each: FnMut(&str, Row) -> bool> DeserializeSeed
     }
 }
 
-impl<'de, Row: DeserializeOwned, Each: FnMut(&str, Row) -> bool> Visitor<'de> for Members<'_, Row, Each> {
+impl<'de, Seed: DeserializeSeed<'de, Value = ()>> Visitor<'de> for Member<'_, Seed> {
     type Value = ();
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -137,22 +165,43 @@ impl<'de, Row: DeserializeOwned, Each: FnMut(&str, Row) -> bool> Visitor<'de> fo
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        let mut seed = Some(self.seed);
         while let Some(name) = members.next_key::<String>()? {
-            match self.member {
-                Some(member) if name == member => {
-                    members.next_value_seed(Members {
-                        member: None,
-                        each: &mut *self.each,
-                        row: PhantomData,
-                    })?;
-                }
-                Some(_) => drop(members.next_value::<IgnoredAny>()?),
-                None => {
-                    let row = members.next_value()?;
-                    if !(self.each)(&name, row) {
-                        return Err(A::Error::custom("the member is not valid"));
-                    }
-                }
+            match seed.take_if(|_| name == self.name) {
+                Some(seed) => members.next_value_seed(seed)?,
+                None => drop(members.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An object whose members are passed to a function, until it returns false.
+struct Members<Row, Each> {
+    each: Each,
+    row: PhantomData<Row>,
+}
+
+impl<'de, Row: DeserializeOwned, Each: FnMut(&str, Row) -> bool> DeserializeSeed<'de> for Members<Row, Each> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de, Row: DeserializeOwned, Each: FnMut(&str, Row) -> bool> Visitor<'de> for Members<Row, Each> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut members: A) -> Result<(), A::Error> {
+        while let Some(name) = members.next_key::<String>()? {
+            let row = members.next_value()?;
+            if !(self.each)(&name, row) {
+                return Err(A::Error::custom("the member is not valid"));
             }
         }
         Ok(())
