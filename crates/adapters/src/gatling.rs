@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, de::IgnoredAny};
-use serde_json::Value;
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
+use serde_json::value::RawValue;
 use tidemark_api::{Adapter, Average};
 
 use crate::{
-    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool,
+    document::{self, Number},
     text::{self, Line, Unit, is_blank},
     variant,
 };
@@ -76,24 +77,47 @@ struct Node {
 #[serde(rename_all = "camelCase")]
 struct Stats {
     name: String,
-    number_of_requests: Counts,
-    min_response_time: Counts,
-    max_response_time: Counts,
-    mean_response_time: Counts,
-    standard_deviation: Counts,
-    percentiles1: Counts,
-    percentiles2: Counts,
-    percentiles3: Counts,
-    percentiles4: Counts,
-    mean_number_of_requests_per_second: Counts,
+    number_of_requests: Requests,
+    min_response_time: Total,
+    max_response_time: Total,
+    mean_response_time: Total,
+    standard_deviation: Total,
+    percentiles1: Total,
+    percentiles2: Total,
+    percentiles3: Total,
+    percentiles4: Total,
+    mean_number_of_requests_per_second: Total,
 }
 
-/// Values of all requests and of the failed ones. Versions write them as numbers or as texts; a dash means that there is none.
+/// Number of all requests and of the failed ones.
 #[derive(Deserialize)]
-struct Counts {
-    total: Value,
+struct Requests {
+    total: Quantity,
     #[serde(default)]
-    ko: Value,
+    ko: Quantity,
+}
+
+/// A value of all requests. Those of the successful and the failed ones are ignored.
+#[derive(Deserialize)]
+struct Total {
+    total: Quantity,
+}
+
+/// A value that some versions write as a number and others as a text; a dash means that there is none.
+#[derive(Clone, Copy, Default)]
+struct Quantity(Number);
+
+impl<'de> Deserialize<'de> for Quantity {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let json = <&RawValue>::deserialize(deserializer)?.get();
+        Ok(Self(text::decimal(json.trim_matches('"')).into()))
+    }
+}
+
+impl Quantity {
+    fn get(self) -> Option<f64> {
+        self.0.get()
+    }
 }
 
 /// Statistics of a benchmark; times are in milliseconds.
@@ -161,23 +185,19 @@ impl Stats {
             ("latency-p99", &self.percentiles4),
         ];
         Summary {
-            requests: number(&self.number_of_requests.total),
-            failures: number(&self.number_of_requests.ko),
-            least: number(&self.min_response_time.total),
-            greatest: number(&self.max_response_time.total),
-            mean: number(&self.mean_response_time.total),
-            deviation: number(&self.standard_deviation.total),
+            requests: self.number_of_requests.total.get(),
+            failures: self.number_of_requests.ko.get(),
+            least: self.min_response_time.total.get(),
+            greatest: self.max_response_time.total.get(),
+            mean: self.mean_response_time.total.get(),
+            deviation: self.standard_deviation.total.get(),
             percentiles: percentiles
                 .into_iter()
-                .filter_map(|(slug, counts)| Some((slug, number(&counts.total)?)))
+                .filter_map(|(slug, value)| Some((slug, value.total.get()?)))
                 .collect(),
-            rate: number(&self.mean_number_of_requests_per_second.total),
+            rate: self.mean_number_of_requests_per_second.total.get(),
         }
     }
-}
-
-fn number(value: &Value) -> Option<f64> {
-    value.as_f64().or_else(|| text::decimal(value.as_str()?))
 }
 
 impl Summary {

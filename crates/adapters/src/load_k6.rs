@@ -57,14 +57,35 @@ struct Document {
     metrics: BTreeMap<String, Metric>,
 }
 
-/// A metric. The two formats differ in whether its numbers are in a nested object.
+/// A metric.
 #[derive(Default, Deserialize)]
+#[serde(from = "MetricDocument")]
 pub(crate) struct Metric {
-    pub(crate) contains: Option<String>,
-    // Boxed, because most documents have only one of them.
-    pub(crate) values: Option<Box<Numbers>>,
+    /// Whether the values are times, if the summary says so.
+    pub(crate) is_time: Option<bool>,
+    // Boxed, because a map of many metrics has free places.
+    pub(crate) numbers: Box<Numbers>,
+}
+
+/// A metric of a summary. The two formats differ in whether its numbers are in a nested object.
+#[derive(Deserialize)]
+struct MetricDocument {
+    contains: Option<String>,
+    values: Option<Box<Numbers>>,
     #[serde(flatten)]
-    pub(crate) own: Box<Numbers>,
+    own: Box<Numbers>,
+}
+
+impl From<MetricDocument> for Metric {
+    fn from(metric: MetricDocument) -> Self {
+        let MetricDocument { contains, values, own } = metric;
+        Self { is_time: contains.as_deref().map(is_time), numbers: values.unwrap_or(own) }
+    }
+}
+
+/// Whether the values of a metric with this content are times.
+fn is_time(contains: &str) -> bool {
+    contains == "time"
 }
 
 /// The numbers of a metric, all optional; times are in milliseconds.
@@ -117,11 +138,10 @@ fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
 
 impl Metric {
     pub(crate) fn measured(&self, name: &str, average: Average) -> Vec<ParsedMetric> {
-        let numbers = self.values.as_ref().unwrap_or(&self.own);
-        let is_time = match &self.contains {
-            Some(contains) => contains == "time",
-            None => name.ends_with("_duration") || name.starts_with("http_req_") || name.starts_with("ws_"),
-        };
+        let numbers = &self.numbers;
+        let is_time = self.is_time.unwrap_or_else(|| {
+            name.ends_with("_duration") || name.starts_with("http_req_") || name.starts_with("ws_")
+        });
         let average = match average {
             Average::Mean => numbers.avg.get(),
             Average::Median => numbers.med.get(),
@@ -149,13 +169,9 @@ impl Metric {
 }
 
 impl Metric {
-    fn numbers(&self) -> &Numbers {
-        self.values.as_ref().unwrap_or(&self.own)
-    }
-
     /// Returns the metric of the script: the unit and the direction of its numbers are not known.
     fn custom(&self, name: &str, average: Option<f64>) -> Option<ParsedMetric> {
-        let numbers = self.numbers();
+        let numbers = &self.numbers;
         // Newer versions print `checks_total`, `checks_succeeded` and `checks_failed`.
         if COUNTS.contains(&name) || name.starts_with("checks_") {
             return None;
@@ -173,7 +189,7 @@ impl Metric {
 
     /// Whether the metric is a gauge of the script.
     pub(crate) fn is_gauge(&self, name: &str) -> bool {
-        let numbers = self.numbers();
+        let numbers = &self.numbers;
         let is_other =
             numbers.passes.get().is_some() || numbers.count.get().is_some() || numbers.avg.get().is_some();
         numbers.value.get().is_some() && !is_other && !COUNTS.contains(&name)
@@ -265,7 +281,7 @@ impl Series {
             },
             _ => Numbers::default(),
         };
-        Metric { contains: self.contains, values: Some(Box::new(numbers)), own: Box::default() }
+        Metric { is_time: self.contains.as_deref().map(is_time), numbers: Box::new(numbers) }
     }
 }
 

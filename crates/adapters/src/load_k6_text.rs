@@ -82,12 +82,12 @@ fn within(section: &[(usize, &str, &str)], tags: Option<Parameters>) -> Result<O
 fn printed(name: &str, values: &str) -> Option<Metric> {
     let words: Vec<_> = values.split_whitespace().collect();
     let mut numbers = Numbers::default();
-    let mut contains = "default";
+    let mut is_time = false;
     if words.iter().all(|word| word.contains('=')) {
         for (key, value) in words.iter().filter_map(|word| word.split_once('=')) {
             let number = match text::go_duration(value) {
                 Some(nanoseconds) => {
-                    contains = "time";
+                    is_time = true;
                     nanoseconds / Unit::Milliseconds.nanoseconds(1.0)
                 }
                 None => decimal(value)?,
@@ -115,7 +115,7 @@ fn printed(name: &str, values: &str) -> Option<Metric> {
         // Another unit than a count, such as `1.5 kB`, belongs to a counter of bytes.
         (numbers.count, numbers.rate) = (decimal(count).into(), rate.into());
     }
-    Some(Metric { contains: Some(contains.to_owned()), values: Some(Box::new(numbers)), own: Box::default() })
+    Some(Metric { is_time: Some(is_time), numbers: Box::new(numbers) })
 }
 
 #[cfg(test)]
