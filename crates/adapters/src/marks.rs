@@ -22,7 +22,7 @@ static LONG_MARKS: LazyLock<LongMarks> = LazyLock::new(|| {
     let mut marks: Vec<&str> = long.collect();
     marks.sort_unstable();
     marks.dedup();
-    let search = AhoCorasick::builder().kind(Some(AhoCorasickKind::ContiguousNFA)).build(&marks).ok();
+    let search = AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(&marks).ok();
     LongMarks { search, indexes: marks.into_iter().zip(0..).collect() }
 });
 
