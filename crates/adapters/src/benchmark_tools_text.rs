@@ -219,8 +219,7 @@ mod tests {
         "#);
         assert_eq!(read(Magic, text), read(BenchmarkTools, text));
         let (_, skipped) = parse_with_skipped(BenchmarkTools, text, None).unwrap();
-        let skipped: Vec<_> =
-            skipped.iter().map(|skipped| format!("{}: {}", skipped.name, skipped.reason)).collect();
+        let skipped: Vec<_> = skipped.iter().flat_map(crate::Skipped::lines).collect();
         assert_eq!(skipped, ["trig/cos: they are comparisons", "trig/new: they did not run"]);
         insta::assert_snapshot!(parse(BenchmarkTools, text, Some(Average::Mean)).unwrap_err(), @"The adapter `benchmark_tools` cannot read the output at line 3: expected no average setting, because a printed group contains minimum times.");
         insta::assert_snapshot!(read(Magic, "1-element BenchmarkTools.BenchmarkGroup:\n  tags: []\n  \"a\" => Trial(fast)\n"), @r#"The adapter `benchmark_tools` cannot read the output at line 3: expected a time such as `Trial(1.250 ns)`, found `"a" => Trial(fast)`."#);

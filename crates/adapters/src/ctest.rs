@@ -111,14 +111,13 @@ mod tests {
             assert_eq!(read(Magic, text), read(Ctest, text));
             let (results, skipped) = parse_with_skipped(Magic, text, None).unwrap();
             assert_eq!(results.adapter, Ctest);
-            let skipped: Vec<_> =
-                skipped.iter().map(|skipped| format!("{}: {}", skipped.name, skipped.reason)).collect();
+            let skipped: Vec<_> = skipped.iter().flat_map(crate::Skipped::lines).collect();
             insta::allow_duplicates! {
                 insta::assert_snapshot!(skipped.join("\n"), @"
                 fails: they failed
+                slow: they failed
                 skips: they were skipped
                 off: they were skipped
-                slow: they failed
                 ");
             }
         }

@@ -78,11 +78,10 @@ fn first_of(mut claims: Vec<(Results, Vec<Skipped>)>) -> (Results, Vec<Skipped>)
     let known: HashSet<&str> = results.entries.iter().map(|entry| entry.label.as_str()).collect();
     for (other, _) in &claims {
         let lost = other.entries.iter().filter(|entry| !known.contains(entry.label.as_str()));
-        skipped.extend(lost.map(|entry| Skipped {
-            name: format!("{} ({})", entry.label.as_str(), other.adapter.short()),
-            only_parameters: false,
-            reason: OTHER_TOOL,
-        }));
+        for entry in lost {
+            let name = format!("{} ({})", entry.label.as_str(), other.adapter.short());
+            Skipped::add(&mut skipped, name, false, OTHER_TOOL);
+        }
     }
     (results, skipped)
 }

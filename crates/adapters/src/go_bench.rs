@@ -241,7 +241,7 @@ mod tests {
         let truncated = format!("{interleaved}{{\"Action\":\n");
         assert_eq!(read(Magic, &truncated), read(Magic, &interleaved));
         let (_, skipped) = crate::parse_with_skipped(Magic, &truncated, None).unwrap();
-        assert_eq!(skipped.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["line 6"]);
+        assert_eq!(skipped.iter().flat_map(|one| &one.names).collect::<Vec<_>>(), ["line 6"]);
         insta::assert_snapshot!(read(GoBench, &event("a", "PASS\\n")), @"The adapter `go_bench` cannot read the output: expected an event with the result of a benchmark.");
     }
 

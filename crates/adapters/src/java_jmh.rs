@@ -307,7 +307,7 @@ mod tests {
         org.example.Collections.start latency 354964
         org.example.Collections.start allocated 5728
         ");
-        let skipped: Vec<_> = skipped.iter().map(|skipped| &*skipped.name).collect();
+        let skipped: Vec<_> = skipped.into_iter().flat_map(|one| one.names).collect();
         insta::assert_snapshot!(skipped.join("\n"), @"
         org.example.Collections.log: gc.alloc.rate
         org.example.Collections.log: gc.count

@@ -158,8 +158,7 @@ mod tests {
         ");
         assert_eq!(read(Magic, text), read(Junit, text));
         let (_, skipped) = parse_with_skipped(Junit, text, None).unwrap();
-        let skipped: Vec<_> =
-            skipped.iter().map(|skipped| format!("{}: {}", skipped.name, skipped.reason)).collect();
+        let skipped: Vec<_> = skipped.iter().flat_map(crate::Skipped::lines).collect();
         insta::assert_snapshot!(skipped.join("\n"), @"
         test_parser.TestGroup.test_fails: they failed
         test_parser.test_skipped: they were skipped

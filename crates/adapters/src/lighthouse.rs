@@ -158,7 +158,7 @@ mod tests {
         let without_score = text.replace(r#""score": 0.79"#, r#""score": null"#);
         let (results, skipped) = parse_with_skipped(Magic, &without_score, None).unwrap();
         assert_eq!(results.to_string(), read(Lighthouse, &without_score));
-        let skipped: Vec<_> = skipped.iter().map(|one| format!("{}: {}", one.name, one.reason)).collect();
+        let skipped: Vec<_> = skipped.iter().flat_map(crate::Skipped::lines).collect();
         insta::assert_snapshot!(skipped.join("\n"), @"
         accessibility: Lighthouse could not compute their score
         first-meaningful-paint: Lighthouse did not measure them

@@ -403,7 +403,7 @@ mod tests {
         orders rate 2.5
         ");
         let (_, skipped) = crate::parse_with_skipped(Adapter::LoadK6, exported, None).unwrap();
-        assert_eq!(skipped.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["memory"]);
+        assert_eq!(skipped.iter().flat_map(|one| &one.names).collect::<Vec<_>>(), ["memory"]);
         let summary = r#"{"root_group":{},"metrics":{
             "orders":{"type":"counter","contains":"default","values":{"count":30,"rate":2.5}},
             "hits":{"type":"rate","contains":"default","values":{"passes":3,"fails":1,"rate":0.75}}}}"#;
@@ -461,7 +461,7 @@ mod tests {
         let truncated = format!("{text}{{\"metric\":\"http");
         assert_eq!(read(&truncated, None), read(text, None));
         let (_, skipped) = crate::parse_with_skipped(Adapter::LoadK6, &truncated, None).unwrap();
-        assert_eq!(skipped.last().unwrap().name, "line 53");
+        assert_eq!(skipped.last().unwrap().names[0], "line 53");
     }
 
     #[test]

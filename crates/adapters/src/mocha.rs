@@ -115,7 +115,7 @@ mod tests {
         Array waits latency 31000000
         Array nested waits longer latency 72000000
         ");
-        let skipped: Vec<_> = skipped.iter().map(|one| format!("{}: {}", one.name, one.reason)).collect();
+        let skipped: Vec<_> = skipped.iter().flat_map(crate::Skipped::lines).collect();
         insta::assert_snapshot!(skipped.join("\n"), @"
         fails: they failed
         Array is skipped: Mocha did not run them

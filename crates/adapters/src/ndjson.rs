@@ -52,7 +52,7 @@ mod tests {
             Ok(())
         })
         .unwrap();
-        (numbers, input.skipped.take().into_iter().map(|one| one.name).collect())
+        (numbers, input.skipped.take().into_iter().flat_map(|one| one.names).collect())
     }
 
     #[test]

@@ -434,7 +434,7 @@ mod tests {
         }
         for text in [plain, csv, json] {
             let (_, skipped) = parse_with_skipped(PerfStat, text, None).unwrap();
-            let names: Vec<_> = skipped.iter().map(|skipped| skipped.name.as_str()).collect();
+            let names: Vec<_> = skipped.iter().flat_map(|one| &one.names).collect();
             assert_eq!(names, ["cycles", "instructions", "branches", "branch-misses"]);
         }
         assert_eq!(read(PerfStat, &csv.replace(',', ";")), read(PerfStat, csv));

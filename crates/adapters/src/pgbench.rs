@@ -224,7 +224,7 @@ mod tests {
             assert_eq!(read(Magic, text), read(Pgbench, text));
         }
         let (_, skipped) = parse_with_skipped(Pgbench, statements, None).unwrap();
-        assert_eq!(skipped[0].name, "statement latencies");
+        assert_eq!(skipped[0].names[0], "statement latencies");
         let both = read(Pgbench, &format!("{tpcb}{reconnect}"));
         assert_eq!(both, read(Pgbench, tpcb) + &read(Pgbench, reconnect));
     }

@@ -193,7 +193,7 @@ mod tests {
         a.spec.js > cart > flaky {project=ui} latency 30000000
         ");
         assert_eq!(read(Playwright, text), results.to_string());
-        let skipped: Vec<_> = skipped.iter().map(|one| format!("{}: {}", one.name, one.reason)).collect();
+        let skipped: Vec<_> = skipped.iter().flat_map(crate::Skipped::lines).collect();
         insta::assert_snapshot!(skipped.join("\n"), @"
         a.spec.js > cart > skipped: Playwright did not run them
         a.spec.js > cart > skipped: Playwright did not run them

@@ -151,12 +151,12 @@ mod tests {
         ");
         assert_eq!(read(Magic, text), read(PythonAsv, text));
         let (_, skipped) = parse_with_skipped(PythonAsv, text, None).unwrap();
-        let skipped: Vec<_> = skipped.iter().map(|one| format!("{}: {}", one.name, one.reason)).collect();
+        let skipped: Vec<_> = skipped.iter().flat_map(crate::Skipped::lines).collect();
         insta::assert_snapshot!(skipped.join("\n"), @"
         suite.Half.time_half: some of their parameters failed or were skipped
         suite.Two.time_two: some of their parameters failed or were skipped
-        suite.time_fails: they failed
         suite.Two.mem_two: some of their parameters failed or were skipped
+        suite.time_fails: they failed
         ");
     }
 

@@ -238,7 +238,7 @@ mod tests {
         test_sort[1000] latency 13770.7295 [-89412.488, 116953.947]
         ");
         let (_, skipped) = crate::parse_with_skipped(Adapter::Magic, compared, None).unwrap();
-        assert_eq!(skipped.len(), 2);
+        assert_eq!((skipped.len(), skipped[0].count), (1, 2));
         assert_eq!(skipped[0].reason, "they are from a saved run");
     }
 

@@ -321,7 +321,7 @@ mod tests {
                 let (results, skipped) = crate::parse_with_skipped(adapter, &text, None).unwrap();
                 assert_eq!(results.to_string(), alone, "{adapter}");
                 let skipped: Vec<_> =
-                    skipped.iter().map(|skipped| (&*skipped.name, skipped.reason)).collect();
+                    skipped.iter().map(|skipped| (&*skipped.names[0], skipped.reason)).collect();
                 assert_eq!(skipped, [("line 1", "their summaries are truncated")], "{adapter}");
             }
         }

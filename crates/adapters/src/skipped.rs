@@ -9,15 +9,39 @@ use crate::{
     text::{self, Unit},
 };
 
-/// A result that an adapter skipped, or whose parameters it skipped.
+/// Results that an adapter skipped for the same reason, or whose parameters it skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
-    /// Name of the result in the output.
-    pub name: String,
-    /// Whether the adapter read the result without its parameters.
+    /// Names of the first results in the output, at most 20.
+    pub names: Vec<String>,
+    /// Number of results.
+    pub count: usize,
+    /// Whether the adapter read the results without their parameters.
     pub only_parameters: bool,
     /// Reason, as the end of a sentence about several results or their parameters.
     pub reason: &'static str,
+}
+
+impl Skipped {
+    /// Adds a result to those that were skipped for the same reason.
+    pub(crate) fn add(all: &mut Vec<Self>, name: String, only_parameters: bool, reason: &'static str) {
+        let same = |one: &&mut Self| (one.only_parameters, one.reason) == (only_parameters, reason);
+        match all.iter_mut().find(same) {
+            Some(same) => {
+                same.count += 1;
+                if same.names.len() < MAX_NAMES {
+                    same.names.push(name);
+                }
+            }
+            None => all.push(Self { names: vec![name], count: 1, only_parameters, reason }),
+        }
+    }
+
+    /// Returns a line for each name.
+    #[cfg(test)]
+    pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
+        self.names.iter().map(|name| format!("{name}: {}", self.reason))
+    }
 }
 
 /// Reason if parameters are not stored as parameters of a variant.
@@ -26,8 +50,8 @@ pub(crate) const PARAMETERS: &str = "they are objects or longer than 256 bytes; 
 /// Reason if lines look like results.
 const UNREAD: &str = "they look like results, but the adapter does not know their format";
 
-/// Maximum number of lines that are reported.
-const MAX_LINES: usize = 20;
+/// Maximum number of names that are kept per reason: an output can have a million results that failed.
+const MAX_NAMES: usize = 20;
 
 /// Returns the lines of a text that look like the results that were read, but that the adapter did not read. Programs call it
 /// to warn about an incomplete report; documents in JSON or XML are either read as a whole or rejected.
@@ -64,15 +88,12 @@ pub fn unread_lines(text: &str, results: &Results, average: Option<Average>) -> 
     if parse(&without) != parse(&text) {
         return Vec::new();
     }
-    candidates
-        .into_iter()
-        .take(MAX_LINES)
-        .map(|line| Skipped {
-            name: format!("line {}: {}", line.number, excerpt::of_text(line.text.trim())),
-            only_parameters: false,
-            reason: UNREAD,
-        })
-        .collect()
+    let mut unread = Vec::new();
+    for line in candidates {
+        let name = format!("line {}: {}", line.number, excerpt::of_text(line.text.trim()));
+        Skipped::add(&mut unread, name, false, UNREAD);
+    }
+    unread
 }
 
 /// Returns the first word of each benchmark's name and of the last segment of its path, as they occur in a line.
@@ -138,14 +159,14 @@ fn has_unit(line: &str) -> bool {
 mod tests {
     use tidemark_api::{Adapter, Average};
 
-    use crate::{effective_average, parse_with_skipped, unread_lines};
+    use crate::{Skipped, effective_average, parse_with_skipped, unread_lines};
 
     /// Returns the lines that look like results, but were not read.
     fn unread(adapter: Adapter, text: &str) -> Vec<String> {
         let (results, _) = parse_with_skipped(adapter, text, None).unwrap();
         let skipped = unread_lines(text, &results, None);
         assert!(skipped.iter().all(|skipped| skipped.reason == super::UNREAD && !skipped.only_parameters));
-        skipped.into_iter().map(|skipped| skipped.name).collect()
+        skipped.into_iter().flat_map(|skipped| skipped.names).collect()
     }
 
     #[test]
@@ -172,14 +193,15 @@ mod tests {
     fn a_limited_number_of_lines_is_reported() {
         let text = "b x 5 ops/ms ±0.00% (2 runs sampled)\n".repeat(100);
         let text = format!("a x 2,000 ops/sec ±1.50% (90 runs sampled)\n{text}");
-        assert_eq!(unread(Adapter::JsBenchmark, &text).len(), super::MAX_LINES);
+        assert_eq!(unread(Adapter::JsBenchmark, &text).len(), super::MAX_NAMES);
+        let (results, _) = parse_with_skipped(Adapter::JsBenchmark, &text, None).unwrap();
+        assert_eq!(unread_lines(&text, &results, None)[0].count, 100);
     }
 
     /// Returns the number of benchmarks, and each skipped result with its reason.
     fn skipped(adapter: Adapter, text: &str) -> (usize, Vec<String>) {
         let (results, skipped) = parse_with_skipped(adapter, text, None).unwrap();
-        let lines = skipped.iter().map(|skipped| format!("{}: {}", skipped.name, skipped.reason));
-        (results.entries.len(), lines.collect())
+        (results.entries.len(), skipped.iter().flat_map(Skipped::lines).collect())
     }
 
     #[test]

@@ -160,7 +160,7 @@ mod tests {
         }
         let (_, skipped) = parse_with_skipped(TastyBench, texts[2], None).unwrap();
         assert_eq!(skipped.len(), 1);
-        assert_eq!(skipped[0].name, "All.Sorting.sort: of lists");
+        assert_eq!(skipped[0].names[0], "All.Sorting.sort: of lists");
     }
 
     #[test]

@@ -183,12 +183,11 @@ impl<'a> Input<'a> {
 
     /// Records that the adapter does not read a result.
     pub(crate) fn skip(&self, name: impl Into<String>, reason: &'static str) {
-        self.skipped.borrow_mut().push(Skipped { name: name.into(), only_parameters: false, reason });
+        Skipped::add(&mut self.skipped.borrow_mut(), name.into(), false, reason);
     }
 
     /// Records that the adapter reads a result without its parameters.
     pub(crate) fn skip_parameters(&self, name: &str) {
-        let reason = skipped::PARAMETERS;
-        self.skipped.borrow_mut().push(Skipped { name: name.to_owned(), only_parameters: true, reason });
+        Skipped::add(&mut self.skipped.borrow_mut(), name.to_owned(), true, skipped::PARAMETERS);
     }
 }

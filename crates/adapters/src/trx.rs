@@ -129,8 +129,7 @@ mod tests {
         ");
         assert_eq!(read(Magic, text), read(Trx, text));
         let (_, skipped) = parse_with_skipped(Trx, text, None).unwrap();
-        let skipped: Vec<_> =
-            skipped.iter().map(|skipped| format!("{}: {}", skipped.name, skipped.reason)).collect();
+        let skipped: Vec<_> = skipped.iter().flat_map(crate::Skipped::lines).collect();
         insta::assert_snapshot!(skipped.join("\n"), @"
         Demo.ParserTests.Fails: they failed
         Demo.ParserTests.Skipped: they were skipped

@@ -106,7 +106,12 @@ fn few_lines_of_fixtures_look_like_results_but_are_not_read() {
         for (name, text) in files(&path) {
             let Ok(results) = parse(Adapter::Magic, &text, None) else { continue };
             let lines = unread_lines(&text, &results, None);
-            unread.extend(lines.iter().map(|line| format!("{}/{name}: {}", results.adapter, line.name)));
+            unread.extend(
+                lines
+                    .iter()
+                    .flat_map(|lines| &lines.names)
+                    .map(|line| format!("{}/{name}: {line}", results.adapter)),
+            );
         }
     }
     assert_eq!(unread, UNREAD);

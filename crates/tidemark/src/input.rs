@@ -307,23 +307,16 @@ fn warn_about_skipped(output: &str, skipped: &[Skipped]) {
 
 /// Returns a sentence for each reason, in order of appearance.
 fn skipped_warnings(skipped: &[Skipped]) -> Vec<String> {
-    let mut reasons: Vec<(&str, bool)> = Vec::new();
-    for Skipped { reason, only_parameters, .. } in skipped {
-        if !reasons.contains(&(reason, *only_parameters)) {
-            reasons.push((reason, *only_parameters));
-        }
-    }
-    let warning = |(reason, only_parameters): (&str, bool)| {
-        let names = || skipped.iter().filter(|one| one.reason == reason).map(|one| output::plain(&one.name));
-        let count = names().count();
-        let results = if count == 1 { "1 result".to_owned() } else { format!("{count} results") };
-        let what = if only_parameters { format!("The parameters of {results}") } else { results };
-        let are = if count == 1 && !only_parameters { "is" } else { "are" };
-        let more = if count > NAMES { format!(" and {} more", count - NAMES) } else { String::new() };
-        let shown = names().take(NAMES).collect::<Vec<_>>().join(", ");
-        format!("{what} {are} not read ({reason}): {shown}{more}.")
+    let warning = |Skipped { names, count, only_parameters, reason }: &Skipped| {
+        let results = if *count == 1 { "1 result".to_owned() } else { format!("{count} results") };
+        let what = if *only_parameters { format!("The parameters of {results}") } else { results };
+        let are = if *count == 1 && !only_parameters { "is" } else { "are" };
+        let shown: Vec<_> = names.iter().take(NAMES).map(|name| output::plain(name)).collect();
+        let more =
+            if *count > shown.len() { format!(" and {} more", count - shown.len()) } else { String::new() };
+        format!("{what} {are} not read ({reason}): {}{more}.", shown.join(", "))
     };
-    reasons.into_iter().map(warning).collect()
+    skipped.iter().map(warning).collect()
 }
 
 #[cfg(test)]
@@ -365,12 +358,17 @@ mod tests {
 
     #[test]
     fn a_warning_names_the_first_skipped_results() {
-        let skipped =
-            |name: &str, only_parameters, reason| Skipped { name: name.to_owned(), only_parameters, reason };
-        let failed = ["a", "b\u{1b}", "c", "d", "e"].map(|name| skipped(name, false, "they failed"));
-        let others = [skipped("x", false, "they are not times"), skipped("y", true, "they are objects")];
+        let skipped = |names: &[&str], only_parameters, reason| Skipped {
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+            count: names.len(),
+            only_parameters,
+            reason,
+        };
+        let failed = skipped(&["a", "b\u{1b}", "c", "d", "e"], false, "they failed");
+        let others =
+            [skipped(&["x"], false, "they are not times"), skipped(&["y"], true, "they are objects")];
         assert_eq!(
-            skipped_warnings(&[&failed[..], &others].concat()),
+            skipped_warnings(&[&[failed][..], &others].concat()),
             [
                 "5 results are not read (they failed): a, b\\u{1b}, c and 2 more.",
                 "1 result is not read (they are not times): x.",
