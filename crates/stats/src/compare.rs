@@ -65,7 +65,7 @@ pub const PAIRED_CONFIDENCE: f64 = 0.99;
 pub struct Comparison {
     /// Center of the base: the geometric mean, or the arithmetic mean if any value is zero or negative.
     pub base: f64,
-    /// Center of the new side.
+    /// Center of the new side. For pairs, it is the base plus the center of the differences.
     pub new: f64,
     /// Relative change from base to new side; `None` if the base is zero and the new side is not.
     pub change: Option<f64>,

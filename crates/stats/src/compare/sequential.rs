@@ -10,7 +10,7 @@
 use std::f64::consts::LN_2;
 
 use super::ROUNDING_ERROR;
-use crate::level::MAD_TO_SIGMA;
+use crate::{level::MAD_TO_SIGMA, moments::mean};
 
 /// Bets: stake per standard deviation of the differences, and share of the capital. Small stakes win slowly but detect small
 /// changes.
@@ -19,6 +19,8 @@ const BETS: [(f64, f64); 4] = [(0.15, 0.15), (0.4, 0.45), (1.0, 0.15), (2.5, 0.2
 const MAX_SIZE: f64 = 2.0;
 /// Number of halvings in the search for an end of the interval: more digits than anyone reads.
 const HALVINGS: usize = 40;
+/// Number of steps from the median to the center, each of which at least halves the distance.
+const CENTER_STEPS: usize = 8;
 /// Factor by which successive bets of the mixture delay a decision, as the logarithm of a capital; for predictions only.
 const MIXTURE_COST: f64 = 1.5;
 
@@ -69,6 +71,22 @@ impl Sequence {
         let below = self.sorted[middle];
         let is_even = self.sorted.len().is_multiple_of(2);
         Some(if is_even { below + (self.sorted[middle + 1] - below) / 2.0 } else { below })
+    }
+
+    /// Returns the center of the differences: Huber's M-estimate, which limits each difference as the bets do. The mean would follow
+    /// the bursts of load on one side. While the spread is zero, it is the mean.
+    pub(super) fn center(&self) -> Option<f64> {
+        let mut center = self.median()?;
+        let reach = MAX_SIZE * self.spread();
+        if reach == 0.0 {
+            return Some(mean(&self.differences));
+        }
+        for _ in 0..CENTER_STEPS {
+            let limited =
+                self.differences.iter().map(|difference| (difference - center).clamp(-reach, reach));
+            center += limited.sum::<f64>() / self.differences.len() as f64;
+        }
+        Some(center)
     }
 
     /// Returns the standard deviation of the differences, estimated from the median absolute deviation; zero if it is unknown.

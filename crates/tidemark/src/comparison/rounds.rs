@@ -1,4 +1,4 @@
-//! Comparison of two sides while they are measured in pairs. A round costs the same, however many came before it.
+//! Comparison of two sides while they are measured in pairs. A round does not repeat the tests of the earlier rounds.
 
 use std::collections::HashMap;
 
