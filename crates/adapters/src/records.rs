@@ -97,7 +97,7 @@ fn table(text: &str) -> &str {
         if line.trim().is_empty() && !is_quoted {
             break;
         }
-        is_quoted ^= line.matches('"').count() % 2 == 1;
+        is_quoted ^= memchr::memchr_iter(b'"', line.as_bytes()).count() % 2 == 1;
         end += line.len();
     }
     &text[..end]

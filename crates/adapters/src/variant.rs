@@ -79,10 +79,10 @@ pub(crate) fn distinguish(
     entries: &mut Entries,
     properties: &[Property<'_>],
 ) -> Result<(), Failure> {
-    separate(&position, entries, properties)?;
     if are_unique(entries.iter().map(series_key)) {
         return Ok(());
     }
+    separate_equal(&position, entries, properties)?;
     let (groups, _) = group(&entries.iter().map(series_key).collect::<Vec<_>>());
     for (index, (entry, group)) in entries.iter().zip(groups).enumerate() {
         if group as usize != index {
@@ -105,6 +105,14 @@ pub(crate) fn separate(
     if are_unique(entries.iter().map(series_key)) {
         return Ok(());
     }
+    separate_equal(&position, entries, properties)
+}
+
+fn separate_equal(
+    position: impl Fn(usize) -> Position,
+    entries: &mut Entries,
+    properties: &[Property<'_>],
+) -> Result<(), Failure> {
     for (name, value) in properties {
         let (groups, count) = group(&entries.iter().map(series_key).collect::<Vec<_>>());
         if count == entries.len() {
