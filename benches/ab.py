@@ -93,7 +93,7 @@ def detected(repository, arguments):
         for _ in range(arguments.comparisons):
             rows = repository.compare(*flags, "--max-time", str(arguments.max_time), SLOWER=SLOWER)
             found += SLOWER in changes(rows)
-            undecided += any((row["benchmark"], row["verdict"]) == (SLOWER, "inconclusive") for row in rows)
+            undecided += any((row["benchmark"], row["verdict"]) == (SLOWER, "too_few_data") for row in rows)
             others += bool(changes(rows) - {SLOWER})
             rounds += [row["base"]["runs"] for row in rows if row["benchmark"] == SLOWER]
         print(
