@@ -18,7 +18,7 @@ use tidemark_api::Adapter;
 const SIZE: usize = 8_000_000;
 
 /// Number of parses per case. The fastest one counts.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 7;
 
 /// Minimum speed in megabytes per second of CPU time.
 const MIN_SPEED: f64 = 25.0;

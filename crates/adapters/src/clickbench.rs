@@ -1,6 +1,6 @@
 //! Adapter for the result files of ClickBench: three tries per query, of which the first is cold.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Write};
 
 use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::{Adapter, Parameters};
@@ -59,11 +59,12 @@ fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
         Ok(Entry { parameters: parameters.clone(), ..Entry::new(position, name, vec![metric])? })
     };
     let latency = |seconds: f64| ParsedMetric::latency(Unit::Seconds.nanoseconds(seconds));
-    let mut entries = Entries::default();
+    let (mut entries, mut name) = (Entries::default(), String::new());
     document::read_elements(input.text, "result", |index, tries: [Number; 3]| {
         // A query that failed has no time.
         let [cold, second, third] = tries.map(Number::get);
-        let name = format!("Q{index}");
+        name.clear();
+        write!(name, "Q{index}").expect("a text can grow");
         if let Some(cold) = cold {
             entries.push(entry(index, &name, &cold_run, latency(cold))?);
         }
@@ -77,7 +78,7 @@ fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
         };
         match hot {
             Some(hot) => entries.push(entry(index, &name, &hot_run, hot)?),
-            None => input.skip(name, "they failed"),
+            None => input.skip(&*name, "they failed"),
         }
         Ok(())
     })?;

@@ -54,9 +54,7 @@ fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
     let records = Records::read(input.text, ',', &[name])?;
     let columns =
         Columns::of(name, records.header(), Position::Line(first.number))?.ok_or_else(unrecognized)?;
-    let mut below =
-        text::lines(input.text).skip(first.number).skip_while(|line| !line.text.trim().is_empty());
-    if let Some(line) = below.find(|line| !line.text.trim().is_empty()) {
+    if let Some(line) = records.line_below() {
         return Err(line.invalid("no line after a blank line"));
     }
     let (mut entries, mut lines) = (Entries::default(), Vec::new());
@@ -68,7 +66,7 @@ fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
             continue;
         }
         let parameters =
-            columns.parameters.iter().filter_map(|column| row.text(column).map(|value| (*column, value)));
+            columns.parameters.iter().filter_map(|(index, column)| Some((*column, row.cell(*index)?)));
         let parameters: BTreeMap<&str, &str> = parameters.collect();
         let parameters = variant::of_texts(|| row.position(), parameters)?;
         entries.push(Entry { parameters, ..row.entry(name, metrics)? });
@@ -79,7 +77,8 @@ fn parse(input: &Input<'_>) -> Result<Entries, Failure> {
 }
 
 struct Columns<'a> {
-    parameters: Vec<&'a str>,
+    /// Index and name of each parameter.
+    parameters: Vec<(usize, &'a str)>,
     measures: Vec<Column<'a>>,
 }
 
@@ -130,7 +129,7 @@ impl<'a> Columns<'a> {
                 (None, None) => {
                     let is_count = COUNTS.iter().any(|count| column.eq_ignore_ascii_case(count));
                     if columns.measures.is_empty() && !is_count && !column.is_empty() {
-                        columns.parameters.push(column);
+                        columns.parameters.push((index, column));
                     }
                     continue;
                 }

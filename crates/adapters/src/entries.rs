@@ -9,8 +9,9 @@ use tidemark_api::Parameters;
 
 use crate::{
     Entry, Label, ParsedMetric,
+    group::are_unique,
     results::{MetricRef, ignored_name},
-    shared::{self, Measure, PackedMetric, Shared},
+    shared::{self, Measure, PackedMetric, PackedMetrics, Shared},
 };
 
 /// Benchmarks in the order of the output.
@@ -23,6 +24,10 @@ pub struct Entries {
     /// Start of the last entry.
     last: usize,
     count: usize,
+    /// Whether the keys are known to be unique.
+    are_unique: bool,
+    /// Whether a name may be nothing but an ignore suffix.
+    has_bare_suffix: bool,
     shared: Shared,
 }
 
@@ -74,10 +79,12 @@ impl Entries {
     pub fn push(&mut self, entry: Entry) {
         let Entry { label, parameters, mut ignored, metrics } = entry;
         let mut name = label.as_str();
-        if let Some(rest) = ignored_name(name).filter(|rest| !ignored && !rest.is_empty()) {
-            (name, ignored) = (rest, true);
+        match ignored_name(name).filter(|_| !ignored) {
+            Some("") => self.has_bare_suffix = true,
+            Some(rest) => (name, ignored) = (rest, true),
+            None => {}
         }
-        let metrics: Vec<PackedMetric> = metrics
+        let metrics: PackedMetrics = metrics
             .into_iter()
             .map(|metric| {
                 let ParsedMetric { measure, units, direction, value, lower_value, upper_value } = metric;
@@ -95,6 +102,27 @@ impl Entries {
             push_text(&mut self.bytes, packed);
         }
         self.finish(ignored, metrics);
+    }
+
+    /// Whether no two benchmarks have the same label and parameters. The answer is kept until a benchmark is added, because the
+    /// hashes of all keys take time.
+    pub(crate) fn are_unique(&mut self) -> bool {
+        if !self.are_unique {
+            let mut bytes = self.bytes.as_slice();
+            let keys = (0..self.count).map(|_| {
+                let Packed { key, .. } = Packed::take(&mut bytes);
+                key
+            });
+            self.are_unique = are_unique(keys);
+        }
+        self.are_unique
+    }
+
+    /// Returns the first name that is nothing but an ignore suffix.
+    pub(crate) fn bare_suffix(&self) -> Option<&str> {
+        let is_bare = |entry: &EntryRef<'_>| !entry.ignored && ignored_name(entry.label.as_str()).is_some();
+        let entry = self.has_bare_suffix.then(|| self.iter().find(is_bare))??;
+        Some(entry.label.as_str())
     }
 
     /// Changes the last benchmark, if there is one.
@@ -167,18 +195,19 @@ impl Entries {
         self.finish(entry.ignored, entry.metrics.packed().collect());
     }
 
-    /// Creates empty entries with the parameters and measures that these entries share.
+    /// Creates empty entries for benchmarks of these entries, with the parameters and measures that they share.
     pub(crate) fn with_same_shared(&self) -> Self {
-        Self { shared: self.shared.clone(), ..Self::default() }
+        Self { shared: self.shared.clone(), has_bare_suffix: self.has_bare_suffix, ..Self::default() }
     }
 
     fn start_key(&mut self, key: &[u8]) {
+        self.are_unique = false;
         self.last = self.bytes.len();
         self.bytes.extend_from_slice(key);
     }
 
-    fn finish(&mut self, ignored: bool, metrics: Vec<PackedMetric>) {
-        let metrics = self.shared.last_of_each(metrics);
+    fn finish(&mut self, ignored: bool, mut metrics: PackedMetrics) {
+        self.shared.keep_last_of_each(&mut metrics);
         push_number(&mut self.bytes, metrics.len() << 1 | usize::from(ignored));
         for PackedMetric { measure, value, lower_value, upper_value } in metrics {
             let bit = |bound: Option<f64>, bit| if bound.is_some() { bit } else { 0 };
@@ -232,6 +261,36 @@ impl<'a> IntoIterator for &'a Entries {
     }
 }
 
+/// A benchmark as it is stored.
+struct Packed<'a> {
+    /// Variant with the bit `REFERENCE`.
+    kind: usize,
+    name: &'a [u8],
+    /// Parameters, unless they are shared.
+    parameters: &'a [u8],
+    key: &'a [u8],
+    /// Number of metrics with the bit `ignored`.
+    count: usize,
+    metrics: &'a [u8],
+}
+
+impl<'a> Packed<'a> {
+    fn take(bytes: &mut &'a [u8]) -> Self {
+        let start = *bytes;
+        let kind = take_number(bytes);
+        let name = take_text(bytes);
+        let parameters = if kind >> 1 == shared::OWN_PARAMETERS { take_text(bytes) } else { &[] };
+        let key = &start[..start.len() - bytes.len()];
+        let count = take_number(bytes);
+        let start = *bytes;
+        for _ in 0..count >> 1 {
+            let bounds = take_number(bytes) & (LOWER | UPPER);
+            take(bytes, 8 * (1 + bounds.count_ones() as usize));
+        }
+        Self { kind, name, parameters, key, count, metrics: &start[..start.len() - bytes.len()] }
+    }
+}
+
 /// Iterator over the benchmarks of [`Entries`].
 #[derive(Clone)]
 pub struct Iter<'a> {
@@ -245,22 +304,15 @@ impl<'a> Iterator for Iter<'a> {
 
     fn next(&mut self) -> Option<EntryRef<'a>> {
         self.left = self.left.checked_sub(1)?;
-        let start = self.bytes;
-        let kind = take_number(&mut self.bytes);
-        let name = take_text(&mut self.bytes);
+        let Packed { kind, name, parameters, key, count, metrics } = Packed::take(&mut self.bytes);
+        let name = text(name);
         let parameters = match kind >> 1 {
             shared::NO_PARAMETERS => "",
-            shared::OWN_PARAMETERS => take_text(&mut self.bytes),
+            shared::OWN_PARAMETERS => text(parameters),
             variant => self.shared.parameters(variant),
         };
-        let key = &start[..start.len() - self.bytes.len()];
-        let count = take_number(&mut self.bytes);
-        let metrics = Metrics { bytes: self.bytes, left: count >> 1, shared: self.shared };
-        for _ in 0..metrics.left {
-            let bounds = take_number(&mut self.bytes) & (LOWER | UPPER);
-            take(&mut self.bytes, 8 * (1 + bounds.count_ones() as usize));
-        }
         let label = if kind & REFERENCE == 0 { Label::Name(name) } else { Label::Reference(name) };
+        let metrics = Metrics { bytes: metrics, left: count >> 1, shared: self.shared };
         Some(EntryRef { label, ignored: count & 1 == 1, parameters, key, metrics })
     }
 
@@ -392,9 +444,13 @@ fn take_number(bytes: &mut &[u8]) -> usize {
     }
 }
 
-fn take_text<'a>(bytes: &mut &'a [u8]) -> &'a str {
+fn take_text<'a>(bytes: &mut &'a [u8]) -> &'a [u8] {
     let length = take_number(bytes);
-    std::str::from_utf8(take(bytes, length)).expect("the entry was written from a text")
+    take(bytes, length)
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("the entry was written from a text")
 }
 
 #[cfg(test)]
@@ -442,6 +498,33 @@ mod tests {
         let mut empty = Entries::default();
         empty.change_last(|_| unreachable!("there is no entry"));
         assert_eq!(empty, Entries::default());
+    }
+
+    #[test]
+    fn a_benchmark_that_is_added_can_be_a_duplicate() {
+        let all = entries();
+        let mut entries = Entries::from(all.clone());
+        assert!(entries.are_unique() && entries.are_unique());
+        entries.push(all[5].clone());
+        assert!(!entries.are_unique());
+        entries.change_last(|entry| entry.label = Label::Name("new".parse().unwrap()));
+        assert!(entries.are_unique());
+    }
+
+    #[test]
+    fn a_bare_suffix_is_found_in_remaining_entries() {
+        let named = |name: &str| Entry {
+            label: Label::Name(name.parse().unwrap()),
+            parameters: None,
+            ignored: false,
+            metrics: Vec::new(),
+        };
+        let mut entries =
+            Entries::from(vec![named("a-tidemark-ignore"), named("-tidemark-ignore"), named("b")]);
+        entries.retain(|entry| entry.label.as_str() != "b");
+        assert_eq!(entries.bare_suffix(), Some("-tidemark-ignore"));
+        entries.retain(|entry| entry.ignored);
+        assert_eq!(entries.bare_suffix(), None);
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! Finds equal keys in a list, with little memory: a table of all keys would take several times the memory of the packed results.
 
-use std::hash::{BuildHasher, Hash, RandomState};
+use std::hash::{BuildHasher, Hash};
+
+use foldhash::quality::RandomState;
 
 /// Whether no two keys are equal. May return false for different keys, but needs less memory than [`group`].
 pub(crate) fn are_unique<K: Hash>(keys: impl Iterator<Item = K>) -> bool {
-    let state = RandomState::new();
+    let state = RandomState::default();
     let mut hashes: Vec<u64> = keys.map(|key| state.hash_one(key)).collect();
     hashes.sort_unstable();
     hashes.windows(2).all(|pair| pair[0] != pair[1])
@@ -12,7 +14,7 @@ pub(crate) fn are_unique<K: Hash>(keys: impl Iterator<Item = K>) -> bool {
 
 /// Groups equal keys: returns the group of each key, from zero in order of appearance, and the number of groups.
 pub(crate) fn group<K: Ord + Hash>(keys: &[K]) -> (Vec<u32>, usize) {
-    let state = RandomState::new();
+    let state = RandomState::default();
     // Half of the hash orders well enough; equal halves are compared.
     let mut order: Vec<(u32, u32)> =
         (0..).zip(keys).map(|(index, key)| (state.hash_one(key) as u32, index)).collect();

@@ -6,11 +6,8 @@ use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::Adapter;
 
 use crate::{
-    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document,
-    fold::mean_of,
-    group::{are_unique, group},
-    text::Unit,
-    variant,
+    Entries, Entry, Failure, Format, Input, ParsedMetric, Position, Syntax, Tool, document, fold::mean_of,
+    group::group, text::Unit, variant,
 };
 
 pub(crate) const TOOL: Tool = Tool {
@@ -149,8 +146,8 @@ fn joined(parent: &str, title: &str) -> String {
 
 /// Replaces the repetitions of a test (`--repeat-each`) by their mean. Playwright requires unique titles, so entries with the same
 /// name are repetitions.
-fn mean_of_repetitions(entries: Entries) -> Entries {
-    if are_unique(entries.iter().map(|entry| entry.key())) {
+fn mean_of_repetitions(mut entries: Entries) -> Entries {
+    if entries.are_unique() {
         return entries;
     }
     let (groups, count) = group(&entries.iter().map(|entry| entry.key()).collect::<Vec<_>>());

@@ -5,7 +5,10 @@ use std::borrow::Cow;
 use csv::{Reader, ReaderBuilder, StringRecord};
 use tidemark_api::excerpt;
 
-use crate::{Entry, Failure, ParsedMetric, Position, text};
+use crate::{
+    Entry, Failure, ParsedMetric, Position,
+    text::{self, Line},
+};
 
 /// Maximum number of columns.
 const MAX_COLUMNS: usize = 10_000;
@@ -15,6 +18,8 @@ pub(crate) struct Records<'a> {
     header: Vec<String>,
     /// Header and records.
     table: Cow<'a, str>,
+    /// Text below the table.
+    below: &'a str,
     /// Number of lines above the header.
     first_line: usize,
     delimiter: char,
@@ -38,11 +43,11 @@ impl<'a> Records<'a> {
         };
         let start = header_start(text, delimiter, required).ok_or_else(expected)?;
         let first_line = text[..start].matches('\n').count();
-        let table = table(&text[start..]);
+        let (table, below) = split_table(&text[start..]);
         // The line number of a record after `\r\n` would be one too low.
         let table =
             if table.contains('\r') { Cow::Owned(table.replace("\r\n", "\n")) } else { Cow::Borrowed(table) };
-        let mut records = Self { header: Vec::new(), table, first_line, delimiter };
+        let mut records = Self { header: Vec::new(), table, below, first_line, delimiter };
         let invalid = |expected: &str| Failure::missing(Position::Line(first_line + 1), expected);
         let mut reader = records.reader();
         let header = reader.headers().map_err(|_| invalid("comma-separated values"))?;
@@ -63,6 +68,13 @@ impl<'a> Records<'a> {
     /// Returns the names of the columns.
     pub(crate) fn header(&self) -> &[String] {
         &self.header
+    }
+
+    /// Returns the first line below the table that is not blank.
+    pub(crate) fn line_below(&self) -> Option<Line<'a>> {
+        let line = text::lines(self.below).find(|line| !line.text.trim().is_empty())?;
+        let above = self.first_line + self.table.matches('\n').count();
+        Some(Line { number: above + line.number, ..line })
     }
 
     /// Returns the records in order.
@@ -89,8 +101,8 @@ fn header_start(text: &str, delimiter: char, required: &[&str]) -> Option<usize>
     None
 }
 
-/// Returns the text up to a blank line. Quoted cells may contain blank lines.
-fn table(text: &str) -> &str {
+/// Splits a text before the first blank line. Quoted cells may contain blank lines.
+fn split_table(text: &str) -> (&str, &str) {
     let mut end = 0;
     let mut is_quoted = false;
     for line in text.split_inclusive('\n') {
@@ -100,7 +112,7 @@ fn table(text: &str) -> &str {
         is_quoted ^= memchr::memchr_iter(b'"', line.as_bytes()).count() % 2 == 1;
         end += line.len();
     }
-    &text[..end]
+    text.split_at(end)
 }
 
 impl Record<'_> {

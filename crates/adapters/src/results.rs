@@ -3,12 +3,10 @@
 
 use std::{cell::RefCell, collections::HashMap, fmt};
 
+use foldhash::quality::RandomState;
 use tidemark_api::{Adapter, BenchmarkName, Fold, MeasureDirection, Parameters, ResourceName, excerpt};
 
-use crate::{
-    Entries, EntryRef, Failure, Position, fold,
-    group::{are_unique, group},
-};
+use crate::{Entries, EntryRef, Failure, Position, fold, group::group};
 
 /// Suffixes of a label that disable alerts.
 const IGNORE_SUFFIXES: [&str; 6] = [
@@ -226,12 +224,10 @@ impl Results {
         let invalid = |name: &str, expected: &str, found: &str| {
             Err(Failure::invalid(Position::Path(excerpt::of_path(name)), expected, found))
         };
-        let is_left = |entry: &EntryRef<'_>| !entry.ignored && ignored_name(entry.label.as_str()).is_some();
-        if let Some(entry) = entries.iter().find(is_left) {
-            let name = entry.label.as_str();
+        if let Some(name) = entries.bare_suffix() {
             return invalid(name, "a benchmark name before the ignore suffix", name);
         }
-        if !are_unique(entries.iter().map(|entry| entry.key())) {
+        if !entries.are_unique() {
             let (groups, count) = group(&entries.iter().map(|entry| entry.key()).collect::<Vec<_>>());
             let mut ignored = vec![None; count];
             for (entry, group) in entries.iter().zip(&groups) {
@@ -279,7 +275,7 @@ fn fold_entries(entries: &[EntryRef<'_>], how: Fold) -> Entry {
 
 /// Folds the repeated runs of each benchmark to their median, within the least and the greatest value.
 pub(crate) fn fold_repeated(entries: &mut Entries) {
-    if are_unique(entries.iter().map(|entry| entry.key())) {
+    if entries.are_unique() {
         return;
     }
     let (groups, _) = group(&entries.iter().map(|entry| entry.key()).collect::<Vec<_>>());
@@ -305,7 +301,7 @@ const MAX_SHARED_NAMES: usize = 1_000;
 /// Returns a name; `None` if it is not valid. Equal names share their text, because a report has few measures but many metrics.
 pub(crate) fn shared_name(name: &str) -> Option<ResourceName> {
     thread_local! {
-        static NAMES: RefCell<HashMap<Box<str>, ResourceName>> = RefCell::default();
+        static NAMES: RefCell<HashMap<Box<str>, ResourceName, RandomState>> = RefCell::default();
     }
     NAMES.with_borrow_mut(|names| {
         if let Some(known) = names.get(name) {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use smallvec::SmallVec;
 use tidemark_api::{MeasureDirection, ResourceName};
 
 /// Variant of an entry without parameters.
@@ -40,6 +41,9 @@ pub(crate) struct PackedMetric {
     pub(crate) lower_value: Option<f64>,
     pub(crate) upper_value: Option<f64>,
 }
+
+/// Metrics of a benchmark; most have one.
+pub(crate) type PackedMetrics = SmallVec<[PackedMetric; 4]>;
 
 impl Shared {
     /// Returns the variant of an entry with these parameters.
@@ -82,33 +86,21 @@ impl Shared {
     }
 
     /// Keeps the last metric of each measure, in the order of the first ones.
-    pub(crate) fn last_of_each(&self, metrics: Vec<PackedMetric>) -> Vec<PackedMetric> {
+    pub(crate) fn keep_last_of_each(&self, metrics: &mut PackedMetrics) {
         let name = |metric: &PackedMetric| &self.measure(metric.measure).name;
-        if metrics.len() <= FEW {
-            let mut last: Vec<PackedMetric> = metrics;
-            let mut end = 0;
-            for index in 0..last.len() {
-                let metric = last[index];
-                match last[..end].iter().position(|known| name(known) == name(&metric)) {
-                    Some(known) => last[known] = metric,
-                    None => {
-                        last[end] = metric;
-                        end += 1;
-                    }
-                }
-            }
-            last.truncate(end);
-            return last;
+        let mut places: HashMap<&ResourceName, usize> = HashMap::new();
+        let is_long = metrics.len() > FEW;
+        let mut end = 0;
+        for index in 0..metrics.len() {
+            let metric = metrics[index];
+            let known = if is_long {
+                Some(*places.entry(name(&metric)).or_insert(end)).filter(|place| *place < end)
+            } else {
+                metrics[..end].iter().position(|known| name(known) == name(&metric))
+            };
+            metrics[known.unwrap_or(end)] = metric;
+            end += usize::from(known.is_none());
         }
-        let mut places: HashMap<&ResourceName, usize> = HashMap::with_capacity(metrics.len());
-        let mut last: Vec<PackedMetric> = Vec::with_capacity(metrics.len());
-        for metric in metrics {
-            let place = *places.entry(name(&metric)).or_insert(last.len());
-            match last.get_mut(place) {
-                Some(known) => *known = metric,
-                None => last.push(metric),
-            }
-        }
-        last
+        metrics.truncate(end);
     }
 }

@@ -27,9 +27,13 @@ impl Line<'_> {
 
 /// Returns the lines of an output as a terminal shows them: text before a carriage return is overwritten.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> + Clone {
-    text.split('\n').enumerate().map(|(index, line)| {
-        let line = line.trim_end_matches('\r');
-        Line { number: index + 1, text: line.rsplit('\r').next().unwrap_or(line) }
+    let has_returns = text.contains('\r');
+    text.split('\n').enumerate().map(move |(index, line)| {
+        let shown = || {
+            let line = line.trim_end_matches('\r');
+            line.rsplit('\r').next().unwrap_or(line)
+        };
+        Line { number: index + 1, text: if has_returns { shown() } else { line } }
     })
 }
 

@@ -79,7 +79,7 @@ pub(crate) fn distinguish(
     entries: &mut Entries,
     properties: &[Property<'_>],
 ) -> Result<(), Failure> {
-    if are_unique(entries.iter().map(series_key)) {
+    if entries.are_unique() || are_unique(entries.iter().map(series_key)) {
         return Ok(());
     }
     separate_equal(&position, entries, properties)?;
@@ -102,7 +102,7 @@ pub(crate) fn separate(
     entries: &mut Entries,
     properties: &[Property<'_>],
 ) -> Result<(), Failure> {
-    if are_unique(entries.iter().map(series_key)) {
+    if entries.are_unique() || are_unique(entries.iter().map(series_key)) {
         return Ok(());
     }
     separate_equal(&position, entries, properties)

@@ -90,9 +90,16 @@ impl<N: AsRef<str> + Ord, V: AsRef<str>> TryFrom<&BTreeMap<N, V>> for Parameters
                 ));
             }
         }
-        let texts: Vec<_> =
-            parameters.iter().flat_map(|(name, value)| [name.as_ref(), value.as_ref()]).collect();
-        Ok(Self(texts.join("\0").into()))
+        let separated = parameters.iter().map(|(name, value)| name.as_ref().len() + value.as_ref().len() + 2);
+        let mut texts = String::with_capacity(separated.sum::<usize>() - 1);
+        for text in parameters.iter().flat_map(|(name, value)| [name.as_ref(), value.as_ref()]) {
+            // The first text is a name, which is not empty.
+            if !texts.is_empty() {
+                texts.push('\0');
+            }
+            texts.push_str(text);
+        }
+        Ok(Self(texts.into()))
     }
 }
 
