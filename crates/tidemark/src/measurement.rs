@@ -123,12 +123,12 @@ impl Measurement<'_> {
                     return Ok(None);
                 }
                 Some(reason) => {
-                    return Err(Failure::with(
-                        Exit::Benchmark,
-                        format!(
-                            "{name}: the benchmark command {reason}. --allow-failure leaves rounds with a failed run out."
-                        ),
-                    ));
+                    let consequence = match self.deadline {
+                        Some(deadline) if deadline <= Instant::now() => "; the round is left out.",
+                        _ => ". --allow-failure leaves rounds with a failed run out.",
+                    };
+                    let message = format!("{name}: the benchmark command {reason}{consequence}");
+                    return Err(Failure::with(Exit::Benchmark, message));
                 }
                 None => (elapsed, output) = (Some(ended.elapsed), ended.output),
             }

@@ -179,7 +179,7 @@ impl BenchmarkCommand {
         let elapsed = started.elapsed();
         let output = output.map_err(broken)?;
         let failure = match ended.is_late {
-            true => Some("was stopped because its time was over".to_owned()),
+            true => Some("was stopped because --max-time was over".to_owned()),
             false => failure(ended.status),
         };
         if (failure.is_some() || !quiet)
