@@ -10,16 +10,15 @@ use tidemark_api::Parameters;
 use crate::{
     Entry, Label, ParsedMetric,
     group::are_unique,
+    packed::{LOWER, Packed, REFERENCE, UPPER, push_number, push_text, take, take_number, text},
     results::{MetricRef, ignored_name},
     shared::{self, Measure, PackedMetric, PackedMetrics, Shared},
 };
 
 /// Benchmarks in the order of the output.
-//
-// Each entry is its key (the variant with the bit `REFERENCE`, the name, and its parameters unless they are shared), the number of
-// metrics with the bit `ignored`, and the metrics.
 #[derive(Clone, Default)]
 pub struct Entries {
+    /// The benchmarks, each as [`Packed`].
     bytes: Vec<u8>,
     /// Start of the last entry.
     last: usize,
@@ -50,13 +49,6 @@ pub struct Metrics<'a> {
     left: usize,
     shared: &'a Shared,
 }
-
-/// Bit of the first number of an entry. The other bits are its variant.
-const REFERENCE: usize = 1;
-
-/// Bits of the measure of a metric.
-const LOWER: usize = 1;
-const UPPER: usize = 2;
 
 impl Entries {
     /// Returns the number of benchmarks.
@@ -261,36 +253,6 @@ impl<'a> IntoIterator for &'a Entries {
     }
 }
 
-/// A benchmark as it is stored.
-struct Packed<'a> {
-    /// Variant with the bit `REFERENCE`.
-    kind: usize,
-    name: &'a [u8],
-    /// Parameters, unless they are shared.
-    parameters: &'a [u8],
-    key: &'a [u8],
-    /// Number of metrics with the bit `ignored`.
-    count: usize,
-    metrics: &'a [u8],
-}
-
-impl<'a> Packed<'a> {
-    fn take(bytes: &mut &'a [u8]) -> Self {
-        let start = *bytes;
-        let kind = take_number(bytes);
-        let name = take_text(bytes);
-        let parameters = if kind >> 1 == shared::OWN_PARAMETERS { take_text(bytes) } else { &[] };
-        let key = &start[..start.len() - bytes.len()];
-        let count = take_number(bytes);
-        let start = *bytes;
-        for _ in 0..count >> 1 {
-            let bounds = take_number(bytes) & (LOWER | UPPER);
-            take(bytes, 8 * (1 + bounds.count_ones() as usize));
-        }
-        Self { kind, name, parameters, key, count, metrics: &start[..start.len() - bytes.len()] }
-    }
-}
-
 /// Iterator over the benchmarks of [`Entries`].
 #[derive(Clone)]
 pub struct Iter<'a> {
@@ -411,47 +373,6 @@ impl<'a> Iterator for Metrics<'a> {
 }
 
 impl ExactSizeIterator for Metrics<'_> {}
-
-/// Adds a number, seven bits per byte.
-fn push_number(bytes: &mut Vec<u8>, mut number: usize) {
-    while number >= 0x80 {
-        bytes.push((number & 0x7f) as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
-}
-
-fn push_text(bytes: &mut Vec<u8>, text: &str) {
-    push_number(bytes, text.len());
-    bytes.extend_from_slice(text.as_bytes());
-}
-
-fn take<'a>(bytes: &mut &'a [u8], count: usize) -> &'a [u8] {
-    let (taken, rest) = bytes.split_at(count);
-    *bytes = rest;
-    taken
-}
-
-fn take_number(bytes: &mut &[u8]) -> usize {
-    let (mut number, mut shift) = (0, 0);
-    loop {
-        let byte = take(bytes, 1)[0];
-        number |= usize::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return number;
-        }
-        shift += 7;
-    }
-}
-
-fn take_text<'a>(bytes: &mut &'a [u8]) -> &'a [u8] {
-    let length = take_number(bytes);
-    take(bytes, length)
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).expect("the entry was written from a text")
-}
 
 #[cfg(test)]
 mod tests {

@@ -55,6 +55,7 @@ mod mocha;
 mod nanobench;
 mod ndjson;
 mod nyrkio;
+mod packed;
 mod perf_stat;
 mod pgbench;
 mod phpbench;
