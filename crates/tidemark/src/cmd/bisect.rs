@@ -249,7 +249,7 @@ impl BisectFlags {
                     synthetic: Some(&self.synthetic).filter(|synthetic| synthetic.is_given()),
                     parsing: &self.parsing,
                     allow_failure: true,
-                    deadline: None,
+                    deadline: Some(deadline),
                     quiet: self.quiet,
                 };
                 let mut source =

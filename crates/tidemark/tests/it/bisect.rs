@@ -161,13 +161,30 @@ fn no_difference_and_an_early_end_have_exit_codes() {
     assert_eq!(output.status.code(), Some(11), "{output:?}");
     assert_eq!(text(&output.stderr), "error: No difference between good and bad in sort (Latency).\n");
     assert!(text(&output.stdout).starts_with("No difference between good and bad, "), "{output:?}");
-    // Six measurements of the good and the bad commit take longer than the limit.
-    let mut command = desk.command(&["bisect", "--good", &desk.commits[0], "--max-time", "1", "--json"]);
-    let output = command.arg("sleep 0.2; . ./bench.sh").output().unwrap();
+    // The seventh run hangs. The time is long enough for six runs on a busy machine.
+    fs::remove_file(desk.folder.path().join("diary")).unwrap();
+    let mut command = desk.command(&["bisect", "--good", &desk.commits[0], "--max-time", "30", "--json"]);
+    let hanging = "[ \"$(wc -l < \"$DIARY\")\" = 6 ] && exec sleep 3600; . ./bench.sh";
+    let output = command.arg(format!("touch \"$DIARY\"; {hanging}")).output().unwrap();
     assert_eq!(output.status.code(), Some(12), "{output:?}");
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&found["status"], &found["runs"]), (&json!("undecided"), &json!(6)));
     assert!(desk.is_tidy());
+}
+
+#[test]
+fn a_command_that_hangs_is_stopped_after_the_maximum_time() {
+    let desk = Desk::open(3, step_at(2), nothing);
+    for flags in [&["sleep 3600"][..], &["--setup", "sleep 3600", ". ./bench.sh"]] {
+        let mut command = desk.command(&["bisect", "--good", &desk.commits[0], "--max-time", "1", "--quiet"]);
+        let output = command.args(flags).output().unwrap();
+        assert_eq!(output.status.code(), Some(6), "{output:?}");
+        let stderr = text(&output.stderr);
+        let error = "error: --max-time was over before the good and the bad commit were measured 3 times each. Increase \
+                     --max-time.\n";
+        assert!(stderr.ends_with(error), "{stderr}");
+        assert!(desk.is_tidy());
+    }
 }
 
 #[test]

@@ -111,7 +111,12 @@ impl Search<'_> {
                 return self.result(&state, end, &assessment, culprit);
             }
             let mean = started.elapsed().checked_div(measured).unwrap_or_default();
-            if measured > 0 && !has_time(mean) && state.series.is_some() {
+            let is_over = match state.series {
+                Some(_) => measured > 0 && !has_time(mean),
+                // Without the first measurements, there is no result.
+                None => !has_time(Duration::ZERO),
+            };
+            if is_over {
                 return self.result(&state, End::Undecided, &assessment, culprit);
             }
             let commit = match state.series {
@@ -127,6 +132,8 @@ impl Search<'_> {
                     unavailable = 0;
                     self.record(&mut state, commit, Values::new(&results))?;
                 }
+                // A command that was stopped says nothing about the commit.
+                Attempt::Failed(_) if !has_time(Duration::ZERO) => continue,
                 Attempt::Failed(reason) => {
                     unavailable = 0;
                     self.fail(&mut state, commit, reason)?;
@@ -282,7 +289,15 @@ impl Search<'_> {
         assessment: &Assessment,
         culprit: Culprit,
     ) -> Result<SearchResult> {
-        let series = state.series.as_ref().ok_or_else(|| Failure::new("Nothing was measured."))?;
+        let series = state.series.as_ref().ok_or_else(|| {
+            Failure::with(
+                Exit::Empty,
+                format!(
+                    "--max-time was over before the good and the bad commit were measured {MIN_END_MEASUREMENTS} times each. \
+                     Increase --max-time."
+                ),
+            )
+        })?;
         let values_of = |wanted: usize| -> Vec<f64> {
             let of_commit = state.evidence().iter().filter(|(commit, _)| *commit == wanted);
             of_commit.filter_map(|(_, values)| values.get(series)).collect()
