@@ -4,6 +4,7 @@
 use std::{
     cell::Cell,
     path::PathBuf,
+    sync::Barrier,
     thread,
     time::{Duration, Instant},
 };
@@ -238,7 +239,7 @@ impl Interleave<'_> {
         let mut runs = Vec::new();
         for first in order {
             let ended = match round.cores {
-                // Each side uses each core set once and starts first once, so that neither favors a side.
+                // Each side uses each core set once, so that neither favors a side.
                 Some(cores) => self.run_duet(round, first, cores)?,
                 None => vec![self.run_alone(round, &round.sides[first])?],
             };
@@ -297,8 +298,8 @@ impl Interleave<'_> {
         Ok(EndedRun { side, result })
     }
 
-    /// Runs both sides at the same time. The side `first` starts first, on the first cores. The processes inherit the cores of the
-    /// thread that starts them.
+    /// Runs both sides at the same time, the side `first` on the first cores. The processes inherit the cores of the thread that
+    /// starts them.
     fn run_duet<'a>(
         &self,
         round: &Round<'a>,
@@ -310,8 +311,12 @@ impl Interleave<'_> {
             message!("Round {}, base on {base}, new on {new}{}", round.number, round.selected());
         }
         let Round { sides, command, benchmarks, .. } = *round;
+        // Neither side starts before both threads run on their cores.
+        let start = Barrier::new(sides.len());
         let run = |side: &'a Checkout, cores: &CoreSet, name: &str| {
-            cores.pin()?;
+            let pinned = cores.pin();
+            start.wait();
+            pinned?;
             // The outputs of both sides would be mixed.
             let result = self.measurement.start(command, side, name, benchmarks, true)?;
             Ok(EndedRun { side, result })
