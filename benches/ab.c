@@ -1,7 +1,8 @@
 /* Eight short benchmarks for ab.py: prints the time of each selected one in the format of Tidemark.
  *
  * TIDEMARK_BENCHMARKS selects benchmarks, one per line. With SLOWER=NAME, this benchmark runs 3 % more loops on the side `new`.
- * NOISE is a standard deviation, as a share of the time, of noise that is added to every time.
+ * NOISE is a standard deviation, as a share of the time, of noise that is added to every time. RECORD names a file to
+ * which the side, the name and the time of every benchmark are added.
  */
 
 #include <math.h>
@@ -117,6 +118,8 @@ static int is_selected(const char *name) {
 
 int main(void) {
     const char *side = getenv("TIDEMARK_SIDE"), *slower = getenv("SLOWER"), *noise = getenv("NOISE");
+    const char *record = getenv("RECORD");
+    FILE *file = record ? fopen(record, "a") : NULL;
     double deviation = noise ? atof(noise) : 0;
     for (uint32_t index = 0, state = 7; index < COUNT; index++) input[index] = state = state * 1664525 + 1013904223;
     memcpy(sorted, input, sizeof sorted);
@@ -135,7 +138,9 @@ int main(void) {
         time *= exp(deviation * normal());
         printf("%s\"%s\":{\"latency\":{\"value\":%.3f}}", separator, name, time);
         separator = ",";
+        if (file) fprintf(file, "%s %s %.3f\n", side ? side : "-", name, time);
     }
     puts("}");
+    if (file) fclose(file);
     return 0;
 }

@@ -5,7 +5,8 @@
     python3 benches/ab.py [aa] [ab] [widths] [--comparisons 500] [--busy 2] [--noise 0.05] [--binary target/release/tidemark]
 
 The benchmarks are in ab.c, which the script compiles. `aa` compares a commit with itself: each change is a false alarm. `ab` makes
-one of eight benchmarks 3 % slower. Both run beside `--busy` processes that load the machine in bursts; `--noise` adds normal noise of
+one of eight benchmarks 3 % slower, and computes from the measured noise how many rounds a test with a fixed number of rounds
+requires for the same error rates. Both run beside `--busy` processes that load the machine in bursts; `--noise` adds normal noise of
 this standard deviation to each time. `widths` shows the median width of the confidence intervals of eight equal benchmarks after 40
 runs per side, and the median error of the change, which should be 0: one side after the other, interleaved, and as a duet, without
 and with the load.
@@ -15,7 +16,9 @@ and with the load.
 
 import argparse
 import json
+import math
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -28,6 +31,12 @@ from load import Load
 SLOWER = "sum"
 # Runs per side for the widths.
 RUNS = 40
+# Defaults of the comparisons, and number of benchmarks in ab.c.
+CONFIDENCE = 0.99
+BENCHMARKS = 8
+# Simulated comparisons for each number of rounds of a fixed design, and maximum number of rounds.
+SIMULATIONS = 1_200
+MAX_ROUNDS = 1 << 14
 
 
 class Repository:
@@ -87,20 +96,106 @@ def false_alarms(repository, arguments):
 
 
 def detected(repository, arguments):
-    for flags in ((), ("--duet",)):
-        method = " ".join(flags) or "interleaved"
-        found, undecided, others, rounds = 0, 0, 0, []
-        for _ in range(arguments.comparisons):
-            rows = repository.compare(*flags, "--max-time", str(arguments.max_time), SLOWER=SLOWER)
-            found += SLOWER in changes(rows)
-            undecided += any((row["benchmark"], row["verdict"]) == (SLOWER, "too_few_data") for row in rows)
-            others += bool(changes(rows) - {SLOWER})
-            rounds += [row["base"]["runs"] for row in rows if row["benchmark"] == SLOWER]
-        print(
-            f"A/B {method}: {found} of {arguments.comparisons} find +3 % in one of 8 benchmarks; "
-            f"{undecided} are inconclusive; median of {statistics.median(rounds):.0f} rounds; {others} report another change",
-            flush=True,
+    """Measures both methods alternately, so that a slower or noisier hour affects both."""
+    methods = [Detection(()), Detection(("--duet",))]
+    for index in range(arguments.comparisons):
+        for method in methods:
+            method.measure(repository, arguments.max_time)
+        if (index + 1) % 10 == 0 or index + 1 == arguments.comparisons:
+            for method in methods:
+                print(method, flush=True)
+    for method in methods:
+        print(f"A/B {method.name}: {method.fixed_design()}", flush=True)
+
+
+class Detection:
+    """Comparisons by one method in which one benchmark is slower."""
+
+    def __init__(self, flags):
+        self.flags, self.name = flags, " ".join(flags) or "interleaved"
+        self.found = self.inconclusive = self.others = 0
+        # Rounds of the slower benchmark, and its differences of logarithms, for each comparison.
+        self.rounds, self.differences = [], []
+
+    def measure(self, repository, max_time):
+        with tempfile.NamedTemporaryFile("r", encoding="utf-8") as record:
+            rows = repository.compare(*self.flags, "--max-time", str(max_time), SLOWER=SLOWER, RECORD=record.name)
+            values = {"base": [], "new": []}
+            for side, name, value in map(str.split, record):
+                if name == SLOWER:
+                    values[side].append(float(value))
+        row = next(row for row in rows if row["benchmark"] == SLOWER)
+        self.found += SLOWER in changes(rows)
+        self.inconclusive += row["verdict"] == "too_few_data"
+        self.others += bool(changes(rows) - {SLOWER})
+        self.rounds.append(row["base"]["runs"])
+        # In each round of a duet, a side runs twice, and the mean counts.
+        runs = 2 if "--duet" in self.flags else 1
+        base, new = (
+            [math.log(statistics.mean(values[side][at : at + runs])) for at in range(0, runs * row["base"]["runs"], runs)]
+            for side in ("base", "new")
         )
+        self.differences.append([after - before for before, after in zip(base, new)])
+
+    def __str__(self):
+        return (
+            f"A/B {self.name}: {self.found} of {len(self.rounds)} find +3 % in one of 8 benchmarks; {self.inconclusive} are "
+            f"inconclusive; {self.others} report another change; median of {statistics.median(self.rounds):.0f} rounds"
+        )
+
+    def fixed_design(self):
+        """Returns the rounds that a test with a fixed number of rounds requires for the same error rates and the same noise."""
+        count = len(self.rounds)
+        # The power is below 1, even if every change was found.
+        power = min(self.found / count, 1 - 0.5 / count)
+        quartiles = [statistics.quantiles(one) for one in self.differences]
+        noise = statistics.median((upper - lower) / 1.349 for lower, _, upper in quartiles)
+        rounds = fixed_rounds(self.differences, power) or f"more than {MAX_ROUNDS}"
+        return (
+            f"a signed-rank test with a fixed number of rounds and a power of {power:.1%} requires {rounds}; noise of the "
+            f"differences {noise:.1%} (from the quartiles)"
+        )
+
+
+def center(differences):
+    """Returns the Hodges-Lehmann estimate: the median of the means of all pairs."""
+    return statistics.median((one + other) / 2 for index, one in enumerate(differences) for other in differences[index:])
+
+
+def signed_rank(differences):
+    """Returns the statistic of Wilcoxon's signed-rank test, which is a standard normal value without a change."""
+    count = len(differences)
+    ranks = enumerate(sorted(differences, key=abs), start=1)
+    total = sum(math.copysign(rank, difference) for rank, difference in ranks)
+    return total / math.sqrt(count * (count + 1) * (2 * count + 1) / 6)
+
+
+def fixed_rounds(differences, power):
+    """Returns the number of rounds with which a signed-rank test finds +3 % with this power, or None.
+
+    Each simulated comparison draws its noise from one measured comparison. Draws are independent, which favors the fixed design.
+    """
+    noises = []
+    for measured in differences:
+        shift = math.log(1.03) - center(measured)
+        noises.append([one + shift for one in measured])
+    limit = statistics.NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / BENCHMARKS / 2)
+
+    def is_enough(rounds):
+        draw = random.Random(rounds)
+        draws = (draw.choices(noises[index % len(noises)], k=rounds) for index in range(SIMULATIONS))
+        return sum(signed_rank(one) > limit for one in draws) >= power * SIMULATIONS
+
+    enough = 16
+    while not is_enough(enough):
+        enough *= 2
+        if enough > MAX_ROUNDS:
+            return None
+    few = enough // 2
+    while enough - few > enough // 50:
+        middle = (few + enough) // 2
+        few, enough = (few, middle) if is_enough(middle) else (middle, enough)
+    return enough
 
 
 def widths(repository, arguments):
