@@ -2,7 +2,7 @@
 """Measures comparisons of commits with real processes: false alarms, detected changes, and the precision of each method.
 
     cargo build --release -p tidemark
-    python3 benches/ab.py [aa] [ab] [widths] [--comparisons 500] [--busy 2] [--noise 0.05] [--binary target/release/tidemark]
+    python3 benches/ab.py [aa] [ab] [widths] [--comparisons 500] [--methods interleaved duet] [--busy 2] [--noise 0.05]
 
 The benchmarks are in ab.c, which the script compiles. `aa` compares a commit with itself: each change is a false alarm. `ab` makes
 one of eight benchmarks 3 % slower, and computes from the measured noise how many rounds a test with a fixed number of rounds
@@ -15,6 +15,7 @@ and with the load.
 """
 
 import argparse
+import functools
 import json
 import math
 import os
@@ -27,6 +28,8 @@ import time
 
 from load import Load
 
+# Flags of the methods.
+METHODS = {"interleaved": (), "duet": ("--duet",)}
 # The benchmark that is 3 % slower in `ab`.
 SLOWER = "sum"
 # Runs per side for the widths.
@@ -81,11 +84,10 @@ def changes(rows):
 
 
 def false_alarms(repository, arguments):
-    for flags in ((), ("--duet",)):
-        method = " ".join(flags) or "interleaved"
+    for method in arguments.methods:
         alarms, rounds, started = 0, [], time.monotonic()
         for _ in range(arguments.comparisons):
-            rows = repository.compare(*flags, "--max-time", str(arguments.max_time))
+            rows = repository.compare(*METHODS[method], "--max-time", str(arguments.max_time))
             alarms += bool(changes(rows))
             rounds += [row["base"]["runs"] for row in rows]
         print(
@@ -96,8 +98,8 @@ def false_alarms(repository, arguments):
 
 
 def detected(repository, arguments):
-    """Measures both methods alternately, so that a slower or noisier hour affects both."""
-    methods = [Detection(()), Detection(("--duet",))]
+    """Measures the methods alternately, so that a slower or noisier hour affects both."""
+    methods = [Detection(method) for method in arguments.methods]
     for index in range(arguments.comparisons):
         for method in methods:
             method.measure(repository, arguments.max_time)
@@ -105,21 +107,21 @@ def detected(repository, arguments):
             for method in methods:
                 print(method, flush=True)
     for method in methods:
-        print(f"A/B {method.name}: {method.fixed_design()}", flush=True)
+        print(f"A/B {method.method}: {method.fixed_design()}", flush=True)
 
 
 class Detection:
     """Comparisons by one method in which one benchmark is slower."""
 
-    def __init__(self, flags):
-        self.flags, self.name = flags, " ".join(flags) or "interleaved"
+    def __init__(self, method):
+        self.method = method
         self.found = self.inconclusive = self.others = 0
         # Rounds of the slower benchmark, and its differences of logarithms, for each comparison.
         self.rounds, self.differences = [], []
 
     def measure(self, repository, max_time):
         with tempfile.NamedTemporaryFile("r", encoding="utf-8") as record:
-            rows = repository.compare(*self.flags, "--max-time", str(max_time), SLOWER=SLOWER, RECORD=record.name)
+            rows = repository.compare(*METHODS[self.method], "--max-time", str(max_time), SLOWER=SLOWER, RECORD=record.name)
             values = {"base": [], "new": []}
             for side, name, value in map(str.split, record):
                 if name == SLOWER:
@@ -130,7 +132,7 @@ class Detection:
         self.others += bool(changes(rows) - {SLOWER})
         self.rounds.append(row["base"]["runs"])
         # In each round of a duet, a side runs twice, and the mean counts.
-        runs = 2 if "--duet" in self.flags else 1
+        runs = 2 if self.method == "duet" else 1
         base, new = (
             [math.log(statistics.mean(values[side][at : at + runs])) for at in range(0, runs * row["base"]["runs"], runs)]
             for side in ("base", "new")
@@ -139,7 +141,7 @@ class Detection:
 
     def __str__(self):
         return (
-            f"A/B {self.name}: {self.found} of {len(self.rounds)} find +3 % in one of 8 benchmarks; {self.inconclusive} are "
+            f"A/B {self.method}: {self.found} of {len(self.rounds)} find +3 % in one of 8 benchmarks; {self.inconclusive} are "
             f"inconclusive; {self.others} report another change; median of {statistics.median(self.rounds):.0f} rounds"
         )
 
@@ -205,8 +207,7 @@ def widths(repository, arguments):
     fixed = ("--iter", str(RUNS), "--same-within", "0")
     methods = (
         repository.separate,
-        lambda: repository.compare(*fixed),
-        lambda: repository.compare(*fixed, "--duet"),
+        *(functools.partial(repository.compare, *fixed, *flags) for flags in METHODS.values()),
     )
     for name, count in (("none", 0), (f"{arguments.busy} processes", arguments.busy)):
         found = [[] for _ in methods]
@@ -228,6 +229,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", choices=["aa", "ab", "widths", []])
     parser.add_argument("--comparisons", type=int, default=20)
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--max-time", type=int, default=120)
     parser.add_argument("--busy", type=int, default=2)

@@ -87,7 +87,8 @@ impl Pairs {
             _ if self.is_positive => (mean.exp(), (mean + step).exp()),
             _ => (mean, mean + step),
         };
-        let change = if self.is_positive { Some(new / base - 1.0) } else { self.share(step) };
+        let change =
+            if self.is_constant && self.is_positive { Some(new / base - 1.0) } else { self.share(step) };
         Comparison {
             base,
             new,
@@ -127,10 +128,10 @@ impl Pairs {
     /// Adds a pair on the scale of the comparison.
     fn add(&mut self, base: f64, new: f64) {
         self.base_sum += base;
-        let scale = self.sequence.push(new - base);
+        let earlier = self.sequence.push(new - base);
         let ends = self.end_shifts();
         for (bets, shift) in self.ends.iter_mut().zip(ends) {
-            bets.bet(new - base - shift, scale);
+            bets.bet(new - base - shift, earlier.shifted(shift));
         }
     }
 
@@ -152,8 +153,10 @@ impl Pairs {
         }
         let [lower, upper] = self.end_shifts();
         let limit = capital_limit(self.confidence);
-        let is_inside = self.sequence.median().is_some_and(|median| lower < median && median < upper);
-        is_inside && self.ends.iter().all(|bets| bets.capital() >= limit)
+        let is_inside = |place: Option<f64>| place.is_some_and(|place| lower < place && place < upper);
+        is_inside(self.sequence.median())
+            && is_inside(self.sequence.center())
+            && self.ends.iter().all(|bets| bets.capital() >= limit)
     }
 
     /// Returns the confidence interval on the scale of the comparison.

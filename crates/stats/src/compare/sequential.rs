@@ -17,6 +17,10 @@ use crate::{level::MAD_TO_SIGMA, moments::mean};
 const BETS: [(f64, f64); 4] = [(0.15, 0.15), (0.4, 0.45), (1.0, 0.15), (2.5, 0.25)];
 /// Maximum size of a difference, in standard deviations, so that an outlier does not lose the capital.
 const MAX_SIZE: f64 = 2.0;
+/// Distance from the median, in standard deviations, from which on a difference is an outlier: half of the capital bets nothing on
+/// it. Between the maximum size and this distance, these bets decrease (F. R. Hampel, "The influence curve and its role in robust
+/// estimation", 1974). The other half finds changes of which only a minority of runs is affected.
+const OUTLIER: f64 = 5.0;
 /// Number of halvings in the search for an end of the interval: more digits than anyone reads.
 const HALVINGS: usize = 40;
 /// Number of steps from the median to the center, each of which at least halves the distance.
@@ -29,24 +33,31 @@ const MIXTURE_COST: f64 = 1.5;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sequence {
     differences: Vec<f64>,
-    /// Standard deviation before each difference, from the earlier ones; zero if unknown.
-    scales: Vec<f64>,
+    /// Distribution of the earlier differences, for each difference.
+    earlier: Vec<Distribution>,
     sorted: Vec<f64>,
     /// Bets that the differences are not symmetric about zero, and the logarithm of their maximum capital.
     bets: Bets,
     maximum: f64,
 }
 
+/// Location and scale of differences; zero while they are unknown.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Distribution {
+    median: f64,
+    spread: f64,
+}
+
 impl Sequence {
-    /// Adds a difference, and returns the standard deviation of the earlier ones.
-    pub(super) fn push(&mut self, difference: f64) -> f64 {
-        let scale = self.spread();
-        self.maximum = self.maximum.max(self.bets.bet(difference, scale));
+    /// Adds a difference, and returns the distribution of the earlier ones.
+    pub(super) fn push(&mut self, difference: f64) -> Distribution {
+        let earlier = Distribution { median: self.median().unwrap_or(0.0), spread: self.spread() };
+        self.maximum = self.maximum.max(self.bets.bet(difference, earlier));
         self.differences.push(difference);
-        self.scales.push(scale);
+        self.earlier.push(earlier);
         let index = self.sorted.partition_point(|other| other.total_cmp(&difference).is_lt());
         self.sorted.insert(index, difference);
-        scale
+        earlier
     }
 
     /// Replaces the differences by those on another scale, on which they have the same signs. The bets on the signs remain.
@@ -73,18 +84,26 @@ impl Sequence {
         Some(if is_even { below + (self.sorted[middle + 1] - below) / 2.0 } else { below })
     }
 
-    /// Returns the center of the differences: Huber's M-estimate, which limits each difference as the bets do. The mean would follow
-    /// the bursts of load on one side. While the spread is zero, it is the mean.
+    /// Returns the center of the differences, weighted as by the bets that have more capital: Hampel's M-estimate, which leaves out
+    /// outliers, or Huber's, which limits them. The mean would follow the bursts of load on one side. While the spread is zero, it
+    /// is the mean.
     pub(super) fn center(&self) -> Option<f64> {
         let mut center = self.median()?;
-        let reach = MAX_SIZE * self.spread();
-        if reach == 0.0 {
+        let spread = self.spread();
+        if spread == 0.0 {
             return Some(mean(&self.differences));
         }
+        let includes_outliers = self.bets.favor_outliers();
         for _ in 0..CENTER_STEPS {
-            let limited =
-                self.differences.iter().map(|difference| (difference - center).clamp(-reach, reach));
-            center += limited.sum::<f64>() / self.differences.len() as f64;
+            let (mut sum, mut weights) = (0.0, 0.0);
+            for difference in &self.differences {
+                let distance = (difference - center).abs() / spread;
+                let of_outlier = if includes_outliers { 1.0 } else { weight(distance) };
+                let weight = of_outlier * (MAX_SIZE / distance).min(1.0);
+                sum += weight * (difference - center);
+                weights += weight;
+            }
+            center += sum / weights;
         }
         Some(center)
     }
@@ -120,27 +139,28 @@ impl Sequence {
         of_left.max(of_right)
     }
 
-    /// Returns the confidence interval: all shifts against which the capital is too small at the end. `None` while it is
-    /// unbounded.
+    /// Returns the confidence interval: all shifts against which the capital is too small at the end, and the center, which may be
+    /// beyond them if the distribution changed by more than a shift. `None` while it is unbounded.
     pub(super) fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
         let limit = capital_limit(confidence);
         let is_excluded = |shift: f64| self.capital(shift).last().is_some_and(|capital| capital >= limit);
-        let center = self.median()?;
+        let median = self.median()?;
         let (lowest, highest) = self.sorted.first().zip(self.sorted.last())?;
         // Beyond all differences, by more than their range, every bet wins the maximum.
-        let reach = (highest - lowest).max(ROUNDING_ERROR * center.abs().max(1.0)) * (1.0 + MAX_SIZE);
+        let reach = (highest - lowest).max(ROUNDING_ERROR * median.abs().max(1.0)) * (1.0 + MAX_SIZE);
         let end = |outside: f64| {
             if !is_excluded(outside) {
                 return None;
             }
-            let (mut inside, mut outside) = (center, outside);
+            let (mut inside, mut outside) = (median, outside);
             for _ in 0..HALVINGS {
                 let middle = inside + (outside - inside) / 2.0;
                 if is_excluded(middle) { outside = middle } else { inside = middle }
             }
             Some(outside)
         };
-        Some((end(lowest - reach)?, end(highest + reach)?))
+        let center = self.center()?;
+        Some((end(lowest - reach)?.min(center), end(highest + reach)?.max(center)))
     }
 
     /// Returns the logarithm of the capital after each pair, for bets that the differences are not symmetric about `shift`.
@@ -148,8 +168,8 @@ impl Sequence {
         let mut bets = Bets::default();
         self.differences
             .iter()
-            .zip(&self.scales)
-            .map(move |(difference, scale)| bets.bet(difference - shift, *scale))
+            .zip(&self.earlier)
+            .map(move |(difference, earlier)| bets.bet(difference - shift, earlier.shifted(shift)))
     }
 
     /// Returns the expected number of further pairs until a verdict, if the values continue as they are: until a change is
@@ -182,46 +202,73 @@ impl FromIterator<f64> for Sequence {
     }
 }
 
-/// Bets that differences are not symmetric about zero: the logarithms of the capitals, for each direction.
+impl Distribution {
+    /// Returns the distribution of the differences minus a shift.
+    pub(super) fn shifted(self, shift: f64) -> Self {
+        Self { median: self.median - shift, ..self }
+    }
+}
+
+/// Bets that differences are not symmetric about zero: the logarithms of the capitals for each direction and stake, of the bets on
+/// all differences and of those that leave out outliers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bets {
-    higher: [f64; BETS.len()],
-    lower: [f64; BETS.len()],
+    higher: [[f64; 2]; BETS.len()],
+    lower: [[f64; 2]; BETS.len()],
 }
 
 impl Default for Bets {
     fn default() -> Self {
-        let start = BETS.map(|(_, share)| (share / 2.0).ln());
+        let start = BETS.map(|(_, share)| [(share / 4.0).ln(); 2]);
         Self { higher: start, lower: start }
     }
 }
 
 impl Bets {
-    /// Bets on the next difference, whose standard deviation is known from the earlier ones. Returns the logarithm of the capital.
-    pub(super) fn bet(&mut self, difference: f64, scale: f64) -> f64 {
-        let size = if scale > 0.0 {
-            (difference / scale).clamp(-MAX_SIZE, MAX_SIZE)
+    /// Bets on the next difference, given the distribution of the earlier ones. Returns the logarithm of the capital. The size of
+    /// a bet is the same for a difference and its opposite.
+    pub(super) fn bet(&mut self, difference: f64, earlier: Distribution) -> f64 {
+        let Distribution { median, spread } = earlier;
+        let sizes = if spread > 0.0 {
+            let size = (difference / spread).clamp(-MAX_SIZE, MAX_SIZE);
+            // A difference of the size of the median is not an outlier, however far from zero.
+            let distance = (difference.abs() - median.abs()) / spread;
+            [size, weight(distance) * size]
         } else if difference == 0.0 {
-            0.0
+            [0.0; 2]
         } else {
-            MAX_SIZE.copysign(difference)
+            [MAX_SIZE.copysign(difference); 2]
         };
         for ((higher, lower), (stake, _)) in self.higher.iter_mut().zip(&mut self.lower).zip(BETS) {
-            *higher += log_win(stake * size);
-            *lower += log_win(-stake * size);
+            for ((higher, lower), size) in higher.iter_mut().zip(lower).zip(sizes) {
+                *higher += log_win(stake * size);
+                *lower += log_win(-stake * size);
+            }
         }
         self.capital()
     }
 
     /// Returns the logarithm of the capital.
     pub(super) fn capital(&self) -> f64 {
-        log_sum(self.higher.iter().chain(&self.lower))
+        log_sum(self.higher.iter().chain(&self.lower).flatten())
+    }
+
+    /// Whether the bets on all differences have more capital than those that leave out outliers.
+    fn favor_outliers(&self) -> bool {
+        let of =
+            |kind: usize| log_sum(self.higher.iter().chain(&self.lower).map(move |capitals| &capitals[kind]));
+        of(0) > of(1)
     }
 }
 
 /// Returns the logarithm of the capital that is significant at this confidence.
 pub(super) fn capital_limit(confidence: f64) -> f64 {
     -(1.0 - confidence).ln()
+}
+
+/// Returns the weight of a difference at this distance from the median, in standard deviations, if outliers are left out.
+fn weight(distance: f64) -> f64 {
+    ((OUTLIER - distance) / (OUTLIER - MAX_SIZE)).clamp(0.0, 1.0)
 }
 
 /// Returns the logarithm of the factor by which a bet multiplies its capital.
@@ -365,8 +412,8 @@ mod tests {
     #[test]
     fn clear_results_need_few_pairs() {
         for seed in 0..5 {
-            assert!(pairs_until(Verdict::Regression, seed, 0.01, 1.2) <= 13);
-            assert!(pairs_until(Verdict::Improvement, seed, 0.01, 0.8) <= 13);
+            assert!(pairs_until(Verdict::Regression, seed, 0.01, 1.2) <= 15);
+            assert!(pairs_until(Verdict::Improvement, seed, 0.01, 0.8) <= 15);
             assert!(pairs_until(Verdict::Unchanged, seed, 0.01, 1.0) <= 12);
         }
     }
@@ -388,6 +435,48 @@ mod tests {
         counts.sort_unstable();
         assert!(counts[100] <= 114, "{counts:?}");
         assert!(counts[200] < usize::MAX, "{counts:?}");
+    }
+
+    /// Load that slows down one side of a third of the pairs, by a factor of up to four.
+    #[test]
+    fn bursts_of_load_cost_few_pairs() {
+        let counts = [0.0, 0.35].map(|share| {
+            let mut random = Random::seeded(8);
+            let mut counts: Vec<usize> = (0..101)
+                .map(|_| {
+                    let mut run = || {
+                        let load = if random.uniform() < share / 2.0 { 1.5 * random.uniform() } else { 0.0 };
+                        load + 0.05 * random.normal()
+                    };
+                    let sequence: Sequence = (0..1_000).map(|_| run() - run() + 1.03_f64.ln()).collect();
+                    let limit = -SIGNIFICANCE.ln();
+                    sequence.capital(0.0).position(|capital| capital >= limit).unwrap_or(usize::MAX)
+                })
+                .collect();
+            counts.sort_unstable();
+            counts[50]
+        });
+        // With bets of full size on outliers, it is six times.
+        let [quiet, loaded] = counts;
+        assert!(loaded < 3 * quiet, "{loaded} instead of {quiet}");
+    }
+
+    /// A sixth of the runs of one side takes three times as long.
+    #[test]
+    fn a_change_of_a_minority_of_runs_is_found() {
+        let mut random = Random::seeded(9);
+        for _ in 0..20 {
+            let pairs: Vec<(f64, f64)> = (0..400)
+                .map(|_| {
+                    let tail = if random.uniform() < 1.0 / 6.0 { 3.0 } else { 1.0 };
+                    ((0.05 * random.normal()).exp(), tail * (0.05 * random.normal()).exp())
+                })
+                .collect();
+            let comparison = compare(Samples::Paired(&pairs), CONFIDENCE);
+            let (change, (lower, upper)) = (comparison.change.unwrap(), comparison.interval.unwrap());
+            assert!((lower..=upper).contains(&change), "{change} is not in {lower} to {upper}");
+            assert_eq!(verdicts(&[(comparison, Worse::Up)], &CRITERIA)[0].0, Verdict::Regression);
+        }
     }
 
     #[test]
