@@ -23,7 +23,7 @@ const MAX_SIZE: f64 = 2.0;
 const OUTLIER: f64 = 5.0;
 /// Number of halvings in the search for an end of the interval: more digits than anyone reads.
 const HALVINGS: usize = 40;
-/// Number of steps from the median to the center, each of which at least halves the distance.
+/// Number of steps of iteratively reweighted least squares from the median to the center.
 const CENTER_STEPS: usize = 8;
 /// Factor by which successive bets of the mixture delay a decision, as the logarithm of a capital; for predictions only.
 const MIXTURE_COST: f64 = 1.5;
@@ -146,7 +146,7 @@ impl Sequence {
         let is_excluded = |shift: f64| self.capital(shift).last().is_some_and(|capital| capital >= limit);
         let median = self.median()?;
         let (lowest, highest) = self.sorted.first().zip(self.sorted.last())?;
-        // Beyond all differences, by more than their range, every bet wins the maximum.
+        // Beyond all differences, by more than their range, every bet that includes outliers wins the maximum.
         let reach = (highest - lowest).max(ROUNDING_ERROR * median.abs().max(1.0)) * (1.0 + MAX_SIZE);
         let end = |outside: f64| {
             if !is_excluded(outside) {
