@@ -27,7 +27,7 @@ pub(crate) struct Operation {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) right: String,
-    pub(crate) description: Value,
+    pub(crate) description: &'static Value,
 }
 
 /// Returns all operations.
@@ -45,7 +45,7 @@ fn read_operations() -> Vec<Operation> {
                 method: method.to_uppercase(),
                 path: path.clone(),
                 right: text("x-right"),
-                description: operation.clone(),
+                description: operation,
             });
         }
     }
