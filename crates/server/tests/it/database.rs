@@ -1,20 +1,43 @@
-//! PostgreSQL databases for tests: each is a copy of a template with all tables, and is dropped at the end of its
-//! test.
+//! Databases for tests: each is a copy of a template with all tables, and is deleted at the end of its test.
 //!
 //! The first test of a run migrates the template. Each test is a separate process, so the tests coordinate by the
-//! name of the template, which is a digest of the migrations, and by a lock of the server.
+//! name of the template, which is a digest of the migrations, and on PostgreSQL by a lock of the server.
 
-use std::{env, fs, path::Path, thread};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
 
 use sha2::{Digest, Sha256};
 use tidemark_store::{Db, Location};
 use tokio_postgres::{Client, NoTls};
 use uuid::Uuid;
 
-const MIGRATIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../store/migrations");
+const STORE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../store");
 
 /// Key of the lock for creating the template.
 const LOCK: i64 = 0x71_de;
+
+/// Creates the file of an embedded database with all tables. The migrations take much longer than a copy.
+pub(crate) async fn create_file(file: &Path) {
+    let template = Path::new(env!("CARGO_TARGET_TMPDIR")).join(template()).with_extension("db");
+    if !template.exists() {
+        make_file(&template).await;
+    }
+    fs::copy(template, file).unwrap();
+}
+
+/// Creates the template of the embedded database. Other tests may do the same: a file gets its final name when it is complete.
+async fn make_file(template: &Path) {
+    let folder = tempfile::tempdir_in(template.parent().unwrap()).unwrap();
+    let file = folder.path().join("tidemark.db");
+    let location =
+        Location::Sqlite { file: file.clone(), busy_timeout: Duration::from_secs(60), cache_kib: 1024 };
+    Db::open(&location).await.unwrap().close().await;
+    fs::rename(file, template).unwrap();
+}
 
 /// A database on the server in `TIDEMARK_TEST_POSTGRES`.
 pub(crate) struct Database {
@@ -27,7 +50,7 @@ impl Database {
     /// Creates a database with all tables.
     pub(crate) async fn create() -> Self {
         let client = connect().await;
-        let template = format!("template_{}", &digest()[..16]);
+        let template = template();
         if !exists(&client, &template).await {
             make(&client, &template).await;
         }
@@ -96,12 +119,17 @@ async fn make(client: &Client, template: &str) {
     client.execute("select pg_advisory_unlock($1)", &[&LOCK]).await.unwrap();
 }
 
-/// Returns a digest of all migrations.
-fn digest() -> String {
-    let mut files: Vec<_> =
-        fs::read_dir(Path::new(MIGRATIONS)).unwrap().map(|entry| entry.unwrap().path()).collect();
+/// Returns the name of the template with the tables of this release.
+fn template() -> String {
+    let migrations = fs::read_dir(Path::new(STORE).join("migrations")).unwrap();
+    let mut files: Vec<PathBuf> = migrations.map(|entry| entry.unwrap().path()).collect();
+    files.push(Path::new(STORE).join("src/migrate.rs"));
     files.sort();
-    let digest =
-        files.iter().fold(Sha256::new(), |digest, file| digest.chain_update(fs::read(file).unwrap()));
-    hex::encode(digest.finalize())
+    let digest = files
+        .iter()
+        .fold(Sha256::new_with_prefix(env!("CARGO_PKG_VERSION")), |digest, file| {
+            digest.chain_update(fs::read(file).unwrap())
+        })
+        .finalize();
+    format!("template_{}", hex::encode(&digest[..8]))
 }

@@ -31,7 +31,11 @@ use tidemark_server::{
 use tidemark_store::{Tx, organization, outbox};
 use tower::ServiceExt;
 
-use crate::{contract, database::Database, until};
+use crate::{
+    contract,
+    database::{self, Database},
+    until,
+};
 
 /// 2026-01-01T00:00:00Z.
 pub(crate) const START: i64 = 1_767_225_600_000_000;
@@ -82,7 +86,10 @@ impl TestServer {
     pub(crate) async fn start_with(engine: Engine, settings: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let database = match engine {
-            Engine::Sqlite => None,
+            Engine::Sqlite => {
+                database::create_file(&folder.path().join("tidemark.db")).await;
+                None
+            }
             Engine::Postgres => Some(Database::create().await),
         };
         Self::start_on(engine, settings, folder, database).await
