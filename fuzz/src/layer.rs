@@ -68,8 +68,10 @@ fn repair(mut bytes: Vec<u8>) -> Vec<u8> {
 /// Checks that nothing outside the folder has changed, and that its content is within the limits.
 fn check(root: &Path) {
     let outside = FOLDER.path();
-    let mut names: Vec<_> =
-        fs::read_dir(outside).expect("the folder").map(|entry| entry.expect("an entry").file_name()).collect();
+    let mut names: Vec<_> = fs::read_dir(outside)
+        .expect("the folder")
+        .map(|entry| entry.expect("an entry").file_name())
+        .collect();
     names.sort();
     assert_eq!(names, [PRECIOUS, "root"]);
     let precious = outside.join(PRECIOUS);

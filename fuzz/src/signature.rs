@@ -1,11 +1,11 @@
 //! The signature of webhooks from the payment provider. Compiles only this file, like the files of the registry.
 
 #[path = "../../crates/server/src/domain/billing/signature.rs"]
-mod signature;
+mod billing;
 
+use billing::is_valid_signature;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
-use signature::is_valid_signature;
 use tidemark_api::Timestamp;
 
 const SECRET: &str = "whsec_fuzz";
