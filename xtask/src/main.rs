@@ -14,6 +14,7 @@ mod conformance;
 mod console;
 mod dist;
 mod docs;
+mod in_process;
 #[cfg(test)]
 mod install;
 mod openapi;

@@ -6,14 +6,14 @@ use std::{
     fs::{self, File},
     io::{self, Read, Seek},
     num::NonZero,
-    path::Path,
+    path::{Path, PathBuf},
     process::Command,
     thread,
     time::{Duration, Instant},
 };
 
 use crate::{
-    Result, agents, artifacts, conformance, console, postgres, s3,
+    Result, agents, artifacts, conformance, console, in_process, postgres, s3, service,
     timing::Timing,
     tools::{self, say},
     workflow,
@@ -127,30 +127,18 @@ fn install_for_rust() -> Result {
 
 /// Runs the Rust tests on both engines.
 fn rust(timing: &mut Timing, filters: &[String]) -> Result {
-    let with_nextest = tools::succeeds(&mut tools::cargo(&["nextest", "--version"])?);
-    let mut tests = if with_nextest {
-        // A third of the duration of a test is waiting: for PostgreSQL, a process or a file.
-        let threads = 2 * thread::available_parallelism().map_or(1, NonZero::get);
-        tools::cargo(&["nextest", "run", "--workspace", "--test-threads", &threads.to_string()])?
-    } else {
-        say(
-            "cargo-nextest is not installed: cargo runs the tests, without test groups and without their times.",
-        );
-        tools::cargo(&["test", "--workspace", "--all-targets", "--"])?
-    };
-    tests.args(filters);
     if env::var_os(SKIP_FULL_DISK).is_some() {
         say(&format!(
             "The tests in full_disk.rs are skipped if they cannot be run, since {SKIP_FULL_DISK} is set."
         ));
     }
-
+    let mut variables: Vec<(&str, OsString)> = Vec::new();
     if env::var_os(SKIP_CONTAINERS).is_some() {
         say(&format!(
             "The tests that run a container are skipped where none can be run, since {SKIP_CONTAINERS} is set."
         ));
     } else {
-        tests.env(CONTAINERS, "required");
+        variables.push((CONTAINERS, "required".into()));
     }
 
     let _s3 = match env::var_os(S3) {
@@ -158,11 +146,11 @@ fn rust(timing: &mut Timing, filters: &[String]) -> Result {
         None => {
             say("Starting a private S3 server.");
             let s3 = s3::start().map_err(|reason| format!("{reason} (or name a server in {S3})"))?;
-            tests.env(S3, &s3.url);
+            variables.push((S3, s3.url.clone().into()));
             Some(s3)
         }
     };
-    tests.env(LOCALSTRIPE, localstripe()?);
+    variables.push((LOCALSTRIPE, localstripe()?));
     let _postgres = match env::var_os(POSTGRES) {
         Some(_) => {
             say(&format!("Running the tests with the PostgreSQL server that {POSTGRES} names."));
@@ -172,17 +160,64 @@ fn rust(timing: &mut Timing, filters: &[String]) -> Result {
             say("Starting a private PostgreSQL server.");
             let postgres =
                 postgres::start().map_err(|reason| format!("{reason} (or name a server in {POSTGRES})"))?;
-            tests.env(POSTGRES, &postgres.url);
+            variables.push((POSTGRES, postgres.url.clone().into()));
             Some(postgres)
         }
     };
+    let files = Scratch::create()?;
+    variables.push(("TMPDIR", files.0.clone().into()));
+    say("Running the Rust tests.");
+    let start = Instant::now();
+    let outcome = if tools::succeeds(&mut tools::cargo(&["nextest", "--version"])?) {
+        with_nextest(timing, filters, &variables)
+    } else {
+        say(
+            "cargo-nextest is not installed: cargo runs the tests, without test groups and without their times.",
+        );
+        let mut tests = tools::cargo(&["test", "--workspace", "--all-targets", "--"])?;
+        tools::run(tests.args(filters).envs(variables))
+    };
+    timing.add_phase("Rust tests", start.elapsed());
+    outcome
+}
+
+/// Runs the tests of the server in one process, and beside it all others in a process each.
+fn with_nextest(timing: &mut Timing, filters: &[String], variables: &[(&str, OsString)]) -> Result {
     let junit = tools::target()?.join("nextest/default/junit.xml");
     // From an earlier run.
     let _ = fs::remove_file(&junit);
-    say("Running the Rust tests.");
-    let outcome = timing.phase("Rust tests", || tools::run(&mut tests));
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    // A third of the duration of a test is waiting: for PostgreSQL, a process or a file.
+    let in_one_process = in_process::Run::new(2 * cores, filters, variables)?;
+    let mut others = tools::cargo(&["nextest", "run", "--workspace", "--no-tests", "pass"])?;
+    others
+        .args(["--test-threads", &cores.to_string(), "--filterset", &in_process::rest()])
+        .args(filters)
+        .envs(variables.iter().map(|(name, value)| (name, value)));
+    let (others, in_one_process) = thread::scope(|scope| {
+        let in_one_process = scope.spawn(|| in_one_process.execute());
+        (tools::run(&mut others), in_one_process.join())
+    });
     timing.add_junit(&junit);
-    outcome
+    let (tests, outcome) =
+        in_one_process.map_err(|_| "the run of the tests of the server panicked".to_owned())?;
+    timing.add_tests(in_process::BINARY, tests);
+    others.and(outcome)
+}
+
+/// The folder of the files that tests write, in memory if there is enough: a test waits for every write to the database.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn create() -> Result<Self> {
+        service::folder("tests").map(Self)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
 }
 
 /// Runs the checks of a live server in parallel. Each has its own server and mostly waits for its client.

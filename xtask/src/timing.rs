@@ -58,6 +58,15 @@ impl Timing {
         self.tests.extend(read_junit(&fs::read_to_string(report).unwrap_or_default()));
     }
 
+    /// Adds tests whose messages were printed before.
+    pub(crate) fn add_tests(&mut self, binary: &str, tests: Vec<(String, f64)>) {
+        self.tests.extend(tests.into_iter().map(|(name, seconds)| TestCase {
+            seconds,
+            name: format!("{binary} {name}"),
+            failure: None,
+        }));
+    }
+
     /// Prints the report.
     pub(crate) fn print(&mut self) {
         eprint!("{}", self.render(self.start.elapsed()));

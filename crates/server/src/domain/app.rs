@@ -95,9 +95,15 @@ impl App {
 
     /// Opens the server with the given clock and randomness.
     pub async fn open_with(config: Config, clock: Clock, entropy: Arc<dyn Entropy>) -> Result<Self> {
+        let db = Db::open(&config.location()).await?;
+        Self::open_on(db, config, clock, entropy).await
+    }
+
+    /// Opens the server on an open database, with the given clock and randomness.
+    pub async fn open_on(db: Db, config: Config, clock: Clock, entropy: Arc<dyn Entropy>) -> Result<Self> {
         backup::clear(&config.data_dir).map_err(internal)?;
         Blobs::restrict(&config);
-        Self::assemble(config, clock, entropy, false).await
+        Self::assemble(db, config, clock, entropy, false).await
     }
 
     /// Opens the database for the program that contains this server, possibly while another server uses it.
@@ -111,16 +117,17 @@ impl App {
         config.plus.billing = None;
         config.access.unclaimed = Unclaimed::NONE;
         config.access.anonymous_runs = true;
-        Self::assemble(config, Clock::System, Arc::new(SystemEntropy), true).await
+        let db = Db::open(&config.location()).await?;
+        Self::assemble(db, config, Clock::System, Arc::new(SystemEntropy), true).await
     }
 
     async fn assemble(
+        db: Db,
         config: Config,
         clock: Clock,
         entropy: Arc<dyn Entropy>,
         embedded: bool,
     ) -> Result<Self> {
-        let db = Db::open(&config.location()).await?;
         let source: FreshSource = {
             let (clock, entropy) = (clock.clone(), Arc::clone(&entropy));
             Arc::new(move || WriteContext::new(clock.now(), Arc::clone(&entropy)))

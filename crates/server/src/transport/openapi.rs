@@ -5,6 +5,7 @@
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use axum::{
+    Router,
     body::Bytes,
     http::{HeaderValue, header},
     response::{IntoResponse, Response as HttpResponse},
@@ -22,7 +23,7 @@ use utoipa::{
         security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme},
     },
 };
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     channel,
@@ -52,18 +53,25 @@ macro_rules! name_schemas {
     )+};
 }
 
-/// Returns all operations of the API: of the contract and of Tidemark.
-pub(super) fn operations() -> OpenApiRouter<App> {
+/// The routes and the descriptions of all operations of the API: of the contract and of Tidemark. Generating the descriptions takes
+/// most of the start of a server, so a process generates them once.
+static OPERATIONS: LazyLock<(Router<App>, OpenApi)> = LazyLock::new(|| {
     http::operations()
         .routes(routes!(spec))
         .routes(routes!(oci::token::get, oci::token::post))
         .routes(routes!(channel::open))
         .routes(routes!(channel::upload))
+        .split_for_parts()
+});
+
+/// Returns the routes of all operations of the API.
+pub(super) fn routes() -> Router<App> {
+    OPERATIONS.0.clone()
 }
 
 /// Returns the OpenAPI document of the whole API.
 pub fn document() -> OpenApi {
-    complete(operations().into_openapi())
+    complete(OPERATIONS.1.clone())
 }
 
 /// View the OpenAPI document of the server.

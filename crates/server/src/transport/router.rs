@@ -7,7 +7,7 @@ use crate::domain::app::App;
 
 /// Returns the router of the whole server.
 pub fn router(app: App) -> Router {
-    let (routes, _) = openapi::operations().split_for_parts();
+    let routes = openapi::routes();
     let routes = if app.config.server.metrics_address.is_none() {
         routes.merge(health::metrics_route())
     } else {

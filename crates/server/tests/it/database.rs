@@ -1,11 +1,12 @@
 //! Databases for tests: each is a copy of a template with all tables, and is deleted at the end of its test.
 //!
-//! The first test of a run migrates the template. Each test is a separate process, so the tests coordinate by the
+//! The first test of a run migrates the template. Tests of several processes run at the same time, so they coordinate by the
 //! name of the template, which is a digest of the migrations, and on PostgreSQL by a lock of the server.
 
 use std::{
     env, fs,
     path::{Path, PathBuf},
+    sync::LazyLock,
     thread,
     time::Duration,
 };
@@ -51,10 +52,10 @@ impl Database {
     pub(crate) async fn create() -> Self {
         let client = connect().await;
         let template = template();
-        if !exists(&client, &template).await {
-            make(&client, &template).await;
+        if !exists(&client, template).await {
+            make(&client, template).await;
         }
-        Self::copy(&client, &template).await
+        Self::copy(&client, template).await
     }
 
     /// Creates a database without tables.
@@ -120,7 +121,12 @@ async fn make(client: &Client, template: &str) {
 }
 
 /// Returns the name of the template with the tables of this release.
-fn template() -> String {
+fn template() -> &'static str {
+    static NAME: LazyLock<String> = LazyLock::new(name_template);
+    &NAME
+}
+
+fn name_template() -> String {
     let migrations = fs::read_dir(Path::new(STORE).join("migrations")).unwrap();
     let mut files: Vec<PathBuf> = migrations.map(|entry| entry.unwrap().path()).collect();
     files.push(Path::new(STORE).join("src/migrate.rs"));

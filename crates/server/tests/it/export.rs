@@ -21,7 +21,7 @@ use tidemark_store::{
     export::{self, ExportFilter},
 };
 
-use crate::{Engine, Lab, both};
+use crate::{Engine, Lab, both, server::OWN_DATABASE};
 
 impl Lab {
     async fn export(&self, query: &str, headers: &[(header::HeaderName, &str)]) -> Response<Bytes> {
@@ -127,9 +127,9 @@ both! {
         let lab = Lab::open(server).await;
         lab.furnish().await;
         let csv = lab.export_text("").await;
-        insta::assert_snapshot!(lab.server.redact(&csv));
+        insta::assert_snapshot!("csv", lab.server.redact(&csv));
         let ndjson = lab.export_text("?format=ndjson").await;
-        insta::assert_snapshot!(lab.server.redact(&ndjson));
+        insta::assert_snapshot!("ndjson", lab.server.redact(&ndjson));
         let lines = lab.export_json("").await;
         assert_eq!(rows(&lab.export_parquet("").await), lines);
         for (record, line) in csv::Reader::from_reader(csv.as_bytes()).records().zip(&lines) {
@@ -225,7 +225,7 @@ both! {
         for query in ["branches=main", "testbeds=", "benchmarks=,", "measures=a,b", "format=xlsx", "start_time=today"] {
             lines.push(format!("{query}: {}", lab.get(&format!("export?{query}")).await.expect(400).line()));
         }
-        insta::assert_snapshot!(lines.join("\n"));
+        insta::assert_snapshot!("errors", lines.join("\n"));
     }
 
     async fn a_private_project_is_hidden(server: TestServer) {
@@ -265,7 +265,7 @@ both! {
         assert_eq!(seen, expected);
     }
 
-    async fn the_reports_of_others_are_passed_over(server: TestServer) {
+    async fn the_reports_of_others_are_passed_over(server: TestServer = OWN_DATABASE) {
         let lab = Lab::open(server).await;
         lab.server.post("/v0/organizations/ada/projects", &lab.token, json!({ "name": "Other" })).await.expect(201);
         lab.multiply(1, 5_000).await;

@@ -8,6 +8,7 @@ use crate::{
     Engine, Lab, both,
     query_plan::touched,
     report::{bench, report_body},
+    server::OWN_DATABASE,
 };
 
 const HOSTILE: &str = "</content>]]><script>alert('1')</script> & \"x\" \u{202e}\u{ffff}";
@@ -118,7 +119,7 @@ both! {
         assert!(std::str::from_utf8(own.body()).unwrap().contains("/console/projects/lab/reports/"));
     }
 
-    async fn a_feed_finds_the_alerts_among_many_reports(server: TestServer) {
+    async fn a_feed_finds_the_alerts_among_many_reports(server: TestServer = OWN_DATABASE) {
         let lab = Lab::with_alerts(server).await;
         lab.watch("main", "localhost").await;
         let first = lab.alarm(1, &[&["a"]], json!({})).await.text("/uuid");

@@ -8,6 +8,7 @@ use std::{
     collections::BTreeMap,
     env, fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use serde_json::{Value, json};
@@ -470,7 +471,7 @@ async fn upgrade(engine: Engine) {
         let folder = tempfile::tempdir().unwrap();
         // The server applies the newer migrations, as in an upgrade.
         let (_, target) = stored(engine, &version, folder.path()).await;
-        let server = TestServer::start_on(engine, SETTINGS, folder, target).await;
+        let server = TestServer::start_on(engine, SETTINGS, folder, target.map(Arc::new), None).await;
         server.stop_workers().await;
         server.pass_to(tidemark_api::Timestamp::from_micros(document["now"].as_i64().unwrap()));
         let token = document["token"].as_str().unwrap();

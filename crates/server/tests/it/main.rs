@@ -93,6 +93,7 @@ mod testbed;
 mod threshold;
 mod token;
 mod unclaimed;
+mod used_database;
 mod user;
 mod user_notice;
 mod verdict;
@@ -112,14 +113,14 @@ macro_rules! both {
             $(#[$meta])*
             async fn run($server: $crate::TestServer) $body
 
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn sqlite() {
-                run($crate::TestServer::start_with($crate::Engine::Sqlite, &SETTINGS.concat()).await).await;
+            #[test]
+            fn sqlite() {
+                $crate::server::run_test($crate::Engine::Sqlite, &SETTINGS.concat(), run);
             }
 
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn postgres() {
-                run($crate::TestServer::start_with($crate::Engine::Postgres, &SETTINGS.concat()).await).await;
+            #[test]
+            fn postgres() {
+                $crate::server::run_test($crate::Engine::Postgres, &SETTINGS.concat(), run);
             }
         }
     )*};

@@ -9,6 +9,7 @@ use crate::{
     access::send,
     both,
     job::{ask, set_up},
+    server::OWN_DATABASE,
 };
 
 /// Statements that revert the tables to migration 11.
@@ -93,7 +94,7 @@ async fn go_back(server: &TestServer, configs: &[(String, Value)], statement: Op
 }
 
 both! {
-    async fn rows_of_the_release_before_are_kept(server: TestServer = "[access.unclaimed]\nmetrics = 3") {
+    async fn rows_of_the_release_before_are_kept(server: TestServer = "[access.unclaimed]\nmetrics = 3\n[database]\n") {
         let ada = set_up(&server).await;
         let waiting = ask(&server, &ada, json!({})).await;
         let plain = ask(&server, &ada, json!({})).await;
@@ -131,7 +132,7 @@ both! {
         assert_eq!(server.app.db.read(|tx| tx.value::<i64>(left, &[])).await.unwrap(), 0);
     }
 
-    async fn changes_of_the_release_before_become_events(server: TestServer) {
+    async fn changes_of_the_release_before_become_events(server: TestServer = OWN_DATABASE) {
         let Lab { server, token, id } = {
             let lab = Lab::open(server).await;
             lab.stay(0..40, 100.0).await;
@@ -153,7 +154,7 @@ both! {
         assert_eq!(change["event"], events.body[0]["uuid"]);
     }
 
-    async fn alerts_of_the_release_before_belong_to_events(server: TestServer) {
+    async fn alerts_of_the_release_before_belong_to_events(server: TestServer = OWN_DATABASE) {
         let Lab { server, token, id } = {
             let lab = Lab::open(server).await;
             lab.measure(0, &[("a", 100.0), ("b", 100.0), ("c", 100.0)]).await;

@@ -50,13 +50,13 @@ both! {
         let lab = Lab::open(server).await;
         let reports = lab.three().await;
         let answer = lab.get(&lab.query("perf", "").await).await.expect(200);
-        insta::assert_snapshot!(lab.server.show(&answer));
+        insta::assert_snapshot!("all", lab.server.show(&answer));
         assert!(answer.headers.get("x-perf-truncated").is_none());
         let metric = answer.body.pointer("/results/0/metrics/2/metric/uuid").unwrap().as_str().unwrap();
         let reported = reports[2].body.pointer("/results/0/0/measures/0/metric/uuid").unwrap();
         assert_eq!(metric, reported);
         let one = lab.get(&format!("metrics/{metric}")).await.expect(200);
-        insta::assert_snapshot!(lab.server.show(&one));
+        insta::assert_snapshot!("one", lab.server.show(&one));
         let missing = metric.replace(&metric[metric.len() - 4..], "ffff");
         lab.get(&format!("metrics/{missing}")).await.expect(404);
         lab.get("metrics/0190a000-0000-7000-8000-000000000000").await.expect(404);
@@ -213,7 +213,7 @@ both! {
         }
         lines.push(lab.get(&format!("{query}&heads=x")).await.line());
         lines.push(lab.get(&format!("{query}&start_time=yesterday")).await.line());
-        insta::assert_snapshot!(lines.join("\n"));
+        insta::assert_snapshot!("errors", lines.join("\n"));
         let stranger = query.replace(&lab.uuid("benchmarks/bench").await, "0190a000-0000-7000-8000-000000000000");
         assert!(values(&lab.get(&stranger).await.expect(200)).is_empty());
     }
@@ -275,7 +275,7 @@ both! {
         lab.three().await;
         lab.server.pass(600);
         let usage = lab.server.get("/v0/organizations/ada/usage", &lab.token).await.expect(200);
-        insta::assert_snapshot!(lab.server.show(&usage));
+        insta::assert_snapshot!("usage", lab.server.show(&usage));
         // Reports that ended earlier are not counted, although they were just sent.
         lab.value(1.0, json!({ "start_time": "2025-12-01T00:00:00Z", "end_time": "2025-12-02T00:09:59Z" })).await;
         lab.value(1.0, json!({ "start_time": "2025-12-01T00:00:00Z", "end_time": "2025-12-02T00:10:01Z" })).await;

@@ -3,7 +3,7 @@
 use tidemark_api::{Benchmark, BenchmarkFilter, NameId, Page};
 use tidemark_store::{Dimension, Error, Tx, benchmark};
 
-use crate::{Engine, Lab, both};
+use crate::{Engine, Lab, both, server::OWN_DATABASE};
 
 const ROWS: i64 = 100_000;
 
@@ -66,7 +66,7 @@ pub(crate) fn touched(plan: &str) -> u64 {
 }
 
 both! {
-    async fn little_is_touched_of_many(server: TestServer) {
+    async fn little_is_touched_of_many(server: TestServer = OWN_DATABASE) {
         let lab = Lab::open(server).await;
         lab.fill().await;
         // PostgreSQL soon analyzes changed tables itself; SQLite may have no statistics for long.

@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use self::stage::{Cast, Stage};
 use crate::{
-    Answer, TestServer, both,
+    Answer, Engine, TestServer, both,
     contract::{self, Operation},
 };
 
@@ -194,7 +194,7 @@ async fn try_out(
     let credential = stage.credential_for(operation, cast, caller);
     let body = stage.body(operation, cast);
     let wanted = expected(&operation.right, visibility, caller);
-    let before = changes(server).await;
+    let before = if wanted == Verdict::Done { 0 } else { changes(server).await };
     let answer = call(server, operation, &path, &credential, body.clone()).await;
     let is_off = answer.body["message"]
         .as_str()
@@ -268,6 +268,13 @@ async fn changes(server: &TestServer) -> i64 {
 /// Number of tests that share the operations and run in parallel.
 const PARTS: usize = 4;
 
+/// Whether a caller calls the operation with this index. On SQLite, every caller calls every operation. On PostgreSQL, where the
+/// statements are the same but take three times as long, every operation has a third of the callers, and every caller a third of
+/// the operations.
+fn is_cast(engine: Engine, operation: usize, caller: u8) -> bool {
+    engine == Engine::Sqlite || (operation + usize::from(caller)).is_multiple_of(3)
+}
+
 /// Calls one part of the operations as every caller.
 async fn walk(server: &TestServer, part: usize) {
     let cast = Cast::enter(server).await;
@@ -277,14 +284,14 @@ async fn walk(server: &TestServer, part: usize) {
     // The registry has its own tokens: `registry/rights.rs` tests its rights.
     let operations =
         contract::operations().iter().filter(|operation| !operation.right.starts_with("registry"));
-    for operation in operations.skip(part).step_by(PARTS) {
+    for (index, operation) in operations.enumerate().skip(part).step_by(PARTS) {
         let stages = [(Visibility::Private, &private), (Visibility::Public, &public)];
         let places = if is_in_project(operation) { 2 } else { 1 };
         for (visibility, shared) in stages.into_iter().take(places) {
             // Rate limits are tested elsewhere: one minute passes, and every caller has its own address.
             server.pass(60);
             for (number, caller) in (1..).zip(Caller::ALL) {
-                if !caller.is_distinguished(operation) {
+                if !caller.is_distinguished(operation) || !is_cast(server.engine, index, number) {
                     continue;
                 }
                 server.call_from([198, 51, 100, number]);

@@ -28,13 +28,15 @@ use tidemark_server::{
     },
     transport::router::router,
 };
-use tidemark_store::{Tx, organization, outbox};
+use tidemark_store::{Db, Tx, organization, outbox};
+use tokio::runtime::Builder;
 use tower::ServiceExt;
 
 use crate::{
     contract,
     database::{self, Database},
     until,
+    used_database::UsedDatabase,
 };
 
 /// 2026-01-01T00:00:00Z.
@@ -56,7 +58,7 @@ pub(crate) struct TestServer {
     folder: TempDir,
     peer: Mutex<SocketAddr>,
     seen: Mutex<HashMap<String, usize>>,
-    database: Option<Database>,
+    database: Option<Arc<Database>>,
 }
 
 /// A user with an account and a session.
@@ -76,6 +78,28 @@ pub(crate) struct Answer {
     pub(crate) body: Value,
 }
 
+/// Settings of a test that may change more of its database than rows, or that reads the plans of statements: no other
+/// test has used the database. [`run_test`] also creates a database if other settings of this section are set.
+pub(crate) const OWN_DATABASE: &str = "[database]\n";
+
+/// Runs a test with a server on an engine. On PostgreSQL, the database is one that other tests may have used.
+pub(crate) fn run_test<F: Future<Output = ()>>(
+    engine: Engine,
+    settings: &str,
+    test: impl FnOnce(TestServer) -> F,
+) {
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    if engine == Engine::Sqlite || settings.contains(OWN_DATABASE) {
+        runtime.block_on(async { test(TestServer::start_with(engine, settings).await).await });
+        return;
+    }
+    let used = UsedDatabase::take();
+    runtime.block_on(async { test(TestServer::start_on_used(&used, settings).await).await });
+    // Waits for the threads that use the database.
+    drop(runtime);
+    used.give_back();
+}
+
 impl TestServer {
     /// Starts a server with the default configuration.
     pub(crate) async fn start(engine: Engine) -> Self {
@@ -92,15 +116,21 @@ impl TestServer {
             }
             Engine::Postgres => Some(Database::create().await),
         };
-        Self::start_on(engine, settings, folder, database).await
+        Self::start_on(engine, settings, folder, database.map(Arc::new), None).await
     }
 
-    /// Starts a server on an existing data folder or database.
+    async fn start_on_used(used: &UsedDatabase, settings: &str) -> Self {
+        let (folder, database) = (tempfile::tempdir().unwrap(), Arc::clone(&used.database));
+        Self::start_on(Engine::Postgres, settings, folder, Some(database), Some(used.db.clone())).await
+    }
+
+    /// Starts a server on an existing data folder or database, which may be open.
     pub(crate) async fn start_on(
         engine: Engine,
         settings: &str,
         folder: TempDir,
-        database: Option<Database>,
+        database: Option<Arc<Database>>,
+        db: Option<Db>,
     ) -> Self {
         let file = folder.path().join("tidemark.toml");
         fs::write(&file, settings).unwrap();
@@ -111,9 +141,12 @@ impl TestServer {
         };
         let config = Config::load(Some(&file), [], &flags).unwrap();
         let clock = Arc::new(AtomicI64::new(START));
-        let app = App::open_with(config, Clock::Manual(Arc::clone(&clock)), Arc::new(SeededEntropy::new(1)))
-            .await
-            .unwrap();
+        let db = match db {
+            Some(db) => db,
+            None => Db::open(&config.location()).await.unwrap(),
+        };
+        let entropy = Arc::new(SeededEntropy::new(1));
+        let app = App::open_on(db, config, Clock::Manual(Arc::clone(&clock)), entropy).await.unwrap();
         Self {
             router: router(app.clone()),
             app,

@@ -7,7 +7,7 @@ use tidemark_api::Visibility;
 use tidemark_server::transport::mcp::{TOOLS, Tool};
 
 use super::{
-    Caller, Verdict, call, changes, expected,
+    Caller, Verdict, call, changes, expected, is_cast,
     stage::{Cast, Stage},
 };
 use crate::{
@@ -73,7 +73,7 @@ async fn try_out(
     let path = of_operation.path(operation, cast);
     let body = of_operation.body(operation, cast);
     let wanted = call(server, operation, &path, &of_operation.credential(cast, caller), body).await;
-    let before = changes(server).await;
+    let before = if wanted.status.is_success() { 0 } else { changes(server).await };
     let arguments = arguments(of_tool, cast, operation, tool);
     let came = call_tool(server, &of_tool.credential(cast, caller), tool.name, arguments).await;
     let is_fine = match came.status {
@@ -89,11 +89,14 @@ async fn walk(server: &TestServer, part: usize) {
     let mut broken = Vec::new();
     for visibility in [Visibility::Private, Visibility::Public] {
         let shared = Stage::set(server, &cast, Caller::Stranger, visibility).await;
-        for tool in TOOLS.iter().skip(part).step_by(2) {
+        for (index, tool) in TOOLS.iter().enumerate().skip(part).step_by(2) {
             let operation = contract::operations().iter().find(|operation| operation.id == tool.operation);
             let operation = operation.unwrap();
             server.pass(60);
             for (number, caller) in (1..).zip(CALLERS) {
+                if !is_cast(server.engine, index, number) {
+                    continue;
+                }
                 server.call_from([198, 51, 100, number]);
                 let what = (tool, operation, visibility);
                 if let Err(problem) = try_out(server, &cast, &shared, what, caller).await {
