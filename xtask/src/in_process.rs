@@ -51,7 +51,7 @@ impl Run {
         let mut command = Command::new(program);
         command
             .args(["--test-threads", &threads.to_string(), "--report-time", "-Zunstable-options"])
-            // The times are not stable, so the report lists them only if the compiler still prints them.
+            // Allows the two flags for the times of the tests, which are not stable.
             .env("RUSTC_BOOTSTRAP", "1")
             .args(EXCEPT.iter().flat_map(|name| ["--skip", name]))
             .args(filters)

@@ -11,8 +11,7 @@ use std::{
 };
 
 use deadpool_postgres::{
-    Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, QueueMode, RecyclingMethod, Runtime,
-    Transaction,
+    Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime, Transaction,
 };
 use futures_util::TryStreamExt;
 use rustls::{
@@ -87,8 +86,6 @@ impl Postgres {
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let pool = Pool::builder(Manager::from_config(config.clone(), tls.clone(), recycling))
             .max_size(connections)
-            // The connection that was used last has its plans and the tables of the catalog in memory.
-            .queue_mode(QueueMode::Lifo)
             .wait_timeout(Some(CONNECTION_TIMEOUT))
             .runtime(Runtime::Tokio1)
             // JIT compilation takes longer than any statement of this crate.

@@ -23,7 +23,7 @@ use utoipa::{
         security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme},
     },
 };
-use utoipa_axum::routes;
+use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     channel,
@@ -53,25 +53,25 @@ macro_rules! name_schemas {
     )+};
 }
 
-/// The routes and the descriptions of all operations of the API: of the contract and of Tidemark. Generating the descriptions takes
-/// most of the start of a server, so a process generates them once.
-static OPERATIONS: LazyLock<(Router<App>, OpenApi)> = LazyLock::new(|| {
+/// Returns all operations of the API: of the contract and of Tidemark.
+fn operations() -> OpenApiRouter<App> {
     http::operations()
         .routes(routes!(spec))
         .routes(routes!(oci::token::get, oci::token::post))
         .routes(routes!(channel::open))
         .routes(routes!(channel::upload))
-        .split_for_parts()
-});
+}
 
 /// Returns the routes of all operations of the API.
 pub(super) fn routes() -> Router<App> {
-    OPERATIONS.0.clone()
+    /// Collecting the routes generates their descriptions, too, so a process with several servers does it once.
+    static ROUTES: LazyLock<Router<App>> = LazyLock::new(|| operations().split_for_parts().0);
+    ROUTES.clone()
 }
 
 /// Returns the OpenAPI document of the whole API.
 pub fn document() -> OpenApi {
-    complete(OPERATIONS.1.clone())
+    complete(operations().into_openapi())
 }
 
 /// View the OpenAPI document of the server.

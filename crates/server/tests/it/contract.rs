@@ -9,7 +9,7 @@ use std::{
 use serde_json::{Map, Value, json};
 use tidemark_server::infra::config::{Config, Flags};
 
-/// Reads the file instead of generating it from the routes: every test is a separate process, and reading is faster.
+/// Reads the file instead of generating it from the routes, which takes longer.
 /// `the_document_on_disk_is_current` proves that both are equal.
 static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../openapi.json");

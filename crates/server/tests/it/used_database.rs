@@ -1,7 +1,8 @@
 //! Databases on the PostgreSQL server that tests of a process use one after the other.
 //!
 //! A new connection reads the catalog and plans every statement anew, which takes longer than most tests. So a database
-//! keeps its open connections, and a test that starts on it finds the rows of a migrated template and no others.
+//! keeps its open connections, and a test that starts on it finds the rows of a migrated template and no others. The databases exist
+//! until the server stops: no code runs at the end of the process.
 
 use std::sync::{Arc, Barrier, LazyLock, Mutex};
 
