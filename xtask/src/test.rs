@@ -202,7 +202,12 @@ fn with_nextest(timing: &mut Timing, filters: &[String], variables: &[(&str, OsS
     let (tests, outcome) =
         in_one_process.map_err(|_| "the run of the tests of the server panicked".to_owned())?;
     timing.add_tests(in_process::BINARY, tests);
-    others.and(outcome)
+    others.and(outcome)?;
+    if timing.has_tests() {
+        Ok(())
+    } else {
+        Err(format!("no Rust test has {} in its name", filters.join(" or ")))
+    }
 }
 
 /// The folder of the files that tests write, in memory if there is enough: a test waits for every write to the database.

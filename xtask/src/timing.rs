@@ -67,6 +67,11 @@ impl Timing {
         }));
     }
 
+    /// Whether a report of tests was added that has tests.
+    pub(crate) fn has_tests(&self) -> bool {
+        !self.tests.is_empty()
+    }
+
     /// Prints the report.
     pub(crate) fn print(&mut self) {
         eprint!("{}", self.render(self.start.elapsed()));
